@@ -1,0 +1,35 @@
+"""One sentence per step that a student understands: what the phase does, then who sends what to whom.
+
+With many ranks only the first messages are named, so that a caption stays one line however large the schedule is.
+"""
+
+from collectives.columns import Columns, where
+
+NAMED = 4  # messages spelled out before "and so on"
+LOOKED_AT = 256  # transfers among which they are looked for
+
+
+def describe(says: str, moves: Columns, chunks: int) -> str:
+    """The sentence of one step of a schedule with `chunks` chunks: `says`, then its first messages, if it sends any."""
+    pairs = dict.fromkeys(zip(moves.src.tolist()[:LOOKED_AT], moves.dst.tolist()[:LOOKED_AT], strict=True))
+    pairs = [(src, dst) for src, dst in pairs if src != dst]
+    if not pairs:
+        return f"{says}."
+    told = [_message(src, dst, moves, chunks) for src, dst in pairs[:NAMED]]
+    return f"{says}: {', '.join(told)}{', and so on' if len(pairs) > NAMED else ''}."
+
+
+def _message(src: int, dst: int, moves: Columns, chunks: int) -> str:
+    if chunks == 1:
+        return f"rank {src} sends to rank {dst}"
+    message = where((moves.src == src) & (moves.dst == dst), moves).full()
+    ranges = list(zip(message.chunk.tolist(), message.count.tolist(), strict=True))
+    many = "s" if len(ranges) > 1 or ranges[0][1] > 1 else ""
+    named = " and ".join(f"{first}" if count == 1 else f"{first}-{first + count - 1}" for first, count in ranges[:3])
+    more = " and more" if len(ranges) > 3 else ""
+    return f"rank {src} sends chunk{many} {named}{more} to rank {dst}"
+
+
+def places(count: int) -> str:
+    """ "1 place", "2 places"."""
+    return f"{count} place{'s' if count > 1 else ''}"

@@ -1,0 +1,69 @@
+"""The transfers of one step as columns: eight numbers per transfer, each column a numpy array or one number for all.
+
+A ring of 4,096 ranks makes 33.5 million transfers. As Python objects they would fill the machine's memory, so an
+algorithm describes a step with a handful of array expressions instead (`move`), and everything that only adds up
+(counts, cost) works on the arrays. A column that is the same for all transfers stays a plain number, and an array that
+several steps share stays one array: both are what keeps large schedules small.
+
+Left out: what a transfer means. Ranks, chunks and buffers are only numbers here; see `collectives.schedule`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+COPY, REDUCE = 0, 1
+OPS = ("copy", "reduce")
+
+
+class Columns(NamedTuple):
+    """One value per transfer in each field; `src` and `dst` are always arrays, the others may be one int for all."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    chunk: np.ndarray | int  # first chunk read at src
+    dst_chunk: np.ndarray | int  # first chunk written at dst
+    count: np.ndarray | int  # consecutive chunks
+    op: np.ndarray | int  # 0 copy, 1 reduce
+    src_buffer: np.ndarray | int  # index into the schedule's buffers
+    dst_buffer: np.ndarray | int
+
+    def full(self) -> "Columns":
+        """The same columns with every field an int64 array of one length."""
+        return Columns(*(np.broadcast_to(np.asarray(field, np.int64), self.src.shape) for field in self))
+
+
+def move(src, dst, chunk=0, *, op=COPY, count=1, dst_chunk=None, src_buffer=0, dst_buffer=0) -> Columns:
+    """Columns for transfers src[i] -> dst[i]; `chunk` is also where they land unless `dst_chunk` is given.
+
+    >>> move([0, 1], [1, 0], chunk=[5, 6], op=REDUCE).full().dst_chunk.tolist()
+    [5, 6]
+    """
+    src, dst = np.atleast_1d(src), np.atleast_1d(dst)  # leaves arrays the objects they are
+    if src.shape != dst.shape:
+        src, dst = np.broadcast_arrays(src, dst)
+    dst_chunk = chunk if dst_chunk is None else dst_chunk
+    return Columns(src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer)
+
+
+def join(*parts: Columns) -> Columns:
+    """The transfers of all parts, in order, as one Columns."""
+    return Columns(*(np.concatenate(fields) for fields in zip(*(part.full() for part in parts), strict=True)))
+
+
+def where(keep, columns: Columns) -> Columns:
+    """The transfers for which `keep` (a boolean per transfer) holds."""
+    return Columns(*(field[keep] if np.ndim(field) else field for field in columns))
+
+
+def split_at(limit: int, columns: Columns) -> Columns:
+    """Chunk ranges that run past `limit` continue at chunk 0: each such transfer becomes two, of one message.
+
+    Only for transfers that write the chunks they read (`dst_chunk` equal to `chunk`).
+    """
+    full = columns.full()
+    chunk = full.chunk % limit
+    head = np.minimum(full.count, limit - chunk)
+    first = full._replace(chunk=chunk, dst_chunk=chunk, count=head)
+    rest = full._replace(chunk=np.zeros_like(chunk), dst_chunk=np.zeros_like(chunk), count=full.count - head)
+    return join(first, where(rest.count > 0, rest))

@@ -1,0 +1,174 @@
+"""compare: all algorithms of one collective on one network, over many sizes: which wins where.
+
+    compare("all_reduce", ranks=32, sizes=[1e3, 1e6, 1e9], network=presets.dgx_h100())
+
+shows as a table; `.figure()` draws it. Algorithms that cut the vector into as many chunks as one likes are taken with
+the best of a few numbers of chunks for each size.
+"""
+
+import inspect
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from collectives.catalogue import algorithms, build
+from collectives.cost import Curve
+from collectives.errors import ScheduleError, check_ranks
+from collectives.network import check_network
+
+CHUNKS = (2, 8, 32, 128)
+COLUMNS = 8  # sizes shown in the table; the figure has all
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("solid", "dash", "dot")
+
+
+class Crossover(NamedTuple):
+    """From `nbytes` on `after` is faster than `before`, which was the fastest up to here; both take `seconds` there."""
+
+    nbytes: float
+    seconds: float
+    before: str
+    after: str
+
+
+class Comparison:
+    """What `compare` found: `seconds[algorithm]` over `sizes` (bytes), and why an algorithm was skipped."""
+
+    def __init__(self, collective: str, ranks: int, sizes, network):
+        self.collective, self.ranks, self.network = collective, check_ranks("compare", ranks), network
+        self.sizes = np.sort(np.asarray(sizes, float).ravel())
+        if not len(self.sizes) or self.sizes[0] <= 0:
+            raise ScheduleError("compare needs sizes in bytes, all above 0, for example sizes=[1e3, 1e6, 1e9]")
+        check_network(network, self.ranks)
+        self.skipped: dict[str, str] = {}
+        self._curves: dict[str, list[Curve]] = {}
+        for name, function in algorithms(collective).items():
+            try:
+                self._curves[name] = [Curve(schedule, network) for schedule in self._variants(name, function)]
+            except ScheduleError as refusal:
+                self.skipped[name] = str(refusal)
+        self.seconds = {name: self._time(name, self.sizes) for name in self._curves}
+
+    def _variants(self, name: str, function):
+        local = getattr(self.network, "local", None)
+        cuts = "chunks" in inspect.signature(function).parameters
+        choices = [{"chunks": chunks} for chunks in CHUNKS] if cuts else [{}]
+        return [build(self.collective, name, self.ranks, local, **choice) for choice in choices]
+
+    def _time(self, name: str, sizes) -> np.ndarray:
+        return np.min([curve(sizes) for curve in self._curves[name]], axis=0)
+
+    @property
+    def best(self) -> list[str]:
+        """The fastest algorithm for every size; of equals the one that is taught first."""
+        names, times = list(self.seconds), np.array(list(self.seconds.values()))
+        return [names[i] for i in (times <= times.min(axis=0) * (1 + 1e-9)).argmax(axis=0)]
+
+    @property
+    def crossovers(self) -> list[Crossover]:
+        """Where one size has another winner than the next: the N between them at which the two are equally fast."""
+        found, best = [], self.best
+        for i in range(len(self.sizes) - 1):
+            before, after = best[i], best[i + 1]
+            if before == after:
+                continue
+            low, high = self.sizes[i], self.sizes[i + 1]
+            for _ in range(30):  # a factor of 1000 between two sizes shrinks to a millionth of a percent
+                middle = np.sqrt(low * high)
+                if self._time(before, middle) <= self._time(after, middle):
+                    low = middle
+                else:
+                    high = middle
+            found.append(Crossover(float(high), float(self._time(after, high)), before, after))
+        return found
+
+    def _rows(self) -> tuple[list[str], list[list[str]], list[list[bool]]]:
+        """Column heads, the cells of every algorithm, and which of them are the fastest of their column."""
+        shown = np.unique(np.linspace(0, len(self.sizes) - 1, min(COLUMNS, len(self.sizes))).round().astype(int))
+        best = self.best
+        cells = [[duration(times[i]) for i in shown] for times in self.seconds.values()]
+        wins = [[best[i] == name for i in shown] for name in self.seconds]
+        return [size(self.sizes[i]) for i in shown], cells, wins
+
+    def _title(self) -> str:
+        return f"{self.collective}, {self.ranks} ranks, {self.network}"
+
+    def __repr__(self):
+        heads, cells, wins = self._rows()
+        rows = [["", *heads]] + [
+            [name, *(f"{text}{'*' if won else ' '}" for text, won in zip(row, marks, strict=True))]
+            for name, row, marks in zip(self.seconds, cells, wins, strict=True)
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        lines = [self._title()]
+        lines += ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        return "\n".join([*lines, f"* fastest. {self.verdict()}"])
+
+    def _repr_html_(self) -> str:
+        heads, cells, wins = self._rows()
+        head = "".join(f"<th>{escape(text)}</th>" for text in ["", *heads])
+        body = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            + "".join(f"<td>{f'<b>{text}</b>' if won else text}</td>" for text, won in zip(row, marks, strict=True))
+            + "</tr>"
+            for name, row, marks in zip(self.seconds, cells, wins, strict=True)
+        )
+        return (
+            f"<table><caption>{escape(self._title())}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p>Bold: fastest. {escape(self.verdict())}</p>"
+        )
+
+    def verdict(self) -> str:
+        """One sentence: who wins where."""
+        steps = [f"{cross.after} from {size(cross.nbytes)} on" for cross in self.crossovers]
+        skipped = f" Not for this network or number of ranks: {', '.join(self.skipped)}." if self.skipped else ""
+        return f"Fastest: {', '.join([self.best[0], *steps])}.{skipped}"
+
+    def figure(self):
+        """A plotly Figure: seconds over bytes, both logarithmic, with the crossovers marked."""
+        import plotly.graph_objects as go  # only who draws needs plotly
+
+        figure = go.Figure()
+        for i, (name, times) in enumerate(self.seconds.items()):
+            line = {"color": OKABE_ITO[i % len(OKABE_ITO)], "dash": DASHES[i // len(OKABE_ITO) % len(DASHES)]}
+            figure.add_scatter(x=self.sizes.tolist(), y=times.tolist(), name=name, mode="lines", line=line)
+        crossovers = self.crossovers
+        figure.add_scatter(
+            x=[cross.nbytes for cross in crossovers],
+            y=[cross.seconds for cross in crossovers],
+            text=[f"{size(cross.nbytes)}: from {cross.before} to {cross.after}" for cross in crossovers],
+            name="crossover",
+            mode="markers",
+            hoverinfo="text",
+            marker={"symbol": "circle-open", "size": 12, "color": "#666666"},
+        )
+        figure.update_layout(
+            template="none",
+            title={"text": self._title()},
+            height=480,
+            xaxis={"type": "log", "title": {"text": "N, bytes of one rank's vector"}},
+            yaxis={"type": "log", "title": {"text": "seconds"}},
+        )
+        return figure
+
+
+def compare(collective: str, ranks: int, sizes, network) -> Comparison:
+    """Cost of every algorithm of `collective` for `ranks` ranks and every N in `sizes` (bytes) on `network`."""
+    return Comparison(collective, ranks, sizes, network)
+
+
+def size(nbytes: float) -> str:
+    """1500 -> "1.5 kB": three digits, powers of 1000."""
+    return _scaled(nbytes, ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")))
+
+
+def duration(seconds: float) -> str:
+    """0.0015 -> "1.5 ms": three digits."""
+    return _scaled(seconds, ((1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
+
+
+def _scaled(value: float, units) -> str:
+    """`value` in the first unit of which it is at least one (once rounded), else in the last."""
+    factor, unit = next((pair for pair in units if value >= 0.9995 * pair[0]), units[-1])
+    return f"{float(f'{value / factor:.3g}'):g} {unit}"

@@ -1,0 +1,119 @@
+"""check: the proof, from symbols, that a schedule does what its collective promises.
+
+Step by step nobody may send what it does not hold, add where there is nothing, add something a second time or to
+another chunk, and no two messages may race for one place. After the last step every rank must hold exactly what
+`collectives.meaning` promises. The first thing that is wrong is reported with step, rank and chunk.
+
+Left out: anything about real ranks (buffers that are still being sent, deadlocks). Time and memory grow with the
+number of transfers times the contributions they carry: a ring of 64 ranks takes about 0.2 s.
+"""
+
+import numpy as np
+
+from collectives.columns import COPY, Columns
+from collectives.errors import ScheduleError
+from collectives.state import Cell, single_chunks
+
+
+def check(schedule) -> None:
+    """None if the schedule is right, else ScheduleError."""
+    proof = _Proof(schedule)
+    for step in schedule.steps:
+        proof.step(step.columns)
+    proof.promise()
+
+
+class _Proof:
+    """A run on symbols that looks at everything before it does it."""
+
+    def __init__(self, schedule):
+        self.schedule = schedule
+        self.state = schedule.start()
+        self.number = 0  # of the step, from 1
+        self.written: dict[tuple, int] = {}  # slot -> number of the last step that wrote it
+
+    def step(self, columns: Columns) -> None:
+        self.number += 1
+        self.bounds(columns)
+        messages, local = single_chunks(columns)
+        self.races(messages)
+        arriving = [(op, source, target, self.sent(source, target)) for op, source, target in messages]
+        for op, source, target, cell in arriving:
+            self.write(op, source, target, cell)
+        for op, source, target in local:
+            self.write(op, source, target, self.sent(source, target))
+
+    def bounds(self, columns: Columns) -> None:
+        """Only ranks, chunks and counts that exist."""
+        ranks, chunks = self.schedule.ranks, self.schedule.chunks
+        src, dst, chunk, dst_chunk, count = columns[:5]
+        for i in _first((src < 0) | (src >= ranks) | (dst < 0) | (dst >= ranks)):
+            odd = dst[i] if 0 <= src[i] < ranks else src[i]
+            told = f"rank {src[i]} sends chunk {chunk[i]} to rank {dst[i]}, but the ranks are 0 to {ranks - 1}"
+            self.refuse(told, odd, chunk[i])
+        for i in _first(count < 1):
+            self.refuse(f"rank {src[i]} sends rank {dst[i]} {count[i]} chunks; at least 1 is needed", src[i], chunk[i])
+        for rank, first, verb in ((src, chunk, "read"), (dst, dst_chunk, "written")):
+            for i in _first((first < 0) | (first + count > chunks)):
+                last = first[i] + count[i] - 1
+                told = f"rank {rank[i]}'s chunks {first[i]} to {last} are {verb}, but the chunks are 0 to {chunks - 1}"
+                self.refuse(told, rank[i], first[i])
+
+    def races(self, messages) -> None:
+        """Messages of a step arrive in any order, so no other may touch a place that one of them replaces."""
+        touched: dict[tuple, tuple[int, int]] = {}
+        for op, source, target in messages:
+            if target in touched and COPY in (op, touched[target][0]):
+                both = f"rank {touched[target][1]} and rank {source[1]} write to {self.place(target)}"
+                self.refuse(f"{both} at the same time, and the last one wins", *target[1:])
+            touched[target] = (op, source[1])
+
+    def sent(self, source, target) -> Cell:
+        """What the sender holds, which must not be nothing."""
+        cell = self.state.read(source)
+        if not cell:
+            told = f"rank {source[1]} sends {self.chunk_of(source)} to rank {target[1]}, but holds nothing there yet"
+            self.refuse(told, *source[1:])
+        return cell
+
+    def write(self, op: int, source, target, cell: Cell) -> None:
+        """A copy replaces. A sum needs a summand of the same chunk there, and one that has none of it in it already."""
+        here = self.state.read(target)
+        if op != COPY and not self.state.knowledge:
+            adds = f"{cell} from rank {source[1]} is added to {self.place(target)}"
+            if not here:
+                self.refuse(f"{adds}, but there is nothing to add it to", *target[1:])
+            if here.origins[0][1] != cell.origins[0][1]:
+                self.refuse(f"{adds}, which holds {here}: that is another chunk", *target[1:])
+            if twice := set(here.origins) & set(cell.origins):
+                self.refuse(f"{adds}, but {Cell(sorted(twice))} is in there already", *target[1:])
+        self.state.write(op, target, cell)
+        self.written[target] = self.number
+
+    def promise(self) -> None:
+        """The post-condition, at every rank. The step reported is the one that wrote the place last."""
+        for name, wanted in (self.schedule.goal() or {}).items():
+            held = self.state.cells[name]
+            for rank, chunk in np.argwhere((held != wanted) & (wanted != None)).tolist():  # noqa: E711 (an array)
+                slot = (self.schedule.buffers.index(name), rank, chunk)
+                have, want = held[rank, chunk], wanted[rank, chunk]
+                last = self.written.get(slot)
+                when = f"last written in step {last}" if last else "never written"
+                told = f"{self.place(slot)} ({when}) must hold {want or 'nothing'} after {self.schedule.collective}"
+                self.number = last or self.number
+                self.refuse(f"{told}, but holds {have or 'nothing'}", rank, chunk)
+
+    def refuse(self, problem: str, rank: int, chunk: int) -> None:
+        raise ScheduleError(f"step {self.number}: {problem}", self.number, int(rank), int(chunk))
+
+    def chunk_of(self, slot) -> str:
+        names = self.schedule.buffers
+        return f"chunk {slot[2]}" + (f" of {names[slot[0]]!r}" if len(names) > 1 else "")
+
+    def place(self, slot) -> str:
+        return f"rank {slot[1]}'s {self.chunk_of(slot)}"
+
+
+def _first(wrong: np.ndarray) -> list[int]:
+    """Index of the first transfer that is wrong, as a list of at most one."""
+    return np.flatnonzero(wrong)[:1].tolist()

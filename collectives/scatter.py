@@ -1,0 +1,34 @@
+"""scatter: the root has a vector of N bytes in p chunks; rank r gets chunk r.
+
+The root has to send (p-1)/p N in any case: flat in p-1 messages, down a tree in log2(p), because it hands over the
+chunks of half of the ranks at once.
+"""
+
+from collectives.columns import move
+from collectives.errors import check_ranks, check_root
+from collectives.phases import tree_scatter
+from collectives.schedule import Phase, Schedule
+
+
+def flat(ranks: int, root: int = 0) -> Schedule:
+    """The root sends every rank its chunk, one after the other: p-1 messages of N/p."""
+    p, root = check_ranks("scatter.flat", ranks), check_root("scatter.flat", root, ranks)
+
+    def to_the_next(k):
+        rank = (root + 1 + k) % p
+        return move(root, rank, rank)
+
+    phases = [Phase("scatter", p - 1, to_the_next, f"Rank {root} sends the next rank its chunk")]
+    return Schedule.from_phases("scatter", "flat", p, p, phases, root=root)
+
+
+def binomial(ranks: int, root: int = 0) -> Schedule:
+    """Who holds chunks of others hands on those of the farther half: log2(p) steps, rounded up, and p-1 messages.
+
+    A chunk travels every edge between the root and its rank: N/2 log2(p) bytes in total for a power of two.
+    """
+    p, root = check_ranks("scatter.binomial", ranks), check_root("scatter.binomial", root, ranks)
+    return Schedule.from_phases("scatter", "binomial", p, p, [tree_scatter(p, root)], root=root)
+
+
+ALGORITHMS = (flat, binomial)

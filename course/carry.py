@@ -1,0 +1,103 @@
+"""Collect the source of a student's function and of everything of the student's that it uses.
+
+A check runs the function on ranks of its own, with other world sizes than the student's, so the function has to
+travel there. It travels as text: what a reader sees is what is judged, and nothing is pickled. This file is itself
+sent to a rank as text and run there, so it stands alone. What cannot travel (a tensor made in another cell, say) is
+refused with a sentence: a collective that needs it would be right only where that cell ran.
+"""
+
+import ast
+import dis
+import inspect
+import linecache
+import textwrap
+import types
+
+GIVEN = {"rank", "world_size", "torch", "dist"}
+"""Names that every rank has anyway."""
+
+
+class CannotCarry(Exception):
+    """The function uses something that has no source."""
+
+
+def carry(name: str, namespace: dict) -> str:
+    """Return Python source that defines `name` anew in an empty namespace of a rank.
+
+    Raises CannotCarry when `name` is not a function, or when it uses a value that cannot be written as text.
+    """
+    if not inspect.isfunction(namespace.get(name)):
+        raise CannotCarry(f"there is no function {name!r} yet; run the cell that defines it")
+    pieces: dict[str, str] = {}
+    _collect(name, namespace, pieces, wanted_by=None)
+    return "\n".join(pieces.values())
+
+
+def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) -> None:
+    """Put the source of `name` into `pieces`, after the source of everything that it uses."""
+    if name in pieces or name in GIVEN or name not in namespace:
+        return
+    value = namespace[name]
+    if isinstance(value, types.ModuleType):
+        pieces[name] = f"import {value.__name__} as {name}"
+    elif getattr(value, "__module__", "__main__") != "__main__" and hasattr(value, "__qualname__"):
+        pieces[name] = f"from {value.__module__} import {value.__qualname__.split('.')[0]} as {name}"
+    elif inspect.isfunction(value) or inspect.isclass(value):
+        source = _source_of_class(value) if inspect.isclass(value) else textwrap.dedent(inspect.getsource(value))
+        pieces[name] = ""  # marks it as begun, so that recursion ends
+        for used in sorted(_names_used(source)):
+            _collect(used, namespace, pieces, wanted_by=name)
+        del pieces[name]  # back to the end: what it uses comes first
+        pieces[name] = source
+    elif _is_literal(value):
+        pieces[name] = f"{name} = {value!r}"
+    else:
+        raise CannotCarry(
+            f"{wanted_by} uses {name!r}, a {type(value).__name__} from another cell; hand it over as an argument "
+            "or make it inside the function"
+        )
+
+
+def _source_of_class(cls: type) -> str:
+    """The source of a class made in a cell. Python 3.11 finds that of a function only, so one of its methods leads there."""
+    for member in vars(cls).values():
+        if inspect.isfunction(member):
+            lines = linecache.getlines(member.__code__.co_filename)
+            for node in ast.walk(ast.parse("".join(lines))):
+                if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+                    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                    return textwrap.dedent("".join(lines[first - 1 : node.end_lineno]))
+    raise CannotCarry(f"the source of the class {cls.__name__!r} cannot be found; give it a method, or use a function")
+
+
+def _names_used(source: str) -> set[str]:
+    """Every name that the source looks up outside its functions: their own variables are no concern of other cells."""
+    used, todo = set(), [compile(source, "<carried>", "exec")]
+    while todo:
+        code = todo.pop()
+        used |= {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return used
+
+
+def _is_literal(value: object) -> bool:
+    """Whether repr() of the value reads back as the value."""
+    try:
+        return ast.literal_eval(repr(value)) == value
+    except (ValueError, SyntaxError, RuntimeError, TypeError):
+        return False
+
+
+def has_blank(source: str) -> int | None:
+    """Return the line (from 1) of the first `...` that the student has not replaced yet, or None.
+
+    An Ellipsis used as an index (`x[..., 0]`) is no blank.
+    """
+    tree = ast.parse(source)
+    indices = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
+    blanks = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value is Ellipsis and id(node) not in indices
+    ]
+    return min(blanks, default=None)

@@ -1,0 +1,91 @@
+"""The exercises of chapter 6: a tree, doubling, halving, and doubling for any number of ranks."""
+
+from fractions import Fraction
+
+from course.exercises.exercise import VECTOR, Exercise
+
+
+def doublings(p: int) -> int:
+    """log2(p), rounded up: how often 1 must double to reach p."""
+    return (p - 1).bit_length()
+
+
+EXERCISES = (
+    Exercise(
+        name="tree_reduce",
+        asks="after it, rank 0's x holds the sum of everyone's x",
+        lines=12,
+        x=VECTOR,
+        expected="x.clone(); dist.all_reduce(expected)",
+        answer="x if rank == 0 else expected",
+        messages=lambda p: p - 1,
+        busiest=lambda p: Fraction(1),
+        steps=doublings,
+        hints=(
+            "In the round with distance d, the ranks that are still there are the multiples of d.",
+            "Of those, the even multiples receive from rank + d, the odd ones send to rank - d and are done.",
+            "With p = 5 some partners do not exist: receive only if rank + distance < world_size.",
+        ),
+        world_sizes=(4, 2, 5),
+    ),
+    Exercise(
+        name="recursive_doubling_all_reduce",
+        asks="after it, every rank's x holds the sum of everyone's x (the number of ranks is a power of two)",
+        lines=9,
+        x=VECTOR,
+        expected="x.clone(); dist.all_reduce(expected)",
+        answer="x",
+        messages=lambda p: p * doublings(p),
+        busiest=lambda p: Fraction(doublings(p)),
+        steps=doublings,
+        hints=(
+            "Distances 1, 2, 4, ...: in each round both partners send what they have and add what they get.",
+            "The partner at distance d is rank ^ d: it flips the bit of d, and so is mutual.",
+            "Wait until your send has left before you change x: isend, recv, wait, then add.",
+        ),
+        world_sizes=(4, 2, 8),
+    ),
+    Exercise(
+        name="halving_reduce_scatter",
+        asks="after it, chunk r of rank r's x holds the sum of everyone's chunk r (p is a power of two)",
+        lines=14,
+        x=VECTOR,
+        expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
+        answer="x.chunk(world_size)[rank]",
+        messages=lambda p: p * doublings(p),
+        busiest=lambda p: Fraction(p - 1, p),
+        steps=doublings,
+        why_bytes={lambda p: doublings(p): "that is the whole vector in every round; send only the partner's half"},
+        hints=(
+            "Begin with the farthest partner, rank ^ (world_size // 2): send it the half in which its chunk lies, and "
+            "get from it your half.",
+            "What you are still responsible for is a run of chunks: it halves in every round, down to your own chunk.",
+            "After the round with distance d that run begins at chunk rank // d * d and is d chunks long.",
+            "The partner's run begins at chunk partner // d * d. Send that, receive yours, add.",
+        ),
+        world_sizes=(4, 2, 8),
+    ),
+    Exercise(
+        name="bruck_all_gather",
+        asks="returns everyone's x one after the other, in the order of the ranks, after log2(p) steps, rounded up",
+        lines=12,
+        x=VECTOR,
+        expected="torch.empty(world_size * x.numel(), dtype=x.dtype); dist.all_gather_single(expected, x)",
+        answer="returned",
+        whole="expected",
+        messages=lambda p: p * doublings(p),
+        busiest=lambda p: Fraction(p - 1, p),
+        steps=doublings,
+        why_bytes={
+            lambda p: Fraction(2 ** doublings(p) - 1, p): "in the last round send only the blocks that are missing",
+        },
+        hints=(
+            "Keep your own block first, and behind it the blocks of rank + 1, rank + 2, ...: what you have is always "
+            "a run that starts at yourself.",
+            "With d blocks in hand: send the first of them to rank - d, get the next ones from rank + d.",
+            "In the last round only p - d blocks are missing: send min(d, p - d).",
+            "At the end block 0 is yours, block 1 that of rank + 1: torch.roll(blocks, rank, 0) puts rank 0 first.",
+        ),
+        world_sizes=(4, 3, 5),
+    ),
+)

@@ -1,0 +1,49 @@
+"""The exercises of chapter 4: the two halves of the ring."""
+
+from fractions import Fraction
+
+from course.exercises.exercise import VECTOR, Exercise, right_neighbour
+
+EXERCISES = (
+    Exercise(
+        name="ring_reduce_scatter",
+        asks="after it, chunk r of rank r's x holds the sum of everyone's chunk r",
+        lines=10,
+        x=VECTOR,
+        expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
+        answer="x.chunk(world_size)[rank]",
+        messages=lambda p: p * (p - 1),
+        busiest=lambda p: Fraction(p - 1, p),
+        peers=right_neighbour,
+        talks="its right-hand neighbour",
+        hints=(
+            "Follow the message that arrives: it is the chunk that your left-hand neighbour has just sent.",
+            "Your left-hand neighbour is rank - 1. Put rank - 1 where the sender's formula has rank.",
+            "The sender sends chunk (rank - 1 - step) % world_size, so you receive (rank - 2 - step) % world_size.",
+        ),
+    ),
+    Exercise(
+        name="ring_all_reduce",
+        asks="after it, every rank's x holds the sum of everyone's x",
+        lines=16,
+        x=VECTOR,
+        expected="x.clone(); dist.all_reduce(expected)",
+        answer="x",
+        messages=lambda p: 2 * p * (p - 1),
+        busiest=lambda p: Fraction(2 * (p - 1), p),
+        peers=right_neighbour,
+        talks="its right-hand neighbour",
+        why_bytes={
+            lambda p: p - 1: "that is the whole vector sent p - 1 times; send one chunk of it at a time",
+            lambda p: 2 * (p - 1): "that is the whole vector sent 2(p - 1) times; send one chunk of it at a time",
+        },
+        hints=(
+            "Two halves of p - 1 steps each. First add what arrives to your own chunk (reduce-scatter), then only "
+            "pass finished chunks on (all-gather).",
+            "x.chunk(world_size) gives views: what you write into a chunk stands in x.",
+            "In step s of the first half rank r sends chunk r - 1 - s and receives chunk r - 2 - s; in step s of the "
+            "second half it sends chunk r - s and receives chunk r - 1 - s. All modulo p.",
+            "Blocking sends in a ring wait for each other for ever: use isend, then recv, then wait.",
+        ),
+    ),
+)

@@ -1,0 +1,84 @@
+"""The exercises of chapter 7: statistics of data that no rank has all of, out of a few numbers each."""
+
+from course.exercises.exercise import A_FEW, Exercise
+
+REDUCE = frozenset({"all_reduce"})
+FLOATS = ("float32", "float64", "float32")
+
+EXERCISES = (
+    Exercise(
+        name="distributed_mean",
+        asks="returns the mean of all numbers of all ranks, which have different amounts of them",
+        lines=4,
+        x="torch.randint(-999, 1000, (5 + 20 * rank,)).to({dtype})",
+        expected="torch.tensor([x.double().sum(), x.numel()], dtype=torch.float64); dist.all_reduce(expected); "
+        "expected = expected[0] / expected[1]",
+        answer="returned",
+        allowed=REDUCE,
+        calls=lambda p: 2,
+        call_bytes=lambda p: A_FEW,
+        rtol=1e-4,
+        hints=(
+            "A mean is a sum divided by a count. Both add up over the ranks; a mean does not.",
+            "torch.stack([x.sum(), ...]) makes one tensor of two numbers; all_reduce adds them up in one call.",
+            "How many numbers this rank has is x.numel(), a Python int: x.new_tensor(x.numel()) is a tensor of it.",
+        ),
+        dtypes=FLOATS,
+    ),
+    Exercise(
+        name="distributed_argmax",
+        asks="returns torch.stack([value, rank]): the largest number of all, and the lowest rank that has it",
+        lines=6,
+        x="torch.randint(-999, 1000, (90,)).to({dtype}); x[7] = 2000 if rank >= world_size // 2 else x[7]",
+        expected="torch.tensor([2000, world_size // 2])",
+        answer="returned",
+        allowed=frozenset({"all_reduce", "all_gather", "all_gather_single"}),
+        calls=lambda p: 2,
+        call_bytes=lambda p: A_FEW * p,
+        hints=(
+            "all_reduce with dist.ReduceOp.MAX gives everyone the value. Who has it is a second question.",
+            "Let every rank that has the value bid its own number and all others bid world_size. Who wins?",
+            "The lowest bid: all_reduce with dist.ReduceOp.MIN.",
+        ),
+    ),
+    Exercise(
+        name="distributed_softmax",
+        asks="returns this rank's part of the softmax over the numbers of all ranks",
+        lines=7,
+        x="(3 * torch.randn(100) + 1000).to({dtype})",
+        expected="torch.empty(100 * world_size, dtype=x.dtype); dist.all_gather_single(expected, x); "
+        "expected = expected.softmax(0).chunk(world_size)[rank]",
+        answer="returned",
+        allowed=REDUCE,
+        calls=lambda p: 2,
+        call_bytes=lambda p: A_FEW,
+        rtol=1e-4,
+        hints=(
+            "softmax(x) = exp(x - m) / sum of exp(x - m), for any m. Which two numbers must all ranks agree on?",
+            "exp(1000) is inf. With m the largest number of all ranks no exponent is above 0.",
+            "Two calls: all_reduce with MAX for m, then all_reduce with SUM for the sum of exp(x - m).",
+            "all_reduce writes into its tensor: x.max() is a new tensor, so x stays as it is.",
+        ),
+        dtypes=FLOATS,
+    ),
+    Exercise(
+        name="clip_norm",
+        asks="scales x so that the norm of all ranks' x together is at most limit",
+        lines=5,
+        x="(torch.randn(100) * (0.1 if world_size == 2 else 10)).to({dtype})",
+        expected="x.double().square().sum(); dist.all_reduce(expected); "
+        "expected = x * min(1.0, 50 / float(expected.sqrt()))",
+        answer="x",
+        call="{name}(x, 50.0)",
+        allowed=REDUCE,
+        calls=lambda p: 1,
+        call_bytes=lambda p: A_FEW,
+        rtol=1e-4,
+        hints=(
+            "The norm of it all is the root of the sum of all squares. Squares add up over the ranks; norms do not.",
+            "x.square().sum(), all_reduce, sqrt: the norm. Then x *= limit / norm.",
+            "If the norm is below the limit already, x must stay as it is.",
+        ),
+        dtypes=FLOATS,
+    ),
+)

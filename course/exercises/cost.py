@@ -1,0 +1,44 @@
+"""The exercises of chapter 5: fewer messages for short vectors, fewer bytes for long ones."""
+
+from fractions import Fraction
+
+from course.exercises.exercise import VECTOR, Exercise
+
+EXERCISES = (
+    Exercise(
+        name="all_reduce_many",
+        asks="after it, every tensor of the list holds the sum of everyone's, and that took one all_reduce",
+        lines=5,
+        x=VECTOR,
+        expected="x.clone(); dist.all_reduce(expected)",
+        answer="x",
+        call="{name}(list(x.split([1, x.numel() - 3, 2])))",
+        allowed=frozenset({"all_reduce"}),
+        calls=lambda p: 1,
+        hints=(
+            "One all_reduce takes one tensor: put all the numbers into one, and back afterwards.",
+            "torch.cat makes one tensor of a list; split([t.numel() for t in tensors]) cuts it at the same places.",
+            "Write back into the student's tensors with copy_: cat has made a copy, so a sum in it is not in them.",
+        ),
+    ),
+    Exercise(
+        name="two_shot_all_reduce",
+        asks="after it, every rank's x holds the sum of everyone's x",
+        lines=16,
+        x=VECTOR,
+        expected="x.clone(); dist.all_reduce(expected)",
+        answer="x",
+        messages=lambda p: 2 * p * (p - 1),
+        busiest=lambda p: Fraction(2 * (p - 1), p),
+        why_bytes={
+            lambda p: p - 1: "that is still the whole vector to everybody; rank d needs only chunk d to add it up",
+        },
+        hints=(
+            "Two rounds of exchange. In the first, rank d gets everybody's chunk d and adds it up.",
+            "In the second round rank d sends its finished chunk to everybody.",
+            "A receive of the first round needs a buffer of its own for each sender; one of the second round can "
+            "write into x itself: x.chunk(world_size) gives views.",
+            "Start all isend and irecv of a round, then wait for all of them, then add.",
+        ),
+    ),
+)

@@ -1,0 +1,69 @@
+"""What an exercise is: what it asks for, on which ranks it is tried, and what it may cost.
+
+`course/judge.py` has it run and judged, `course/solutions/NAME.py` solves it, its chapter holds the stub. Code that
+runs on the ranks is kept as text, because that is how it gets there. An exercise is judged on what the ranks really
+sent, so its bounds are functions of p, the number of ranks; bytes are given in N.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+VECTOR = "torch.randint(-999, 1000, ({pieces} * world_size,)).to({dtype})"
+"""Fresh random whole numbers: sums of them are exact in any order, and no two chunks are alike."""
+
+A_FEW = 64
+"""Bytes per rank that are plenty for sums, counts and maxima, and too few for a rank's data."""
+
+MESSAGES_ONLY = frozenset({"send", "recv"})
+"""What a hand-written collective may use, blocking or not (isend and irecv are the same two operations)."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function that the student writes.
+
+    name        of the function; `call` is how it is called
+    asks        what must be true afterwards, one clause
+    lines       about how long a solution is
+    x           Python text: the argument; {pieces} and {dtype} are filled in
+    expected    Python text: what stands right of "expected =", usually torch's own collective after a semicolon
+    answer      Python text: where the student's answer is found: in `x`, in a part of it, or in `returned`. Where it
+                is not in `x`, `x` must come back untouched
+    whole       the name of the tensor whose bytes are N: "x", or "expected" where that is the larger one
+    allowed     operations that may be used
+    messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
+    calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
+    rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
+    peers       peers(rank, p): the ranks that `rank` may send to, or None; `talks` says it in words
+    why_bytes   a sum of bytes (in N, of p) that has a known cause -> the sentence that explains it
+    synchronises  whether nobody may leave before everybody has come, which the messages themselves must prove
+    """
+
+    name: str
+    asks: str
+    lines: int
+    x: str
+    expected: str
+    answer: str
+    call: str = "{name}(x)"
+    whole: str = "x"
+    allowed: frozenset[str] = MESSAGES_ONLY
+    messages: Callable[[int], int] | None = None
+    busiest: Callable[[int], Fraction] | None = None
+    steps: Callable[[int], int] | None = None
+    calls: Callable[[int], int] | None = None
+    call_bytes: Callable[[int], int] | None = None
+    rtol: float = 0.0
+    peers: Callable[[int, int], set[int]] | None = None
+    talks: str = ""
+    why_bytes: dict[Callable[[int], int], str] = field(default_factory=dict)
+    synchronises: bool = False
+    hints: tuple[str, ...] = ()
+    world_sizes: tuple[int, ...] = (4, 2, 3)
+    dtypes: tuple[str, ...] = ("float32", "float64", "int64")  # one for each world size: fixed buffers are found out
+
+
+def right_neighbour(rank: int, p: int) -> set[int]:
+    """The rank one to the right on a ring of p."""
+    return {(rank + 1) % p}

@@ -1,0 +1,89 @@
+"""The exercises of chapter 2: messages that pass something on, cross each other, or carry nothing but the news."""
+
+from math import ceil, log2
+
+from course.exercises.exercise import VECTOR, Exercise, right_neighbour
+
+EVERYONES = "[torch.empty_like(x) for _ in range(world_size)]; dist.all_gather(expected, x); expected = "
+"""The x of every rank as a list, to be followed by what to take of it."""
+
+
+def partner(rank: int, p: int) -> set[int]:
+    """The other one of the pairs 0-1, 2-3, 4-5 ...; nobody for the last rank of an odd number."""
+    return {rank ^ 1} if rank ^ 1 < p else set()
+
+
+EXERCISES = (
+    Exercise(
+        name="running_sum",
+        asks="after it, rank r's x holds the sum of the x of ranks 0 to r",
+        lines=6,
+        x=VECTOR,
+        expected=EVERYONES + "sum(expected[:rank + 1])",
+        answer="x",
+        messages=lambda p: p - 1,
+        busiest=lambda p: 1,
+        peers=right_neighbour,
+        talks="its right-hand neighbour",
+        hints=(
+            "Everything that rank r still lacks, its left-hand neighbour knows when it is done itself.",
+            "Rank 0 has nobody on its left, so it receives nothing. Who sends nothing?",
+            "The last rank, world_size - 1, has nobody on its right: if rank < world_size - 1.",
+        ),
+    ),
+    Exercise(
+        name="shift",
+        asks="it returns the x of the left-hand neighbour (rank 0: that of the last rank), and all send at once",
+        lines=6,
+        x=VECTOR,
+        expected=EVERYONES + "expected[rank - 1]",
+        answer="returned",
+        messages=lambda p: p,
+        busiest=lambda p: 1,
+        steps=lambda p: 1,
+        peers=right_neighbour,
+        talks="its right-hand neighbour",
+        hints=(
+            "(rank - 1) % world_size is right for rank 0 too.",
+            "isend starts the message and returns, so that you can receive before you wait for it.",
+            "isend to the right, recv from the left into torch.empty_like(x), wait, return.",
+        ),
+    ),
+    Exercise(
+        name="swap",
+        asks="it returns the partner's x: ranks 0 and 1 are partners, 2 and 3, ...; without a partner its own x",
+        lines=8,
+        x=VECTOR,
+        expected=EVERYONES + "expected[rank ^ 1 if rank ^ 1 < world_size else rank]",
+        answer="returned",
+        messages=lambda p: p // 2 * 2,
+        busiest=lambda p: 1,
+        peers=partner,
+        talks="its partner",
+        hints=(
+            "A blocking send waits for its recv. Both partners send, so who receives?",
+            "One of the two must begin with recv (odd and even ranks), or nobody may block (isend).",
+            "On 3 ranks rank 2's partner would be rank 3. There is none: return x.clone() before any message.",
+        ),
+    ),
+    Exercise(
+        name="dissemination_barrier",
+        asks="no rank returns from it before every rank has called it",
+        lines=9,
+        x="torch.zeros(1)",
+        expected="x.clone()",
+        answer="x",
+        call="{name}()",
+        messages=lambda p: p * ceil(log2(p)),
+        steps=lambda p: ceil(log2(p)),
+        synchronises=True,
+        hints=(
+            "What is in the message does not matter: that it has come says that its sender was here. Send one number.",
+            "In the first round everybody tells its right-hand neighbour. In the second round everybody knows of two "
+            "ranks, so a message 2 places to the right is news of two. And then?",
+            "Rounds at distance 1, 2, 4, ... while that is less than world_size: isend to rank + distance, recv from "
+            "rank - distance, all modulo p.",
+        ),
+        world_sizes=(4, 2, 5),
+    ),
+)

@@ -1,0 +1,23 @@
+"""The exercise of chapter 0: a first collective of two calls."""
+
+from course.exercises.exercise import VECTOR, Exercise, right_neighbour
+
+EXERCISES = (
+    Exercise(
+        name="pass_it_on",
+        asks="after it, every rank's x holds rank 0's x",
+        lines=6,
+        x=VECTOR,
+        expected="x.clone(); dist.broadcast(expected, 0)",
+        answer="x",
+        messages=lambda p: p - 1,
+        busiest=lambda p: 1,
+        peers=right_neighbour,
+        talks="its right-hand neighbour",
+        hints=(
+            "Every rank but the first has to receive before it can send.",
+            "dist.recv(x, rank - 1) fills x with what the left-hand neighbour sends.",
+            "The first blank is dist.recv(x, rank - 1), the second dist.send(x, rank + 1).",
+        ),
+    ),
+)

@@ -1,0 +1,89 @@
+"""Run the chapters again and save them in their one normal form: `python -m course.refresh [FILE ...]`.
+
+The saved outputs are what nbval compares with and what a reader on a code host sees. So a saved chapter holds
+outputs, but nothing that differs between two runs or two machines: no widget state and no model ids (the static
+picture stands in their place), no timestamps, no tool versions, and no outputs of cells that measure (tagged
+nbval-ignore-output), whose numbers are the reader's own. `--check` only reports the files that are not in
+that form; it runs nothing.
+"""
+
+import sys
+from pathlib import Path
+
+import nbformat
+
+CHAPTERS = Path(__file__).parent
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+MEASURED = "nbval-ignore-output"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Bring the notebook into its normal form, in place, and return it."""
+    notebook.metadata = nbformat.from_dict(METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number:02d}"
+        cell.metadata = nbformat.from_dict({"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {})
+        if cell.cell_type == "code":
+            cell.outputs = [] if MEASURED in cell.metadata.get("tags", []) else _joined(cell.outputs)
+            for output in cell.outputs:
+                if "data" in output:
+                    output.data.pop(WIDGET_VIEW, None)
+                    output.metadata = nbformat.from_dict({})
+    return notebook
+
+
+def _joined(outputs: list) -> list:
+    """The outputs with neighbouring pieces of one stream in one: where a stream is cut is a matter of timing."""
+    joined = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        if output.output_type == "stream" and last.get("output_type") == "stream" and last.name == output.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def execute(notebook: nbformat.NotebookNode) -> None:
+    """Run every cell, as a student's Run All would, and keep its outputs in the notebook."""
+    from nbclient import NotebookClient  # only here: --check must work in an instant
+
+    NotebookClient(
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        store_widget_state=False,
+        record_timing=False,
+        resources={"metadata": {"path": str(CHAPTERS)}},
+    ).execute()
+
+
+def as_text(notebook: nbformat.NotebookNode) -> str:
+    """Return the exact text of the saved file."""
+    return nbformat.writes(notebook) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Refresh or check the chapters named, or all of them; return the number of files not in normal form."""
+    only_check = "--check" in arguments
+    paths = [Path(name) for name in arguments if name != "--check"] or sorted(CHAPTERS.glob("*.ipynb"))
+    wrong = 0
+    for path in paths:
+        print(f"{path.name} ...", flush=True)
+        notebook = nbformat.read(path, as_version=4)
+        if not only_check:
+            execute(notebook)
+            path.write_text(as_text(normalise(notebook)), encoding="utf-8")
+        elif as_text(normalise(notebook)) != path.read_text(encoding="utf-8"):
+            print(f"{path.name} is not in normal form: run `make refresh`")
+            wrong += 1
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

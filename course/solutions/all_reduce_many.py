@@ -1,0 +1,10 @@
+import torch
+import torch.distributed as dist
+
+
+def all_reduce_many(tensors):
+    """Leave in each tensor of the list the sum of everyone's, with one call of all_reduce."""
+    bucket = torch.cat([t.flatten() for t in tensors])
+    dist.all_reduce(bucket)
+    for t, part in zip(tensors, bucket.split([t.numel() for t in tensors]), strict=True):
+        t.copy_(part.view_as(t))

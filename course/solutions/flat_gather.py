@@ -1,0 +1,14 @@
+import torch
+import torch.distributed as dist
+
+
+def flat_gather(x):
+    """Return everyone's x in rank order on rank 0, None elsewhere."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    if rank != 0:
+        dist.send(x, 0)
+        return None
+    pieces = [x] + [torch.empty_like(x) for _ in range(1, world_size)]
+    for src in range(1, world_size):
+        dist.recv(pieces[src], src)
+    return torch.cat(pieces)

@@ -1,0 +1,18 @@
+import torch
+import torch.distributed as dist
+
+
+def halving_reduce_scatter(x):
+    """Leave the sum of everyone's chunk r in rank r's chunk r of x; the number of ranks is a power of two."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    chunks = x.view(world_size, -1)
+    distance = world_size // 2
+    while distance:
+        partner = rank ^ distance
+        mine, theirs = rank // distance * distance, partner // distance * distance
+        arriving = torch.empty_like(chunks[:distance])
+        sending = dist.isend(chunks[theirs : theirs + distance], partner)
+        dist.recv(arriving, partner)
+        sending.wait()
+        chunks[mine : mine + distance] += arriving
+        distance //= 2

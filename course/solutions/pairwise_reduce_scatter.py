@@ -1,0 +1,15 @@
+import torch
+import torch.distributed as dist
+
+
+def pairwise_reduce_scatter(x):
+    """Return the sum of everyone's r-th piece of x on rank r."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    pieces = x.chunk(world_size)
+    total, arriving = pieces[rank].clone(), torch.empty_like(pieces[rank])
+    for hop in range(1, world_size):
+        sending = dist.isend(pieces[(rank + hop) % world_size], (rank + hop) % world_size)
+        dist.recv(arriving, (rank - hop) % world_size)
+        sending.wait()
+        total += arriving
+    return total

@@ -1,0 +1,16 @@
+import torch
+import torch.distributed as dist
+
+
+def recursive_doubling_all_reduce(x):
+    """Leave the sum of everyone's x in everyone's x; the number of ranks is a power of two."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    arriving = torch.empty_like(x)
+    distance = 1
+    while distance < world_size:
+        partner = rank ^ distance
+        sending = dist.isend(x, partner)
+        dist.recv(arriving, partner)
+        sending.wait()
+        x += arriving
+        distance *= 2

@@ -1,0 +1,14 @@
+import torch
+import torch.distributed as dist
+
+
+def ring_all_gather(x):
+    """Return everyone's x in rank order."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    pieces = [torch.empty_like(x) for _ in range(world_size)]
+    pieces[rank].copy_(x)
+    for step in range(world_size - 1):
+        sending = dist.isend(pieces[(rank - step) % world_size], (rank + 1) % world_size)
+        dist.recv(pieces[(rank - 1 - step) % world_size], (rank - 1) % world_size)
+        sending.wait()
+    return torch.cat(pieces)

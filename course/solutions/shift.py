@@ -1,0 +1,12 @@
+import torch
+import torch.distributed as dist
+
+
+def shift(x):
+    """Return the left-hand neighbour's x."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    arriving = torch.empty_like(x)
+    sending = dist.isend(x, (rank + 1) % world_size)
+    dist.recv(arriving, (rank - 1) % world_size)
+    sending.wait()
+    return arriving

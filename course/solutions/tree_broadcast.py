@@ -1,0 +1,13 @@
+import torch.distributed as dist
+
+
+def tree_broadcast(x):
+    """Leave rank 0's x in every rank's x."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    distance = 1
+    while distance < world_size:  # ranks below `distance` have it
+        if rank < distance and rank + distance < world_size:
+            dist.send(x, rank + distance)
+        elif distance <= rank < 2 * distance:
+            dist.recv(x, rank - distance)
+        distance *= 2

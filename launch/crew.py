@@ -1,0 +1,241 @@
+"""The processes behind the ranks: brought up by the agent, watched, asked, restored when one dies or is stuck.
+
+Everything here runs in the hub's thread, except for reading plain attributes; launch/ranks.py is what others call.
+
+After a cell in which a rank failed, was freed or died, `recover` gives all of them a new process group under the same
+objects; a dead rank is forked anew under its number, the others keep their variables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+
+from launch import ledger, machine
+from launch.agent_link import AgentLink
+from launch.blackbox import Board
+from launch.cell import Cell
+from launch.errors import LaunchError, RankError, UsageError, name_ranks
+from launch.hub import Hub, all_or_none
+from launch.member import Member
+from launch.start_file import fresh_environ, write_start_file
+from launch.text import Text
+
+
+class Crew:
+    """The agent and the ranks' processes. `members` are indexed by rank; `notices` are sentences for the student."""
+
+    def __init__(self, hub: Hub):
+        self.hub = hub
+        hub.on_iopub = self._on_iopub
+        self.members: list[Member] = []
+        self.backend, self.bare, self.gpus = "gloo", False, 0
+        self.notices: list[str] = []
+        self.board: Board | None = None
+        self.cell: Cell | None = None  # the one under way
+        self._generation = 0
+        self._coming: dict[int, Member] = {}  # rank -> member that the agent has been asked for
+        self._boards = itertools.count()
+        self._recovery: asyncio.Task | None = None
+        self._launch_agent()
+
+    @property
+    def size(self) -> int:
+        return len(self.members)
+
+    def interrupt(self) -> None:
+        """The stop button, whatever is going on."""
+        if self.cell:
+            self.cell.interrupt()
+        if self._recovery:
+            self._recovery.cancel()
+        for member in self._coming.values():
+            member.cancel()
+
+    # What the agent and the ranks say
+
+    def _launch_agent(self) -> None:
+        self.agent = AgentLink(self.hub.folder)
+        self._agent_ready = self.hub.loop.create_future()
+        self.hub.loop.call_soon_threadsafe(self.agent.listen, self.hub.loop, self._on_agent)
+
+    def _on_agent(self, event: dict, fds: list[int]) -> None:
+        kind = event["event"]
+        if kind == "ready":
+            self.gpus = event["gpus"]
+            self._agent_ready.set_result(None)
+        elif kind == "started":
+            member = self._coming.get(event["rank"])
+            if member is None:
+                for fd in fds:
+                    os.close(fd)
+                self.agent.send(do="kill", pids=[event["pid"]])
+            else:
+                member.started(event["pid"], event["spawned"], fds, self._on_text)
+        elif kind == "refused" and event["rank"] in self._coming:
+            self._coming[event["rank"]].fail(f"the system refused a new process: {event['why']}")
+        elif kind == "exited":
+            for member in {*self.members, *self._coming.values()}:
+                if member.pid == event["pid"]:
+                    member.has_ended(event["status"])
+        elif kind in ("failed", "gone"):
+            why = event.get("why", "the agent has died; its log was lost with it")
+            if not self._agent_ready.done():
+                self._agent_ready.set_exception(LaunchError(f"ranks cannot be started on this machine: {why}"))
+                self._agent_ready.exception()
+            for member in {*self.members, *self._coming.values()}:
+                member.has_ended(-9)
+
+    def _on_iopub(self, name: str, message: dict) -> None:
+        rank = int(name.partition(".")[0])
+        member = self._coming.get(rank)
+        if message["header"]["msg_type"] == "iopub_welcome":
+            if member and member.name == name:
+                member.is_up()
+        elif self.cell and rank in self.cell.members and self.cell.members[rank].name == name:
+            self.cell.on_iopub(rank, message)
+
+    def _on_text(self, member: Member, stream: str, text: str) -> None:
+        if member.rank in self._coming:
+            member.last_words.append(text)
+        elif self.cell and member.rank in self.cell.running:
+            self.cell.on_text(member.rank, stream, text)
+        else:
+            member.late.setdefault(stream, Text()).append(text)
+
+    # Beginning and end
+
+    async def start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
+        if self.agent.process.poll() is not None:
+            self._launch_agent()
+        await self._agent_ready
+        backend = self._choose(size, backend)
+        await self.stop()
+        self.backend, self.bare = backend, bare
+        self.board = Board(f"{self.hub.folder}/board-{next(self._boards)}", size)
+        self._environ = fresh_environ()
+        self.members = await self._bring_up([Member(rank, 0) for rank in range(size)], size, 1, viewer)
+
+    def _choose(self, size: int, backend: str | None) -> str:
+        """The backend for so many ranks; UsageError if the machine has no room for them."""
+        backend = backend or ("nccl" if self.gpus >= size else "gloo")
+        if backend == "nccl" and self.gpus < size:
+            raise UsageError(
+                f"{size} ranks with nccl need {size} GPUs, this machine has {self.gpus}: use --backend gloo"
+            )
+        machine.check_room(size, self.size, machine.SPAWNED_RANK if backend == "nccl" else machine.FORKED_RANK)
+        return backend
+
+    async def _bring_up(self, wanted: list[Member], size: int, group_count: int, viewer=None) -> list[Member]:
+        """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
+        lives = [member.life for member in self.members] or [0] * size
+        for member in wanted:
+            lives[member.rank] = member.life
+            member.hub = self.hub
+            member.expect()
+            if viewer:
+                viewer.state(member.rank, "starting", "")
+        config = write_start_file(
+            self.hub.folder,
+            self.hub.key,
+            world_size=size,
+            backend=self.backend,
+            bare=self.bare,
+            generation=self._generation,
+            group_count=group_count,
+            lives=lives,
+            board=self.board.path,
+            environ=self._environ,
+        )
+        self._coming = {member.rank: member for member in wanted}
+        self.agent.send(do="start", config=config, ranks=list(self._coming), spawn=self.backend == "nccl")
+        try:
+            await asyncio.gather(*(member.up for member in wanted))
+        except BaseException:
+            await self._kill(wanted)
+            raise
+        finally:
+            self._coming = {}
+        return wanted
+
+    async def _kill(self, members: list[Member]) -> None:
+        alive = [member for member in members if member.pid and not member.ended.done()]
+        self.agent.send(do="kill", pids=[member.pid for member in alive])
+        await asyncio.gather(*(member.ended for member in alive))
+        for member in members:
+            member.close()
+
+    async def stop(self) -> None:
+        await self._kill(self.members)
+        self.members = []
+        self._generation += 1
+        if self.board:
+            self.board.close()
+            os.unlink(self.board.path)
+            self.board = None
+
+    # Between cells
+
+    async def recover(self) -> None:
+        """Replaces dead ranks and renews the process groups of all; starts over where that is impossible."""
+        self._recovery = asyncio.ensure_future(self._renew())
+        try:
+            await self._recovery
+        except (LaunchError, RankError, asyncio.CancelledError) as error:
+            self.notices.append(f"all ranks were started anew, their variables are new ({error or 'stopped'})")
+            await self.start(self.size, self.backend, self.bare, None)
+        finally:
+            self._recovery = None
+
+    async def _renew(self) -> None:
+        living = [member for member in self.members if not member.ended.done()]
+        dead = [member for member in self.members if member.ended.done()]
+        self._generation += 1
+        if not living:
+            raise LaunchError("no rank has survived")
+        known = [value for value, _ in await self.request_all("control", "groups", {}, members=living)]
+        count = max(value["count"] for value in known)
+        names = groups_in_common({m.rank: value["groups"] for m, value in zip(living, known, strict=True)}, dead)
+        work = []
+        ledger.begin_epoch(self.board.memory)
+        if not self.bare:
+            content = {"generation": self._generation, "names": names, "group_count": count}
+            work.append(self.request_all("shell", "regroup", content, members=living))
+        for member in dead:
+            member.close()
+            self.board.clear(member.rank)
+        if dead:
+            work.append(self._bring_up([Member(m.rank, m.life + 1) for m in dead], self.size, count))
+        results = await all_or_none(work)
+        for member in results[-1] if dead else ():
+            self.members[member.rank] = member
+
+    async def request_all(self, channel: str, what: str, content: dict, buffers=(), members=None) -> list:
+        """(value, buffers) of each rank; RankError with every rank that refused or died."""
+        members = self.members if members is None else members
+        replies = await asyncio.gather(*(m.request(channel, {"do": what, **content}, buffers) for m in members))
+        wrong = {
+            m.rank: reply["content"]
+            for m, reply in zip(members, replies, strict=True)
+            if reply["content"]["status"] != "ok"
+        }
+        if wrong:
+            by_message: dict[str, list[int]] = {}
+            for rank, reply in wrong.items():
+                by_message.setdefault(reply["message"], []).append(rank)
+            raise RankError("; ".join(f"{name_ranks(who)}: {why}" for why, who in by_message.items()), tuple(wrong))
+        return [(reply["content"]["value"], reply["buffers"]) for reply in replies]
+
+
+def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: list[Member]) -> list[str]:
+    """Names of the groups that all their members know and in which all of them live; the world's is always one."""
+    lost = {member.rank for member in dead}
+    names = {name: ranks for known in groups.values() for name, ranks in known.items()}
+    common = [
+        name
+        for name, ranks in names.items()
+        if len(ranks) == len(groups) + len(lost)
+        or (not lost & set(ranks) and all(groups[rank].get(name) == ranks for rank in ranks))
+    ]
+    return sorted(common, key=lambda name: (len(name), name))

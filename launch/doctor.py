@@ -1,0 +1,202 @@
+"""The doctor: proves from a snapshot of all ranks that some of them can never go on.
+
+No clock and no guess. A rank that runs its own code may still do anything, so it can provide whatever another waits
+for. From there the set of ranks that may move grows: a rank that waits may move when everything its call lacks has
+been begun already or is up to ranks that may move. Ranks outside the largest such set wait for ever, whatever the
+others do: that is the deadlock. A cycle of sends, a skipped collective, a peer that raised are cases of this one rule.
+
+What a call lacks is what gloo makes it wait for (checked against gloo itself in tests/launch/test_doctor_gloo.py):
+
+    send, recv               rendezvous: the other side must have begun its half; waiting for it is not needed
+    broadcast                a binomial tree: the ranks on the path from the root, and its own children
+    gather, scatter          the root; the root needs everybody
+    every other collective   everybody, except that a rank that is not the root may get out of `reduce` early; where
+                             only that is doubtful the diagnosis says so (`proved` is False)
+
+Left out: noticing that nothing moves (`launch.attendant`), words (`launch.explain`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from launch.ledger import OpenCall
+from launch.snapshot import View
+
+
+class Lack(NamedTuple):
+    """Ranks that have not done their part of a call, and `never`: those that have done something else in its place.
+
+    `all`: every one of them must do it; else one is enough.
+    """
+
+    ranks: frozenset[int]
+    never: frozenset[int] = frozenset()
+    all: bool = True
+
+
+class Edge(NamedTuple):
+    """`rank` waits for `other`, in `call` (None: in the store)."""
+
+    rank: int
+    other: int
+    call: OpenCall | None
+
+
+class Diagnosis(NamedTuple):
+    """`stuck` ranks can never go on. `moving` ranks are inside the cell and may; if there are none the cell never ends.
+
+    `edges` say who waits for whom; their targets are stuck as well or past the cell. `proved` is False if gloo might
+    let a stuck rank out of `reduce` although another is missing.
+    """
+
+    views: tuple[View, ...]
+    stuck: tuple[int, ...]
+    moving: tuple[int, ...]
+    edges: tuple[Edge, ...]
+    proved: bool
+
+
+def examine(views: tuple[View, ...]) -> Diagnosis | None:
+    """The deadlock in a snapshot (a View per rank, in rank order); None if every rank may still go on."""
+    certain = _examine(views, doubtful=False)
+    if certain is not None and not certain.moving:
+        return certain
+    likely = _examine(views, doubtful=True)
+    return likely if likely is not None and (certain is None or not likely.moving) else certain
+
+
+def _examine(views: tuple[View, ...], doubtful: bool) -> Diagnosis | None:
+    by_rank = {view.rank: view for view in views}
+    lacks = {view.rank: _lacks(view, by_rank, doubtful) for view in views if view.state in ("waiting", "meeting")}
+    moving = _may_move({view.rank for view in views if view.state == "acting"}, lacks)
+    stuck = sorted(lacks.keys() - moving)
+    if not stuck:
+        return None
+    edges = tuple(edge for rank in stuck for edge in _edges(by_rank[rank], lacks[rank], moving))
+    return Diagnosis(views, tuple(stuck), tuple(sorted(moving)), edges, not doubtful)
+
+
+def _may_move(acting: set[int], lacks: dict[int, list[tuple[OpenCall | None, Lack]]]) -> set[int]:
+    """The acting ranks, those that only wait for what they can provide, and so on."""
+    moving = set(acting)
+    while more := {rank for rank in lacks.keys() - moving if any(_comes(lack, moving) for _, lack in lacks[rank])}:
+        moving |= more
+    return moving
+
+
+def _comes(lack: Lack, moving: set[int]) -> bool:
+    if lack.never:
+        return False
+    return lack.ranks <= moving if lack.all else bool(lack.ranks & moving)
+
+
+def _edges(view: View, lacks, moving: set[int]) -> list[Edge]:
+    """Of a rank that waits for one of several calls the first is shown: in C++ they are waited for in that order."""
+    call, lack = lacks[0]
+    return [Edge(view.rank, other, call) for other in sorted(lack.ranks - moving | lack.never)]
+
+
+def _lacks(view: View, by_rank: dict[int, View], doubtful: bool) -> list[tuple[OpenCall | None, Lack]]:
+    """For each call that would let the rank go on: who has not done his part."""
+    if view.state == "meeting":
+        # Who waits in the store has written his part; what is missing is up to those who are elsewhere.
+        others = {other for other, there in by_rank.items() if there.state != "meeting"}
+        return [(None, Lack(frozenset(others or by_rank.keys() - {view.rank}), all=False))]
+    return [(call, _lack(view, call, by_rank, doubtful)) for call in view.waits]
+
+
+def _lack(view: View, call: OpenCall, by_rank: dict[int, View], doubtful: bool) -> Lack:
+    members = _members(view, call, by_rank)
+    if call.kind == "send":
+        return Lack(frozenset() if _received(by_rank[call.peer], view.rank, call) else frozenset({call.peer}))
+    if call.kind == "recv" and call.peer >= 0:
+        return Lack(frozenset() if _sent(by_rank[call.peer], view, call) else frozenset({call.peer}))
+    if call.kind == "recv":
+        return Lack(frozenset()) if _any_sent(view, call, by_rank) else Lack(members, all=False)
+    needed = _partners(view.rank, call, sorted(members | {view.rank}), doubtful)
+    late = frozenset(rank for rank in needed if not _begun(by_rank[rank], call))
+    return Lack(late, never=frozenset(rank for rank in needed - late if not _joined(by_rank[rank], call)))
+
+
+def _members(view: View, call: OpenCall, by_rank: dict[int, View]) -> frozenset[int]:
+    """The other ranks of the call's group; of a group that has made no collective nothing is known: all ranks."""
+    tally = view.tally(call.key)
+    if tally is None:
+        return frozenset(by_rank.keys() - {view.rank})
+    mask = int(tally.members, 16)
+    return frozenset(rank for rank in by_rank if mask >> rank & 1 and rank != view.rank)
+
+
+def _partners(rank: int, call: OpenCall, members: list[int], doubtful: bool) -> set[int]:
+    """The other ranks whose part gloo waits for in this collective, on this rank."""
+    others, root = set(members) - {rank}, call.peer
+    if rank == root or root < 0:
+        return _on_the_path(0, members, root) if call.op == "broadcast" else others
+    if call.op == "broadcast":
+        return _on_the_path((members.index(rank) - members.index(root)) % len(members), members, root)
+    if call.op in ("gather", "scatter"):
+        return {root}
+    if call.op == "reduce" and not doubtful:
+        return set()
+    return others
+
+
+def _on_the_path(place: int, members: list[int], root: int) -> set[int]:
+    """gloo's broadcast: places count from the root; place v hands on to v + 2^i for every 2^i > v."""
+    size, start = len(members), members.index(root)
+    places = {place + (1 << i) for i in range(place.bit_length(), size.bit_length()) if place + (1 << i) < size}
+    while place:
+        place -= 1 << place.bit_length() - 1
+        places.add(place)
+    return {members[(start + p) % size] for p in places}
+
+
+def _begun(other: View, call: OpenCall) -> bool:
+    """Whether the other rank has begun this group's collective of this number."""
+    tally = other.tally(call.key)
+    return tally is not None and tally.begun >= call.seq
+
+
+def _joined(other: View, call: OpenCall) -> bool:
+    """Whether that is the same one and goes on there. Of one that is over there, the name is the guard's business."""
+    there = [mine for mine in other.open if (mine.kind, mine.key, mine.seq) == ("collective", call.key, call.seq)]
+    return not there or (there[0].op == call.op and other.state != "cut")
+
+
+def _count(view: View, kind: str, call: OpenCall, peers: tuple[int, ...] | None, done: bool = False) -> int:
+    """Messages of one kind that the rank has begun (or that are over), in the call's group and with its tag.
+
+    Of a rank that is cut off only those that are over count. `peers` None: all.
+    """
+    rows = [row for row in view.messages if (row.kind, row.key, row.tag) == (kind, call.key, call.tag)]
+    done = done or view.state == "cut"
+    return sum(row.done if done else row.begun for row in rows if peers is None or row.peer in peers)
+
+
+def _uncounted(*views: View) -> bool:
+    """Whether one of the ranks has had too many kinds of messages to be counted: then nothing is held against it."""
+    return any(row.kind == "more" for view in views for row in view.messages)
+
+
+def _received(other: View, sender: int, send: OpenCall) -> bool:
+    """Whether the other rank has begun to receive this message; receives from any source may be meant for it."""
+    return _uncounted(other) or _count(other, "recv", send, (sender, -1)) >= send.seq
+
+
+def _sent(other: View, view: View, recv: OpenCall) -> bool:
+    """Whether the other rank has begun to send this message."""
+    if _uncounted(view, other):
+        return True
+    sent = _count(other, "send", recv, (view.rank,))
+    if _count(view, "recv", recv, (-1,)):  # which may have taken any of them: the number of this one means nothing
+        return sent > _count(view, "recv", recv, (recv.peer,), done=True)
+    return sent >= recv.seq
+
+
+def _any_sent(view: View, recv: OpenCall, by_rank: dict[int, View]) -> bool:
+    """Whether there is a message for this rank that it may not have received yet."""
+    if _uncounted(*by_rank.values()):
+        return True
+    sent = sum(_count(other, "send", recv, (view.rank,)) for other in by_rank.values() if other is not view)
+    return sent > _count(view, "recv", recv, None, done=True)

@@ -1,0 +1,213 @@
+"""What one rank's tensors held at every look of its film, and what the student called them.
+
+The value of a variable's bytes at a look, when it changed, which variable a sent tensor belongs to. A variable may be
+bound to new memory on the way (`x = x + buf`): it stays the same place. A list whose tensors lie in different memory is
+one place too, item after item.
+
+Left out: why a value changed; `launch.dataflow` finds out.
+"""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+
+from launch.footage import Footage
+
+
+class Region(NamedTuple):
+    """Bytes lo up to hi of a place. A place is a variable's name, or "#3" for memory that no variable reaches."""
+
+    place: str
+    lo: int
+    hi: int
+
+    def overlaps(self, other: "Region") -> bool:
+        return self.place == other.place and self.lo < other.hi and other.lo < self.hi
+
+
+class _Binding(NamedTuple):
+    look: int
+    storage: int
+    lo: int
+    nbytes: int
+    index: int | None
+    length: int
+    shape: tuple[int, ...]
+
+
+class Memory:
+    """`arriving` is (storage, lo, hi, first look, last look) of everything received: it counts as there at the last
+    look."""
+
+    def __init__(self, film: dict, arriving):
+        self.storages = film["storages"]
+        self.last_look = film["looks"] - 1
+        self.footage = Footage(film, arriving)
+        self.variables: dict[str, list[_Binding]] = {}
+        self.lists: dict[str, dict[int, list[_Binding]]] = {}
+        for look, path, base, storage, lo, nbytes, index, length, shape in film["bindings"]:
+            binding = _Binding(look, storage, lo, nbytes, index, length, tuple(shape))
+            if index is None:
+                self.variables.setdefault(path, []).append(binding)
+            else:
+                self.lists.setdefault(base, {}).setdefault(index, []).append(binding)
+        self.lists = {base: items for base, items in self.lists.items() if self._own_memory(items)}
+        self._histories: dict[Region, tuple[list[int], list]] = {}
+
+    @staticmethod
+    def _own_memory(items) -> bool:
+        """Whether the tensors of a list ever lay in different storages, and never changed their sizes."""
+        first = {bindings[0].storage for bindings in items.values()} | {
+            bindings[-1].storage for bindings in items.values()
+        }
+        sizes = all(len({binding.nbytes for binding in bindings}) == 1 for bindings in items.values())
+        return len(items) > 1 and len(first) > 1 and sizes and sorted(items) == list(range(len(items)))
+
+    def locate(self, storage: int, lo: int, nbytes: int, look: int, preferred=()) -> Region:
+        """The place of some bytes at a look: of `preferred` the first that covers them, else the largest variable that
+        does."""
+        for base, items in self.lists.items():
+            start = 0
+            for index in range(len(items)):
+                binding = _at(items[index], look)
+                if binding and (binding.storage, binding.lo, binding.nbytes) == (storage, lo, nbytes):
+                    return Region(base, start, start + nbytes)
+                start += items[index][0].nbytes
+        covering = {}
+        for path, bindings in self.variables.items():
+            binding = _at(bindings, look)
+            if (
+                binding
+                and binding.storage == storage
+                and binding.lo <= lo
+                and lo + nbytes <= binding.lo + binding.nbytes
+            ):
+                covering[path] = binding
+        for path in preferred:
+            if path in covering:
+                return Region(path, lo - covering[path].lo, lo - covering[path].lo + nbytes)
+        if covering:
+            path = max(
+                covering, key=lambda path: covering[path].nbytes
+            )  # of equal ones the first: the innermost frame's
+            return Region(path, lo - covering[path].lo, lo - covering[path].lo + nbytes)
+        return Region(f"#{storage}", lo, lo + nbytes)
+
+    def covering(self, storage: int, lo: int, nbytes: int, look: int) -> list[str]:
+        """All variables that reach these bytes at that look, larger ones first."""
+        found = []
+        for path, bindings in self.variables.items():
+            binding = _at(bindings, look)
+            if (
+                binding
+                and binding.storage == storage
+                and binding.lo <= lo
+                and lo + nbytes <= binding.lo + binding.nbytes
+            ):
+                found.append((-binding.nbytes, len(found), path))
+        return [path for _, _, path in sorted(found)]
+
+    def size(self, place: str) -> int:
+        """Bytes of a place."""
+        if place.startswith("#"):
+            return self.storages[int(place[1:])]["nbytes"]
+        if place in self.lists:
+            return sum(bindings[0].nbytes for bindings in self.lists[place].values())
+        return max(binding.nbytes for binding in self.variables[place])
+
+    def shape(self, place: str) -> tuple[int, ...]:
+        return self.variables[place][0].shape if place in self.variables else ()
+
+    def dtype(self, place: str) -> str:
+        storage = int(place[1:]) if place.startswith("#") else self._pieces(Region(place, 0, 1))[0][1]
+        return self.storages[storage]["dtype"]
+
+    def items(self, place: str) -> list[int]:
+        """Where the items of a list place begin and end: [0, 8, 16]; [] for other places."""
+        items = self.lists.get(place, {})
+        return [0, *np.cumsum([items[index][0].nbytes for index in range(len(items))]).tolist()] if items else []
+
+    def value(self, region: Region, look: int):
+        """The numbers there at a look, as an array (samples, if it is large); None before they were seen first, or
+        never."""
+        looks, values = self.history(region)
+        at = bisect_right(looks, look) - 1
+        return None if at < 0 else values[at]
+
+    def changes(self, region: Region) -> list[int]:
+        """The looks at which it was seen changed, the first sight included."""
+        return self.history(region)[0]
+
+    def fresh(self, region: Region, look: int) -> bool:
+        """Whether the memory in which the region lay at that look was seen then for the first time."""
+        storages = [storage for since, storage, _, until in self._pieces(region) if since <= look < until]
+        return not storages or self.storages[storages[0]]["first"] == look
+
+    def renamed(self, storage: int, lo: int, nbytes: int, after: int, until: int):
+        """(look, region) of variables and list items that came to be bound to just these bytes: `passing = came`."""
+        for path, bindings in self.variables.items():
+            for binding in bindings[1:]:
+                if after < binding.look <= until and (binding.storage, binding.lo, binding.nbytes) == (
+                    storage,
+                    lo,
+                    nbytes,
+                ):
+                    yield binding.look, Region(path, 0, nbytes)
+        for base, items in self.lists.items():
+            starts = self.items(base)
+            for index, bindings in items.items():
+                for binding in bindings[1:]:
+                    if after < binding.look <= until and (binding.storage, binding.lo, binding.nbytes) == (
+                        storage,
+                        lo,
+                        nbytes,
+                    ):
+                        yield binding.look, Region(base, starts[index], starts[index + 1])
+
+    def history(self, region: Region):
+        """(looks, values): what was seen there, in order. Bytes that are being received keep their old value until they
+        are there."""
+        if region not in self._histories:
+            looks, values = [], []
+            for since, storage, lo, until in self._pieces(region):
+                raw_looks, raws = self.footage.history(storage, lo, region.hi - region.lo)
+                moments = [since, *(look for look in raw_looks if since < look < until)]
+                for look in moments:
+                    at = bisect_right(raw_looks, look) - 1
+                    if at >= 0 and (not values or not _same(values[-1], raws[at])):
+                        looks.append(look)
+                        values.append(raws[at])
+            self._histories[region] = (looks, values)
+        return self._histories[region]
+
+    def _pieces(self, region: Region):
+        """Which memory a region was, when: (from look, storage, first byte, until look)."""
+        if region.place.startswith("#"):
+            return [
+                (self.storages[int(region.place[1:])]["first"], int(region.place[1:]), region.lo, self.last_look + 1)
+            ]
+        if region.place in self.lists:
+            start = 0
+            for _, bindings in sorted(self.lists[region.place].items()):
+                if start <= region.lo < start + bindings[0].nbytes:
+                    return _intervals(bindings, region.lo - start, self.last_look)
+                start += bindings[0].nbytes
+            return []
+        return _intervals(self.variables[region.place], region.lo, self.last_look)
+
+
+def _at(bindings: list[_Binding], look: int) -> _Binding | None:
+    at = bisect_right(bindings, look, key=lambda binding: binding.look) - 1
+    return bindings[at] if at >= 0 else None
+
+
+def _intervals(bindings, offset: int, last: int):
+    ends = [binding.look for binding in bindings[1:]] + [last + 1]
+    return [
+        (binding.look, binding.storage, binding.lo + offset, end) for binding, end in zip(bindings, ends, strict=True)
+    ]
+
+
+def _same(left, right) -> bool:
+    return left.shape == right.shape and left.tobytes() == right.tobytes()

@@ -1,0 +1,250 @@
+"""From the ranks' recordings to a story: which message carried what from where to where, in which step.
+
+Puts together what `matching`, `memory` and `dataflow` know. The result is a list of moves between regions of the
+ranks' variables, step by step; `launch.layout` then makes buffers and chunks of the regions.
+
+Left out: what happens inside a built-in collective; it is told as its effect (`launch.effects`).
+"""
+
+from collections import Counter
+
+from launch.dataflow import Arrival, Rank, explain
+from launch.effects import effect
+from launch.matching import Call, Message, Move, match, order
+from launch.memory import Memory, Region
+
+GRID = 64  # parts into which a buffer may be cut by the size of the messages
+
+
+class Reading:
+    """`moves` in order of their steps; `memories` of the ranks; `lonely` calls whose other side was not recorded."""
+
+    def __init__(self, runs: list[dict]):
+        for run in runs:
+            for event in run["events"]:
+                event["stack"] = tuple((file, line) for file, line, _ in run["sites"][event["site"]]["stack"])
+        self.code = {
+            (run["rank"], i): site["stack"][0][2]
+            for run in runs
+            for i, site in enumerate(run["sites"])
+            if site["stack"]
+        }
+        self.messages, self.collectives, self.lonely = match(runs)
+        self.sent = {run["rank"]: [m for m in self.messages if m.src == run["rank"]] for run in runs}
+        self.received = {run["rank"]: [m for m in self.messages if m.dst == run["rank"]] for run in runs}
+        self.ranks = {run["rank"]: Rank(Memory(run["film"], [*_arriving(run)])) for run in runs}
+        self.memories = {number: rank.memory for number, rank in self.ranks.items()}
+        self.preferred = _preferred(runs, self.memories)
+        self.sources = {message: self._place(message.send, "ins", 0) for message in self.messages}
+        self.targets = {message: self._place(message.receive, "outs", 0) for message in self.messages}
+        self._note_received(runs)
+        self._find_candidates()
+        self.alternatives = self._see_through_copies()
+        self.arrivals = {message: self._arrival(message) for message in self.messages if self.targets[message]}
+        explain(self.ranks, [*self.arrivals.values()], self.mirror)
+        for message, arrival in self.arrivals.items():
+            self.sources[message] = self.mirror(arrival) or self.sources[message]
+        for message in self.messages:
+            message.needs = self._needs(message)
+        self.steps = order(self.messages, self.collectives)
+        self.moves = self._tell()
+
+    def code_of(self, call: Call) -> str:
+        """The text of the line that made the call."""
+        return self.code.get((call.rank, call.event["site"]), "")
+
+    def _place(self, call: Call, side: str, index: int) -> Region | None:
+        """Where a call's tensor lies, in the student's terms; None for tensors whose memory cannot be looked at."""
+        places = call.event[side]
+        if index >= len(places) or places[index] is None:
+            return None
+        return self.memories[call.rank].locate(*places[index], call.begin, self.preferred)
+
+    def _note_received(self, runs) -> None:
+        for run in runs:
+            for number, event in enumerate(run["events"]):
+                call = Call(run["rank"], number, event)
+                for index in range(len(event["outs"])):
+                    if region := self._place(call, "outs", index):
+                        self.ranks[call.rank].received.setdefault(call.end, []).append(region)
+
+    def _find_candidates(self) -> None:
+        """Regions that may have been changed by arithmetic: parts that travel, on whatever rank, and parts of that
+        size."""
+        used = {region for region in [*self.sources.values(), *self.targets.values()] if region}
+        sizes = {region.hi - region.lo for region in used}
+        for rank in self.ranks.values():
+            for place in self._places(rank.memory):
+                whole = rank.memory.size(place)
+                items = rank.memory.items(place)
+                parts = [(region.lo, region.hi) for region in used if region.place == place and region.hi <= whole]
+                parts += zip(items, items[1:], strict=False)
+                for size in sizes:
+                    if whole <= size * GRID and not items:
+                        parts += [(lo, lo + size) for lo in range(0, whole - size + 1, size)]
+                for lo, hi in sorted(set(parts)):
+                    rank.add_candidate(Region(place, lo, hi))
+
+    def _places(self, memory: Memory) -> list[str]:
+        """The places of a rank, each memory under one name only."""
+        names = [*memory.lists]
+        for path, bindings in memory.variables.items():
+            if any(memory.locate(b.storage, b.lo, b.nbytes, b.look, self.preferred).place == path for b in bindings):
+                names.append(path)
+        reached = {b.storage for bindings in memory.variables.values() for b in bindings}
+        reached |= {b.storage for items in memory.lists.values() for bindings in items.values() for b in bindings}
+        return names + [f"#{number}" for number in range(len(memory.storages)) if number not in reached]
+
+    def _see_through_copies(self) -> dict[Message, list[Region]]:
+        """A chunk that was cloned to be sent is told as that chunk: its clone holds the same, and is never received
+        into.
+
+        Gives the chunks that it may be a clone of; `sources` gets the first.
+        """
+        received = {(message.dst, region.place) for message, region in self.targets.items() if region}
+        alternatives = {}
+        for message, region in self.sources.items():
+            rank = self.ranks[message.src]
+            if (
+                region is None
+                or (message.src, region.place) in received
+                or rank.memory.size(region.place) != region.hi - region.lo
+            ):
+                continue
+            value = rank.memory.value(region, message.send.begin)
+            same = [
+                other
+                for other, held in rank.others(region, message.send.begin)
+                if rank.memory.size(other.place) > region.hi - region.lo
+                and _identical(held, value)
+                and self._worked_on(message, other)
+            ]
+            if same:
+                alternatives[message] = same
+                self.sources[message] = same[0]
+        return alternatives
+
+    def _worked_on(self, message: Message, region: Region) -> bool:
+        """Whether the sender computes in that place, or had received just that region: else it is an input or a mere
+        inbox."""
+        rank = self.ranks[message.src]
+        whole = Region(region.place, 0, rank.memory.size(region.place))
+        parts = [other for regions in rank.candidates.values() for other in regions if other.overlaps(whole)]
+        if any(rank.local(part, look) for part in parts for look in rank.memory.changes(part)[1:]):
+            return True
+        return any(
+            self.targets[other] == region and other.receive.end <= message.send.begin
+            for other in self.received[message.src]
+        )
+
+    def _arrival(self, message: Message) -> Arrival:
+        rank, region = message.dst, self.targets[message]
+        again = [
+            later.receive.begin
+            for later in self.received[rank]
+            if later.receive.begin >= message.receive.end
+            and self.targets[later]
+            and region.overlaps(self.targets[later])
+        ]
+        forwarded = any(self.sources[other] and self.sources[other].place == region.place for other in self.sent[rank])
+        return Arrival(message, region, min(again, default=self.memories[rank].last_look), forwarded)
+
+    def mirror(self, arrival: Arrival) -> Region | None:
+        """The region of the receiver that bears the name of what the sender sent; None if it has none like it."""
+        source = self.sources[arrival.message]
+        if source is None:
+            return None
+        uses = [use.region for use in arrival.found]
+        source = next((other for other in self.alternatives.get(arrival.message, []) if other in uses), source)
+        fits = self.ranks[arrival.call.rank].candidates.get(source.hi - source.lo, [])
+        return source if source in fits else None
+
+    def _needs(self, message: Message) -> list[Message]:
+        """The messages that the sender had received and whose data may be in what it sends."""
+        source, send = self.sources[message], message.send
+        before = [other for other in self.received[send.rank] if other.receive.end <= send.begin]
+        if source is None:
+            return before
+        rank, needed = self.ranks[send.rank], []
+        explained = set()
+        for other in before:
+            arrival = self.arrivals.get(other)
+            wrote = [(self.targets[other], other.receive.end)] if self.targets[other] else []
+            wrote += [(use.region, use.look) for use in (arrival.uses if arrival else ()) if use.look <= send.begin]
+            hits = {look for region, look in wrote if region.overlaps(source)}
+            explained |= hits
+            if hits:
+                needed.append(other)
+        unknown = [
+            look
+            for look in rank.memory.changes(source)
+            if look <= send.begin and look not in explained and rank.local(source, look)
+        ]
+        if unknown:  # something was computed there: it may come from anything that had arrived by then
+            needed += [other for other in before if other.receive.end < unknown[-1]]
+        return needed
+
+    def _tell(self) -> list[Move]:
+        moves, seeded = [], set()
+        for message in self.messages:
+            source, target, arrival = self.sources[message], self.targets[message], self.arrivals.get(message)
+            if source is None or target is None:
+                continue
+            carried = {
+                "src": message.src,
+                "dst": message.dst,
+                "source": source,
+                "calls": message.calls,
+                "nbytes": message.nbytes,
+            }
+            late = [max(message.step, self._read_before(message, use)) for use in arrival.uses]
+            if len(arrival.uses) == 1 and not arrival.forwarded and late == [message.step]:
+                use = arrival.uses[0]  # a scratch tensor that is only passed through is not worth showing
+                moves.append(Move(message.step, target=use.region, op=_op(use), look=use.look, **carried))
+            else:
+                moves.append(Move(message.step, target=target, op="copy", look=message.receive.end, **carried))
+                for use, step in zip(arrival.uses, late, strict=True):
+                    moves.append(Move(step, message.dst, message.dst, target, use.region, _op(use), use.look, (), 0))
+            for use in arrival.uses:
+                if use.seed and (message.dst, use.region, use.look) not in seeded:
+                    seeded.add((message.dst, use.region, use.look))
+                    moves.append(
+                        Move(message.step - 1, message.dst, message.dst, use.seed, use.region, "copy", use.look, (), 0)
+                    )
+        for collective in self.collectives:
+            moves += effect(collective, self._place)
+        moves.sort(key=lambda move: (move.step, not move.calls, move.src if move.calls else move.look, move.dst))
+        return moves
+
+    def _read_before(self, message: Message, use) -> int:
+        """The last step in which the receiver still sent what stood in the region before; -1 if it did not."""
+        return max(
+            (other.step for other in self.sent[message.dst]
+             if self.sources[other] and other.send.begin < use.look and self.sources[other].overlaps(use.region)),
+            default=-1)  # fmt: skip
+
+
+def _identical(left, right) -> bool:
+    return right is not None and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+
+
+def _op(use) -> str:
+    return "copy" if use.operation == "copy" else "reduce"
+
+
+def _arriving(run):
+    for event in run["events"]:
+        for place in event["outs"]:
+            if place is not None:
+                yield place[0], place[1], place[1] + place[2], *event["looks"]
+
+
+def _preferred(runs, memories) -> list[str]:
+    """Variables by how many of the calls, on all ranks, concern memory that they reach."""
+    counts: Counter = Counter()
+    for run in runs:
+        for event in run["events"]:
+            for place in [*event["ins"], *event["outs"]]:
+                if place is not None:
+                    counts.update(memories[run["rank"]].covering(*place, event["looks"][0]))
+    return [path for path, _ in counts.most_common()]

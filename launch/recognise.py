@@ -1,0 +1,90 @@
+"""Which collective a recorded run turned out to be, and by whose algorithm.
+
+Proved, not guessed: a run is an all_reduce if its moves, run on symbols, pass the same check as the textbook's. Its
+algorithm has a name if, step by step, the same ranks send each other as much as in `collectives.all_reduce.ring`.
+
+Left out: large recordings, for which the proof would take longer than it is worth; they stay "recorded".
+"""
+
+import importlib
+import inspect
+from typing import NamedTuple
+
+from collectives.errors import ScheduleError
+from collectives.schedule import Schedule
+
+ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+LARGEST = 200_000  # cells that a check would write
+
+
+class Found(NamedTuple):
+    collective: str
+    algorithm: str
+    root: int | None
+    result: str  # the buffer that holds the result
+
+
+def recognise(schedule: Schedule, start) -> Found:
+    """What a schedule is, whose true start is `start`; "recorded" if it is none of the collectives."""
+    moved = sum(transfer.count for step in schedule.steps for transfer in step.transfers)
+    if moved and moved * schedule.ranks <= LARGEST:
+        rooted = [(name, root) for name in ROOTED for root in range(schedule.ranks)]
+        for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
+            for result in schedule.buffers:
+                if _proved(schedule, start, collective, root, result):
+                    return Found(collective, algorithm(schedule, collective), root, result)
+    return Found("recorded", "recorded", None, schedule.buffers[0])
+
+
+def _proved(schedule: Schedule, start, collective: str, root, result: str) -> bool:
+    parts = {"root": root, "buffers": schedule.buffers, "result": result}
+    claim = Schedule(collective, "", schedule.ranks, schedule.chunks, schedule.steps, start=start, **parts)
+    promise = Schedule(collective, "", schedule.ranks, schedule.chunks, (), **parts)
+    try:
+        wanted, held = promise.start().cells[schedule.buffers[0]], claim.start().cells
+        for rank in range(schedule.ranks):
+            for chunk in range(schedule.chunks):  # the input may stand in one buffer on this rank, in another on that
+                if bool(wanted[rank, chunk]) != any(bool(cells[rank, chunk]) for cells in held.values()):
+                    return False
+        claim.check()
+    except ScheduleError:
+        return False
+    return True
+
+
+def algorithm(schedule: Schedule, collective: str) -> str:
+    """The name of the textbook's algorithm that sends the same messages in the same steps, else "recorded"."""
+    mine = _pattern(schedule)
+    try:
+        module = importlib.import_module(f"collectives.{collective}")
+    except ModuleNotFoundError:
+        return "recorded"
+    makers = [make for _, make in inspect.getmembers(module, inspect.isfunction) if make.__module__ == module.__name__]
+    for make in sorted(
+        makers, key=lambda make: make.__code__.co_firstlineno
+    ):  # as the module has them: simple ones first
+        name = make.__name__
+        if name.startswith("_"):
+            continue
+        try:
+            if _pattern(make(schedule.ranks)) == mine:
+                return name
+        except (ScheduleError, TypeError, ValueError):
+            continue  # not for this number of ranks, or it needs to be told more
+    return "recorded"
+
+
+def _pattern(schedule: Schedule):
+    """Per step with messages, who sends whom which part of the buffer, as sorted (src, dst, share)."""
+    sizes = schedule.chunk_bytes if schedule.chunk_bytes is not None else [1] * schedule.chunks
+    whole = sum(sizes)
+    steps = []
+    for step in schedule.steps:
+        sent: dict = {}
+        for t in step.transfers:
+            if t.src != t.dst:
+                sent[t.src, t.dst] = sent.get((t.src, t.dst), 0) + sum(sizes[t.chunk : t.chunk + t.count])
+        if sent:
+            steps.append(sorted((*pair, round(float(nbytes / whole), 6)) for pair, nbytes in sent.items()))
+    return steps

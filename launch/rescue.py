@@ -1,0 +1,162 @@
+"""Frees a rank that waits in gloo for others that never come, and gives it a new process group under the old objects.
+
+A wait in gloo is deaf: no signal, no abort() and no destroy_process_group() reaches it. What ends it is the end of the
+TCP connections it waits on. So the sockets that gloo opens are noted while a group is made, and `free` shuts them down
+from another thread: the call raises RuntimeError at its own line and the rank goes on with all its variables. The
+listening sockets are left alone (gloo would abort the process).
+
+After that the group is of no use. `regroup` puts a new gloo backend into the same ProcessGroup objects, under a backend
+type that the group has not used yet (the same type again would keep the old backend), so that DDP modules, meshes and
+subgroups that hold these objects work on. torch knows seven types by name, but any small number is one. DDP modules
+get a new reducer, since one whose backward was cut short never recovers.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+from contextlib import contextmanager
+
+import torch
+from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
+from torch.distributed import distributed_c10d as c10d
+
+from launch.store import PollStore
+
+FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
+
+
+class Rescue:
+    """Knows this rank's gloo sockets, its groups and the store in which they meet."""
+
+    def __init__(self):
+        self.store: PollStore | None = None  # None where the student makes the process group
+        self.has_freed = False  # in the cell under way
+        self._sockets: dict[int, int] = {}  # inode -> file descriptor
+        self._before: dict[int, int] | None = None  # while a group is being made: the sockets from before
+        self._next_type = FIRST_FREE_TYPE
+        make = c10d._new_process_group_helper
+
+        def make_and_note(*args, **kwargs):
+            with self._noting_sockets():
+                return make(*args, **kwargs)
+
+        c10d._new_process_group_helper = make_and_note
+
+    @contextmanager
+    def _noting_sockets(self):
+        self._before = connected_sockets()
+        try:
+            yield
+        finally:
+            self._note_new()
+            self._before = None
+
+    def _note_new(self) -> None:
+        if self._before is not None:
+            now = connected_sockets()
+            self._sockets.update({inode: now[inode] for inode in now.keys() - self._before.keys()})
+
+    def free(self) -> None:
+        """Ends every wait in gloo or in the store. From any thread."""
+        self.has_freed = True
+        if self.store is not None:
+            self.store.close()
+        self._note_new()  # of a group that is only half made
+        for inode, fd in self._sockets.items():
+            shut_down(fd, inode)
+        self._sockets.clear()
+
+    def groups(self) -> dict:
+        """{"groups": {name: [global ranks]}, "count": how many names torch has given out}."""
+        world = c10d._world
+        groups = {
+            name: sorted(world.pg_group_ranks[group])
+            for group, name in world.pg_names.items()
+            if group in world.pg_group_ranks
+        }
+        return {"groups": groups, "count": world.group_count}
+
+    def regroup(self, generation: int, names: list[str], group_count: int) -> None:
+        """Meets the other ranks again in the groups `names`, in the order given: the same on every rank."""
+        if self._next_type > LAST_TYPE:
+            raise RuntimeError("the process group was renewed too often")
+        self.free()
+        self.store.open(generation)
+        world = c10d._world
+        world.group_count = group_count
+        by_name = {name: group for group, name in world.pg_names.items()}
+        with self._noting_sockets():
+            for name in names:
+                if name in by_name:
+                    self._renew(by_name[name], ProcessGroup.BackendType(self._next_type))
+        self._next_type += 1
+        for module in modules_of_ddp():
+            rebuild_reducer(module)
+
+    def _renew(self, group: ProcessGroup, kind) -> None:
+        _, prefix_store = c10d._world.pg_map[group]
+        # The same keys as torch makes for a new group, so that a rank that was forked anew meets this one.
+        store = PrefixStore("cpu/", prefix_store)
+        timeout = c10d._get_default_timeout("gloo")
+        backend = ProcessGroupGloo(store, group.rank(), group.size(), timeout=timeout)
+        backend.options.group_name = name = c10d._world.pg_names[group]
+        backend._set_sequence_number_for_group()
+        for device in ("cpu", "cuda"):
+            group._register_backend(torch.device(device), kind, backend)
+        group._set_group_name(name)  # which it asks its backends for
+        # The default type stays gloo: it is a name to torch (DDP asks for it), and no call is routed by it.
+
+
+def modules_of_ddp() -> list:
+    """All living DistributedDataParallel modules of this process; its import takes two seconds, so it may be absent."""
+    source = sys.modules.get("torch.nn.parallel.distributed")
+    if source is None:
+        return []
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), source.DistributedDataParallel)]
+
+
+def rebuild_reducer(module) -> None:
+    """A backward that was cut short leaves DDP's reducer in the middle of an iteration, which it never gets out of.
+
+    A new one is made the way DDP makes it after unpickling; on every rank, since reducers agree on their buckets.
+    """
+    parameters, sparse = module._build_params_for_reducer()
+    names = module._build_debug_param_to_name_mapping(parameters)
+    module._ddp_init_helper(parameters, sparse, names, module.static_graph)
+
+
+def connected_sockets() -> dict[int, int]:
+    """inode -> file descriptor of this process's TCP connections; listening sockets are none."""
+    found = {}
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        try:
+            with copy_of_socket(fd) as copy:
+                if copy.family in (socket.AF_INET, socket.AF_INET6):
+                    copy.getpeername()
+                    found[os.fstat(copy.fileno()).st_ino] = fd
+        except OSError:
+            pass  # no socket, not connected, or gone
+    return found
+
+
+def shut_down(fd: int, inode: int) -> None:
+    """Ends the connection, unless the descriptor has come to mean another file in the meantime."""
+    try:
+        with copy_of_socket(fd) as copy:
+            if os.fstat(copy.fileno()).st_ino == inode:
+                copy.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # closed already
+
+
+def copy_of_socket(fd: int) -> socket.socket:
+    """A second descriptor of the same socket, so that closing this one closes nothing; OSError if it is no socket."""
+    copy = os.dup(fd)
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        raise

@@ -1,0 +1,40 @@
+"""What a rank has to know when it starts: one JSON file in the private folder, readable by this user only.
+
+It carries the key that signs every message, which therefore never stands in a command line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+
+NOT_INHERITED = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "PYTEST_CURRENT_TEST")
+
+
+def write_start_file(folder: str, key: bytes, **session) -> str:
+    """Writes the file and returns its path. `session` has what `launch.worker` reads beyond folder and environment."""
+    path = f"{folder}/start.json"
+    content = {
+        "folder": folder,
+        "file": path,
+        "key": key.hex(),
+        "cwd": os.getcwd(),
+        "path": sys.path,
+        **session,
+    }
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(content, file)
+    return path
+
+
+def fresh_environ() -> dict[str, str]:
+    """The notebook's environment for its ranks, with what torch.distributed looks for. RANK and so on come later."""
+    environ = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(probe.getsockname()[1]), GLOO_SOCKET_IFNAME="lo")
+    environ.setdefault("OMP_NUM_THREADS", "1")
+    # torch's TCPStore looks up the name of 127.0.0.1; without an answer that would take five seconds per connection
+    environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
+    return environ

@@ -1,0 +1,204 @@
+"""A rank: an ordinary IPython kernel that dials in at the notebook's kernel instead of waiting to be found.
+
+`serve(rank, config)` turns this process into the rank: it sets the environment, meets the other ranks, and then
+executes what arrives. It runs after a fork by the agent, or in a fresh process (`python -m launch.worker RANK
+CONFIG_FILE`).
+
+Standard output and error are pipes that the notebook's kernel drains. Python's print, C's printf and child processes
+all write there in the order in which they happen, and the last words of a dying rank are kept. So ipykernel's own
+capture of output is not used; values, figures and errors still travel as Jupyter messages.
+
+Left out: the requests that are not cells (launch/desk.py), freeing a stuck rank (launch/rescue.py).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import hashlib
+import hmac
+import json
+import os
+import random
+import resource
+import signal
+import sys
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import zmq
+from ipykernel.control import ControlThread
+from ipykernel.iostream import IOPubThread
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.shellchannel import ShellChannelThread
+from traitlets import Any, Type
+from traitlets.config import Config
+
+from launch import tap
+from launch.blackbox import Slot
+from launch.desk import Desk
+from launch.rescue import Rescue
+from launch.store import PollStore
+
+
+def identity(key: bytes, name: str) -> bytes:
+    """The address of a socket on the wire. Nobody without the key can guess it and take its place."""
+    return hmac.new(key, name.encode(), hashlib.sha256).digest()[:16]
+
+
+class RankKernel(IPythonKernel):
+    """Runs cells so that an interrupt hits the cell and nothing else."""
+
+    desk = Any()
+
+    def pre_handler_hook(self):
+        """ipykernel would let an interrupt strike anywhere in the handling of a message, and lose the reply."""
+
+    def post_handler_hook(self):
+        pass
+
+    async def poll_stopped_queue(self):
+        """There is no debugger."""
+
+    async def do_execute(self, code, silent, *args, **kwargs):
+        request = self.get_parent("shell")
+        self.shell.execution_count = request["metadata"].get("execution_count", self.shell.execution_count)
+        try:
+            with self.desk.cell(request["header"]["msg_id"]):
+                return await super().do_execute(code, silent, *args, **kwargs)
+        except KeyboardInterrupt:
+            # It struck in IPython's own code, before or after the cell's.
+            lines = ["KeyboardInterrupt"]
+            return {"status": "error", "ename": "KeyboardInterrupt", "evalue": "", "traceback": lines, "payload": []}
+
+
+class RankApp(IPKernelApp):
+    """An IPython kernel application whose sockets connect to the notebook's kernel."""
+
+    kernel_class = Type(RankKernel)
+    config_of_session = Any()
+    rank_name = Any()  # "2.0": rank 2, first process under that number
+
+    def _dial(self, kind: int, channel: str) -> zmq.Socket:
+        session = self.config_of_session
+        dialled = self.context.socket(kind)
+        dialled.linger = 1000
+        dialled.sndhwm = 0  # nothing that a rank says is dropped because it says it fast
+        dialled.identity = identity(bytes.fromhex(session["key"]), self.rank_name)
+        dialled.connect(f"ipc://{session['folder']}/{channel}")
+        return dialled
+
+    def init_sockets(self):
+        self.context = zmq.Context()
+        self.shell_socket = self._dial(zmq.ROUTER, "shell")
+        self.stdin_socket = self._dial(zmq.ROUTER, "stdin")
+        self.control_socket = self._dial(zmq.ROUTER, "control")
+        self.debugpy_socket = self.context.socket(zmq.STREAM)  # IPKernelApp wants one; it is never connected
+        self.control_thread = ControlThread(daemon=True)
+        self.shell_channel_thread = ShellChannelThread(self.context, daemon=True)
+        self.configure_tornado_logger()
+        self.iopub_thread = IOPubThread(self._dial(zmq.XPUB, "iopub"), session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+
+    def load_config_file(self, *args, **kwargs):
+        """The student's own IPython configuration is left out: ranks are the same everywhere."""
+
+    # There is no connection file, no port and no heartbeat: death is seen by the agent, at once.
+    def init_connection_file(self): ...
+    def write_connection_file(self, **kwargs): ...
+    def log_connection_info(self): ...
+    def init_heartbeat(self): ...
+    def init_poller(self): ...
+    def init_crash_handler(self): ...
+
+
+def kernel_config(session: dict, name: str) -> Config:
+    config = Config()
+    config.Session.key = bytes.fromhex(session["key"])
+    config.Session.session = name  # how the notebook's kernel tells whose iopub message it is
+    config.HistoryManager.enabled = False
+    config.IPKernelApp.outstream_class = None
+    config.IPKernelApp.log_level = "ERROR"
+    config.Kernel._execute_sleep = 0.0
+    return config
+
+
+def settle(rank: int, session: dict) -> None:
+    """Environment, folder, import path, seeds and streams of this process, as the notebook's kernel has them."""
+    os.environ.clear()
+    os.environ.update(session["environ"])
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(session["world_size"]))
+    os.chdir(session["cwd"])
+    sys.path[:] = session["path"]
+    sys.argv[:] = [""]
+    random.seed()
+    np.random.seed()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # every rank holds a connection to every other
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdin = open(0)
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        stream = open(fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    faulthandler.enable(2)
+
+
+def meet(rank: int, session: dict, rescue: Rescue) -> None:
+    """The process group of all ranks; on GPUs, tensors in host memory still go through gloo."""
+    if session["backend"] == "nccl":
+        torch.cuda.set_device(rank)
+    if session["bare"]:
+        return
+    rescue.store = PollStore(f"{session['folder']}/store", session["generation"])
+    backend = "cpu:gloo,cuda:nccl" if session["backend"] == "nccl" else "gloo"
+    dist.init_process_group(backend, store=rescue.store, rank=rank, world_size=session["world_size"])
+    dist.distributed_c10d._world.group_count = session["group_count"]
+
+
+def serve(rank: int, session: dict) -> None:
+    """Is the rank until the process ends."""
+    settle(rank, session)
+    slot = Slot(session["board"], rank)
+    tap.install(slot)
+    rescue = Rescue()
+    meet(rank, session, rescue)
+    app = RankApp(config=kernel_config(session, f"{rank}.{session['lives'][rank]}"))
+    app.config_of_session, app.rank_name = session, f"{rank}.{session['lives'][rank]}"
+    app.user_ns = {}
+    app.initialize([])
+    skip_unseen_tracebacks(app.shell, rescue)
+    app.kernel.desk = Desk(app.kernel, slot, rescue)
+    names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
+    app.shell.push(names, interactive=False)
+    app.start()
+
+
+def skip_unseen_tracebacks(shell, rescue: Rescue) -> None:
+    """Spends no time on tracebacks that nobody sees: one through torch's long files takes half a second to render.
+
+    Not by a subclass of the shell: plotly, tqdm and others look at its class to find out where they are.
+    """
+    render = shell.showtraceback
+
+    def showtraceback(exc_tuple=None, *args, **kwargs):
+        kind, error, _ = shell._get_exc_info(exc_tuple)
+        if issubclass(kind, KeyboardInterrupt) or rescue.has_freed:
+            shell._showtraceback(kind, error, [f"{kind.__name__}: {error}"])
+        else:
+            render(exc_tuple, *args, **kwargs)
+
+    shell.showtraceback = showtraceback
+
+
+def main() -> None:
+    with open(sys.argv[2]) as file:
+        session = json.load(file)
+    serve(int(sys.argv[1]), session)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Attempts at all_reduce_many."""
+
+RIGHT = {
+    "by position": """
+def all_reduce_many(tensors):
+    bucket = torch.empty(sum(t.numel() for t in tensors), dtype=tensors[0].dtype)
+    start = 0
+    for t in tensors:
+        bucket[start:start + t.numel()] = t.reshape(-1)
+        start += t.numel()
+    dist.all_reduce(bucket)
+    start = 0
+    for t in tensors:
+        t[...] = bucket[start:start + t.numel()].reshape(t.shape)
+        start += t.numel()
+""",
+    "with torch's own helpers": """
+from torch.nn.utils import parameters_to_vector
+
+def all_reduce_many(tensors):
+    flat = parameters_to_vector(tensors)
+    dist.all_reduce(flat, op=dist.ReduceOp.SUM)
+    for t in tensors:
+        part, flat = flat[:t.numel()], flat[t.numel():]
+        t.copy_(part.view_as(t))
+""",
+    "without waiting at once": """
+def all_reduce_many(tensors):
+    flat = torch.cat([t.flatten() for t in tensors])
+    work = dist.all_reduce(flat, async_op=True)
+    sizes = [t.numel() for t in tensors]
+    work.wait()
+    for t, part in zip(tensors, torch.split(flat, sizes)):
+        t.zero_().add_(part)
+""",
+}
+
+WRONG = {
+    "not written": ("def all_reduce_many(tensors):\n    ...\n", "not written yet"),
+    "one call each": (
+        """
+def all_reduce_many(tensors):
+    for t in tensors:
+        dist.all_reduce(t)
+""",
+        "3 calls of built-ins where 1 will do",
+    ),
+    "sums stay in the bucket": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors)
+    dist.all_reduce(bucket)
+    return list(bucket.split([t.numel() for t in tensors]))
+""",
+        "x is as it was",
+    ),
+    "names instead of memory": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors)
+    dist.all_reduce(bucket)
+    for t, part in zip(tensors, bucket.split([t.numel() for t in tensors])):
+        t = part
+""",
+        "x is as it was",
+    ),
+    "the first part everywhere": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors)
+    dist.all_reduce(bucket)
+    for t in tensors:
+        t.copy_(bucket[:t.numel()])
+""",
+        "wrong result",
+    ),
+    "the mean": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors)
+    dist.all_reduce(bucket)
+    for t, part in zip(tensors, bucket.split([t.numel() for t in tensors])):
+        t.copy_(part / world_size)
+""",
+        "wrong result",
+    ),
+    "everybody's data": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors)
+    everyone = [torch.empty_like(bucket) for _ in range(world_size)]
+    dist.all_gather(everyone, bucket)
+    for t, part in zip(tensors, sum(everyone).split([t.numel() for t in tensors])):
+        t.copy_(part)
+""",
+        "uses the built-in all_gather",
+    ),
+    "equal parts": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors)
+    dist.all_reduce(bucket)
+    for t, part in zip(tensors, bucket.chunk(len(tensors))):
+        t.copy_(part)
+""",
+        "RuntimeError",
+    ),
+}

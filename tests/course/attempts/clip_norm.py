@@ -1,0 +1,72 @@
+"""Attempts at clip_norm."""
+
+RIGHT = {
+    "clamped factor": """
+def clip_norm(x, limit):
+    total = torch.dot(x, x)
+    dist.all_reduce(total)
+    x.mul_((limit / (total.sqrt() + 1e-6)).clamp(max=1.0))
+""",
+    "from the norm": """
+def clip_norm(x, limit):
+    norm = x.norm() ** 2
+    dist.all_reduce(norm)
+    norm = norm.sqrt().item()
+    if norm > limit:
+        x[...] = x / norm * limit
+""",
+    "in double": """
+def clip_norm(x, limit):
+    squares = (x.double() ** 2).sum().view(1)
+    dist.all_reduce(squares, op=dist.ReduceOp.SUM)
+    factor = min(1.0, limit / float(squares) ** 0.5)
+    x *= factor
+""",
+}
+
+BODY = """
+def clip_norm(x, limit):
+    number = {number}
+    {reduce}
+    norm = {norm}
+    if {condition}:
+        {scale}
+"""
+GOOD = {
+    "number": "x.square().sum()",
+    "reduce": "dist.all_reduce(number)",
+    "norm": "number.sqrt()",
+    "condition": "norm > limit",
+    "scale": "x *= limit / norm",
+}
+
+WRONG = {
+    "not written": ("def clip_norm(x, limit):\n    ...\n", "not written yet"),
+    "its own norm": (BODY.format(**GOOD | {"reduce": "pass"}), "wrong result"),
+    "the sum of the norms": (BODY.format(**GOOD | {"number": "x.norm()", "norm": "number"}), "wrong result"),
+    "no root": (BODY.format(**GOOD | {"norm": "number"}), "wrong result"),
+    "also makes short ones longer": (BODY.format(**GOOD | {"condition": "True"}), "no  on 2 ranks"),
+    "not in place": (BODY.format(**GOOD | {"scale": "x = x * limit / norm"}), "x is as it was"),
+    "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "x is as it was"),
+    "every square": (
+        """
+def clip_norm(x, limit):
+    squares = x.square()
+    dist.all_reduce(squares)
+    norm = squares.sum().sqrt()
+    if norm > limit:
+        x *= limit / norm
+""",
+        "a few numbers per rank are enough, not the data",
+    ),
+    "all the data": (
+        """
+def clip_norm(x, limit):
+    whole = torch.empty(world_size * x.numel(), dtype=x.dtype)
+    dist.all_gather_single(whole, x)
+    if whole.norm() > limit:
+        x *= limit / whole.norm()
+""",
+        "uses the built-in all_gather_single",
+    ),
+}

@@ -1,0 +1,107 @@
+"""Attempts at distributed_argmax."""
+
+RIGHT = {
+    "gather the maxima": """
+def distributed_argmax(x):
+    maxima = torch.empty(world_size, dtype=x.dtype)
+    dist.all_gather_single(maxima, x.max().view(1))
+    value = maxima.max()
+    owner = min(r for r in range(world_size) if maxima[r] == value)
+    return torch.stack([value, x.new_tensor(owner)])
+""",
+    "a list": """
+def distributed_argmax(x):
+    maxima = [x.new_empty(()) for _ in range(world_size)]
+    dist.all_gather(maxima, x.max())
+    best = max(range(world_size), key=lambda r: (maxima[r].item(), -r))
+    return torch.stack([maxima[best], torch.tensor(best, dtype=x.dtype)])
+""",
+    "bids upside down": """
+def distributed_argmax(x):
+    value = x.max().clone()
+    dist.all_reduce(value, op=dist.ReduceOp.MAX)
+    bid = x.new_tensor(world_size - rank if x.max() == value else 0)
+    dist.all_reduce(bid, op=dist.ReduceOp.MAX)
+    return torch.stack([value, world_size - bid])
+""",
+}
+
+WRONG = {
+    "not written": ("def distributed_argmax(x):\n    ...\n", "not written yet"),
+    "the position in its own part": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    return torch.stack([value, x.argmax().to(x.dtype)])
+""",
+        "wrong result",
+    ),
+    "the last of equals": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    owner = x.new_tensor(rank if x.max() == value else -1)
+    dist.all_reduce(owner, dist.ReduceOp.MAX)
+    return torch.stack([value, owner])
+""",
+        "wrong result",
+    ),
+    "the sum of equals": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    owner = x.new_tensor(rank if x.max() == value else 0)
+    dist.all_reduce(owner)
+    return torch.stack([value, owner])
+""",
+        "wrong result",
+    ),
+    "everybody thinks of itself": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    return torch.stack([value, x.new_tensor(rank)])
+""",
+        "wrong result on ranks 0",
+    ),
+    "only the value": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    return value
+""",
+        "has shape [] and should have [2]",
+    ),
+    "a tuple": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    return value, rank
+""",
+        "should be a tensor and is tuple",
+    ),
+    "all the data": (
+        """
+def distributed_argmax(x):
+    whole = torch.empty(world_size * x.numel(), dtype=x.dtype)
+    dist.all_gather_single(whole, x)
+    owner = int(whole.argmax()) // x.numel()
+    return torch.stack([whole.max(), x.new_tensor(owner)])
+""",
+        "a few numbers per rank are enough, not the data",
+    ),
+    "through its own maximum": (
+        """
+def distributed_argmax(x):
+    dist.all_reduce(x, dist.ReduceOp.MAX)
+    return torch.stack([x.max(), x.new_tensor(world_size // 2)])
+""",
+        "x was changed; it must stay as it was",
+    ),
+}

@@ -1,0 +1,98 @@
+"""Attempts at distributed_mean."""
+
+RIGHT = {
+    "two calls": """
+def distributed_mean(x):
+    total, count = x.sum(), torch.tensor(x.numel())
+    dist.all_reduce(total)
+    dist.all_reduce(count)
+    return total / count
+""",
+    "in double": """
+def distributed_mean(x):
+    both = torch.tensor([x.double().sum().item(), len(x)], dtype=torch.float64)
+    dist.all_reduce(both, op=dist.ReduceOp.SUM)
+    total, count = both
+    return total / count
+""",
+    "averages of sums and counts": """
+def distributed_mean(x):
+    both = torch.cat([x.sum().view(1), torch.ones_like(x).sum().view(1)])
+    dist.all_reduce(both, dist.ReduceOp.AVG)
+    return both[0] / both[1]
+""",
+}
+
+WRONG = {
+    "not written": ("def distributed_mean(x):\n    total = torch.stack([x.sum(), ...])\n", "not written yet"),
+    "mean of means": (
+        """
+def distributed_mean(x):
+    mean = x.mean()
+    dist.all_reduce(mean, dist.ReduceOp.AVG)
+    return mean
+""",
+        "wrong result",
+    ),
+    "its own count": (
+        """
+def distributed_mean(x):
+    total = x.sum()
+    dist.all_reduce(total)
+    return total / (x.numel() * world_size)
+""",
+        "wrong result",
+    ),
+    "a vector of one": (
+        """
+def distributed_mean(x):
+    both = torch.stack([x.sum(), x.new_tensor(x.numel())])
+    dist.all_reduce(both)
+    return both[:1] / both[1:]
+""",
+        "has shape [1] and should have []",
+    ),
+    "a Python number": (
+        """
+def distributed_mean(x):
+    both = torch.stack([x.sum(), x.new_tensor(x.numel())])
+    dist.all_reduce(both)
+    return float(both[0] / both[1])
+""",
+        "should be a tensor and is float",
+    ),
+    "three calls": (
+        """
+def distributed_mean(x):
+    total, count = x.sum(), x.new_tensor(x.numel())
+    dist.all_reduce(total)
+    dist.all_reduce(count)
+    mean = total / count
+    dist.all_reduce(mean, dist.ReduceOp.MAX)
+    return mean
+""",
+        "3 calls of built-ins where 2 will do",
+    ),
+    "everybody's sums": (
+        """
+def distributed_mean(x):
+    sums = [torch.empty(2, dtype=x.dtype) for _ in range(world_size)]
+    dist.all_gather(sums, torch.stack([x.sum(), x.new_tensor(x.numel())]))
+    return sum(sums)[0] / sum(sums)[1]
+""",
+        "uses the built-in all_gather",
+    ),
+    "all numbers in a row of zeros": (
+        """
+def distributed_mean(x):
+    longest = torch.tensor(x.numel())
+    dist.all_reduce(longest)
+    row = x.new_zeros(int(longest))
+    start = sum(5 + 20 * r for r in range(rank))
+    row[start:start + x.numel()] = x
+    dist.all_reduce(row)
+    return row.mean()
+""",
+        "a few numbers per rank are enough, not the data",
+    ),
+}

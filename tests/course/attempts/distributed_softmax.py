@@ -1,0 +1,92 @@
+"""Attempts at distributed_softmax."""
+
+RIGHT = {
+    "by logarithms": """
+def distributed_softmax(x):
+    m = x.max().clone()
+    dist.all_reduce(m, op=dist.ReduceOp.MAX)
+    s = (x - m).exp().sum()
+    dist.all_reduce(s, op=dist.ReduceOp.SUM)
+    return (x - m - s.log()).exp()
+""",
+    "minus the least of minus": """
+def distributed_softmax(x):
+    least = (-x).min().view(1)
+    dist.all_reduce(least, dist.ReduceOp.MIN)
+    y = torch.exp(x + least)
+    total = y.sum(0, keepdim=True)
+    dist.all_reduce(total)
+    return y.div_(total)
+""",
+    "in double": """
+def distributed_softmax(x):
+    z = x.double()
+    pair = z.max()
+    dist.all_reduce(pair, dist.ReduceOp.MAX)
+    z = (z - pair).exp()
+    norm = z.sum()
+    dist.all_reduce(norm)
+    return (z / norm).to(x.dtype)
+""",
+}
+
+BODY = """
+def distributed_softmax(x):
+    largest = x.max()
+    {first}
+    powers = torch.exp(x - largest)
+    total = powers.sum()
+    {second}
+    return powers / total
+"""
+MAX, SUM = "dist.all_reduce(largest, dist.ReduceOp.MAX)", "dist.all_reduce(total)"
+
+WRONG = {
+    "not written": ("def distributed_softmax(x):\n    ...\n", "not written yet"),
+    "its own softmax": ("def distributed_softmax(x):\n    return x.softmax(0)\n", "wrong result"),
+    "no maximum": (
+        """
+def distributed_softmax(x):
+    powers = torch.exp(x)
+    total = powers.sum()
+    dist.all_reduce(total)
+    return powers / total
+""",
+        "wrong result",
+    ),
+    "its own maximum": (BODY.format(first="pass", second=SUM), "wrong result"),
+    "its own sum": (BODY.format(first=MAX, second="pass"), "wrong result"),
+    "the sum of the maxima": (BODY.format(first="dist.all_reduce(largest)", second=SUM), "wrong result"),
+    "overwrites x": (
+        """
+def distributed_softmax(x):
+    largest = x.max()
+    dist.all_reduce(largest, dist.ReduceOp.MAX)
+    x -= largest
+    x.exp_()
+    total = x.sum()
+    dist.all_reduce(total)
+    return x / total
+""",
+        "x was changed; it must stay as it was",
+    ),
+    "all the data": (
+        """
+def distributed_softmax(x):
+    whole = torch.empty(world_size * x.numel(), dtype=x.dtype)
+    dist.all_gather_single(whole, x)
+    return whole.softmax(0).chunk(world_size)[rank]
+""",
+        "uses the built-in all_gather_single",
+    ),
+    "all the data, in disguise": (
+        """
+def distributed_softmax(x):
+    whole = torch.zeros(world_size, x.numel(), dtype=x.dtype)
+    whole[rank] = x
+    dist.all_reduce(whole)
+    return whole.flatten().softmax(0).chunk(world_size)[rank]
+""",
+        "a few numbers per rank are enough, not the data",
+    ),
+}

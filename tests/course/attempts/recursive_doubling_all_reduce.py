@@ -1,0 +1,122 @@
+"""Attempts at recursive_doubling_all_reduce."""
+
+RIGHT = {
+    "batched": """
+def recursive_doubling_all_reduce(x):
+    for bit in range(world_size.bit_length() - 1):
+        got = torch.empty_like(x)
+        partner = rank ^ (1 << bit)
+        for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, partner), dist.P2POp(dist.irecv, got, partner)]):
+            work.wait()
+        x += got
+""",
+    "lower speaks first": """
+def recursive_doubling_all_reduce(x):
+    got, distance = torch.zeros_like(x), world_size // 2
+    while distance:
+        partner = rank + distance if rank % (2 * distance) < distance else rank - distance
+        if rank < partner:
+            dist.send(x, partner)
+            dist.recv(got, partner)
+        else:
+            dist.recv(got, partner)
+            dist.send(x, partner)
+        x.add_(got)
+        distance //= 2
+""",
+    "recursive": """
+def recursive_doubling_all_reduce(x, d=1):
+    if d < world_size:
+        keep = x.clone()
+        receive = dist.irecv(x, rank ^ d)
+        send = dist.isend(keep, rank ^ d)
+        send.wait(); receive.wait()
+        x += keep
+        recursive_doubling_all_reduce(x, 2 * d)
+""",
+}
+
+LOOP = """
+def recursive_doubling_all_reduce(x):
+    arriving = torch.empty_like(x)
+    distance = 1
+    while distance < {limit}:
+        partner = {partner}
+        sending = dist.isend(x, partner)
+        dist.recv(arriving, partner)
+        sending.wait()
+        {add}
+        distance {grow}
+"""
+
+WRONG = {
+    "not written": ("def recursive_doubling_all_reduce(x):\n    ...\n", "not written yet"),
+    "partners that are not mutual": (
+        LOOP.format(limit="world_size", partner="(rank + distance) % world_size", add="x += arriving", grow="*= 2"),
+        "wait",
+    ),
+    "a round too few": (
+        LOOP.format(limit="world_size // 2", partner="rank ^ distance", add="x += arriving", grow="*= 2"),
+        "wrong result",
+    ),
+    "right only for two and four": (
+        LOOP.format(limit="min(world_size, 4)", partner="rank ^ distance", add="x += arriving", grow="*= 2"),
+        "no  on 8 ranks",
+    ),
+    "everybody in turn": (
+        """
+def recursive_doubling_all_reduce(x):
+    mine, arriving = x.clone(), torch.empty_like(x)
+    for distance in range(1, world_size):
+        sending = dist.isend(mine, rank ^ distance)
+        dist.recv(arriving, rank ^ distance)
+        sending.wait()
+        x += arriving
+""",
+        "the busiest rank sent 3 N where 2 N are enough",
+    ),
+    "adds what it began with": (
+        """
+def recursive_doubling_all_reduce(x):
+    mine, arriving = x.clone(), torch.empty_like(x)
+    distance = 1
+    while distance < world_size:
+        sending = dist.isend(mine, rank ^ distance)
+        dist.recv(arriving, rank ^ distance)
+        sending.wait()
+        x += arriving
+        distance *= 2
+""",
+        "wrong result",
+    ),
+    "both send first": (
+        """
+def recursive_doubling_all_reduce(x):
+    arriving = torch.empty_like(x)
+    distance = 1
+    while distance < world_size:
+        dist.send(x, rank ^ distance)
+        dist.recv(arriving, rank ^ distance)
+        x += arriving
+        distance *= 2
+""",
+        "wait",
+    ),
+    "up and down a tree": (
+        """
+def recursive_doubling_all_reduce(x):
+    got = torch.empty_like(x)
+    if rank:
+        dist.send(x, 0)
+        dist.recv(x, 0)
+    else:
+        for src in range(1, world_size):
+            dist.recv(got, src)
+            x += got
+        for dst in range(1, world_size):
+            dist.send(x, dst)
+""",
+        "the busiest rank sent 3 N where 2 N are enough",
+    ),
+    "the built-in": ("def recursive_doubling_all_reduce(x):\n    dist.all_reduce(x)\n", "uses the built-in all_reduce"),
+}

@@ -1,0 +1,113 @@
+"""Attempts at tree_reduce."""
+
+RIGHT = {
+    "by halves of the ranks": """
+def tree_reduce(x):
+    reach = 1
+    while reach < world_size:
+        reach *= 2
+    half = reach // 2
+    while half >= 1:
+        if half <= rank < 2 * half:
+            dist.send(x, rank - half)
+        elif rank < half and rank + half < world_size:
+            got = torch.empty_like(x)
+            dist.recv(got, rank + half)
+            x.add_(got)
+        half //= 2
+""",
+    "recursive": """
+def tree_reduce(x, step=1):
+    if step >= world_size:
+        return
+    if rank % step == 0:
+        if (rank // step) % 2:
+            dist.isend(x, rank - step).wait()
+        elif rank + step < world_size:
+            got = torch.zeros_like(x)
+            dist.irecv(got, rank + step).wait()
+            x += got
+        tree_reduce(x, 2 * step)
+""",
+    "bits": """
+def tree_reduce(x):
+    bit = 0
+    while not rank >> bit & 1 and 1 << bit < world_size:
+        peer = rank | 1 << bit
+        if peer < world_size:
+            got = x.new_empty(x.shape)
+            dist.recv(got, peer)
+            x.copy_(x + got)
+        bit += 1
+    if rank:
+        dist.send(x, rank & ~(1 << bit))
+""",
+}
+
+LOOP = """
+def tree_reduce(x):
+    arriving = torch.empty_like(x)
+    distance = 1
+    while distance < world_size:
+        if rank % (2 * distance) == distance:
+            dist.send(x, rank - distance)
+            return
+        if {condition}:
+            dist.recv(arriving, rank + distance)
+            {add}
+        distance *= 2
+"""
+
+WRONG = {
+    "not written": (LOOP.format(condition="...", add="x += arriving"), "not written yet"),
+    "everybody to rank 0": (
+        """
+def tree_reduce(x):
+    got = torch.empty_like(x)
+    if rank:
+        dist.send(x, 0)
+    else:
+        for src in range(1, world_size):
+            dist.recv(got, src)
+            x += got
+""",
+        "in 3 steps, one after the other, where 2 are enough",
+    ),
+    "a chain": (
+        """
+def tree_reduce(x):
+    got = torch.empty_like(x)
+    if rank + 1 < world_size:
+        dist.recv(got, rank + 1)
+        x += got
+    if rank:
+        dist.send(x, rank - 1)
+""",
+        "in 3 steps, one after the other, where 2 are enough",
+    ),
+    "one rank too far": (LOOP.format(condition="rank + distance <= world_size", add="x += arriving"), "rank"),
+    "always": (LOOP.format(condition="True", add="x += arriving"), "no  on 5 ranks"),
+    "never": (LOOP.format(condition="False", add="x += arriving"), "no  on 4 ranks"),
+    "forgets to add": (LOOP.format(condition="rank + distance < world_size", add="x.copy_(arriving)"), "wrong result"),
+    "a new x": (
+        LOOP.format(condition="rank + distance < world_size", add="x = x + arriving"),
+        "x is as it was",
+    ),
+    "an all-reduce": (
+        """
+def tree_reduce(x):
+    got = torch.empty_like(x)
+    distance = 1
+    while distance < world_size:
+        partner = rank ^ distance
+        if partner < world_size:
+            sending = dist.isend(x, partner)
+            dist.recv(got, partner)
+            sending.wait()
+            x += got
+        distance *= 2
+""",
+        "the busiest rank sent 2 N where 1 N are enough",
+    ),
+    "the built-in": ("def tree_reduce(x):\n    dist.reduce(x, 0)\n", "uses the built-in reduce"),
+}

@@ -1,0 +1,69 @@
+"""Every exercise: its solution passes, differently written right answers pass, wrong ones fail for the right reason.
+
+The attempts stand in `tests/course/attempts/NAME.py`. They are run by the real judge on real ranks.
+"""
+
+import importlib
+import inspect
+
+import pytest
+
+from course import carry, trial
+from course.exercises import EXERCISES
+
+BEFORE_RUNNING = ("not written yet", "from another cell")
+"""Verdicts that are given without running the function; test_judge.py has them in a real notebook."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def court():
+    yield trial.court()
+    trial.court().close()
+    trial._court = None
+
+
+def verdict(name, source):
+    """The first fault on any world size, as `check` prints it; "" for a right answer."""
+    exercise = EXERCISES[name]
+    for p, dtype in zip(exercise.world_sizes, exercise.dtypes, strict=True):
+        fault = trial.Trial(exercise, source, p, dtype).fault()
+        if fault:
+            return f"no  on {p} ranks, {dtype}: {fault}"
+    return ""
+
+
+def attempts(kind):
+    for name in EXERCISES:
+        module = importlib.import_module(f"tests.course.attempts.{name}")
+        for title, attempt in getattr(module, kind).items():
+            yield pytest.param(name, attempt, id=f"{name}: {title}")
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_solution_passes(name):
+    module = importlib.import_module(f"course.solutions.{name}")
+    source = carry.carry(name, vars(module))
+    assert verdict(name, source) == ""
+    written = len(inspect.getsource(getattr(module, name)).splitlines())
+    asked = EXERCISES[name].lines
+    assert asked / 2 <= written <= 2 * asked, f"the exercise promises about {asked} lines, the solution has {written}"
+
+
+@pytest.mark.parametrize("name, source", attempts("RIGHT"))
+def test_a_right_answer_passes(name, source):
+    assert verdict(name, source) == ""
+
+
+@pytest.mark.parametrize("name, attempt", attempts("WRONG"))
+def test_a_wrong_answer_fails_for_the_right_reason(name, attempt):
+    source, words = attempt
+    if any(early in words for early in BEFORE_RUNNING):
+        pytest.skip("judged before it runs: see test_judge.py")
+    assert words in verdict(name, source)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_there_are_enough_attempts(name):
+    module = importlib.import_module(f"tests.course.attempts.{name}")
+    assert len(module.RIGHT) >= 3 and len(module.WRONG) >= 6
+    assert EXERCISES[name].hints

@@ -1,0 +1,53 @@
+"""The saved chapters: one normal form, nothing in them that differs between machines or runs. nbval runs them."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course.refresh import as_text, normalise
+
+CHAPTERS = sorted((Path(__file__).parents[2] / "course").glob("*.ipynb"))
+PRIVATE = {
+    "a memory address": re.compile(r"\b0x[0-9a-f]{6,}\b"),
+    "a path of one machine": re.compile(r"/(home|root|tmp|work|Users|mnt|var)/"),
+    "a time stamp": re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d"),
+    "a process id": re.compile(r"\bpid[ =]\d+"),
+}
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+def chapter(request):
+    return request.param
+
+
+def test_there_are_chapters():
+    assert CHAPTERS
+
+
+def test_chapter_is_in_normal_form(chapter):
+    notebook = nbformat.read(chapter, as_version=4)
+    nbformat.validate(notebook)
+    assert as_text(normalise(notebook)) == chapter.read_text(encoding="utf-8"), "run `make refresh`"
+
+
+def test_chapter_holds_nothing_private(chapter):
+    for cell in nbformat.read(chapter, as_version=4).cells:
+        text = str(cell.get("outputs", ""))
+        for what, pattern in PRIVATE.items():
+            found = pattern.search(text)
+            assert not found, f"{cell.id} holds {what}: {found.group()}"
+
+
+def test_chapter_was_run_from_top_to_bottom(chapter):
+    code = [cell for cell in nbformat.read(chapter, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+
+
+def test_cells_are_short(chapter):
+    """Median at most 6 lines of code, none beyond 30: a cell that does not fit a projected slide teaches nobody."""
+    lengths = sorted(
+        len(cell.source.splitlines()) for cell in nbformat.read(chapter, as_version=4).cells if cell.cell_type == "code"
+    )
+    assert lengths[len(lengths) // 2] <= 6 and lengths[-1] <= 30

@@ -1,0 +1,158 @@
+"""A real JupyterLab on a copy of the course, and a page in a real browser that notes every request it makes."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+COURSE = HERE.parents[1] / "course"
+LIMIT = 60_000
+"""Milliseconds until what should happen must have happened; enough for a loaded machine, and never waited for."""
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """Start JupyterLab once; return (address, folder that it serves)."""
+    root = tmp_path_factory.mktemp("lab")
+    shutil.copytree(COURSE, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = os.environ | {"RINGSIDE_LAB_PORT": str(port), "RINGSIDE_LAB_ROOT": str(root)}
+    env.pop("PYTEST_CURRENT_TEST", None)  # a student's kernels do not run under pytest either
+    log = (tmp_path_factory.mktemp("log") / "lab.txt").open("w")
+    command = [sys.executable, "-m", "jupyterlab", "--config", str(HERE / "jupyter_server_config.py")]
+    server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_up(address, server, log.name)
+        yield address, root
+    finally:
+        _shut_kernels_down(address)
+        server.terminate()
+        server.wait(20)
+
+
+def _wait_until_up(address, server, log, limit=60):
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        assert server.poll() is None, Path(log).read_text()
+        try:
+            urllib.request.urlopen(f"{address}/api", timeout=1)
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError(f"JupyterLab did not answer within {limit} s: {Path(log).read_text()}")
+
+
+def _shut_kernels_down(address):
+    for kernel in json.load(urllib.request.urlopen(f"{address}/api/kernels", timeout=10)):
+        request = urllib.request.Request(f"{address}/api/kernels/{kernel['id']}", method="DELETE")
+        urllib.request.urlopen(request, timeout=20)
+
+
+class Notebook:
+    """One notebook open in JupyterLab, driven as a person would."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def run_all(self):
+        self.command("notebook:run-all-cells")
+
+    def command(self, name):
+        """Start a command of JupyterLab; its promise is not waited for, since the cells may wait for the test."""
+        self.page.evaluate("name => { window.jupyterapp.commands.execute(name); }", name)
+
+    def wait_until_idle(self, limit=3 * LIMIT):
+        """Wait until every code cell has run and the kernel is idle."""
+        self.page.wait_for_function(
+            """() => {
+                const panel = window.jupyterapp.shell.currentWidget;
+                const cells = panel.content.widgets.filter((cell) => cell.model.type === 'code');
+                return panel.sessionContext.kernelDisplayStatus === 'idle' && cells.every(
+                    (cell) => cell.model.sharedModel.getSource() === '' || cell.model.executionCount !== null)
+                    && cells.every((cell) => cell.model.executionState !== 'running');
+            }""",
+            timeout=limit,
+        )
+
+    def wait_until_running(self, number):
+        """Wait until the cell of that number runs."""
+        state = "number => window.jupyterapp.shell.currentWidget.content.widgets[number].model.executionState"
+        self.page.wait_for_function(f"{state} === 'running'", arg=number)
+
+    def append_and_run(self, source):
+        """Run the source in a new last cell and wait for it."""
+        self.page.evaluate(
+            """async (source) => {
+                const { content, context } = window.jupyterapp.shell.currentWidget;
+                content.activeCellIndex = content.widgets.length - 1;
+                await window.jupyterapp.commands.execute('notebook:insert-cell-below');
+                content.activeCell.model.sharedModel.setSource(source);
+                await window.jupyterapp.commands.execute('notebook:run-cell');
+            }""",
+            source,
+        )
+        self.wait_until_idle()
+
+    def shut_down_kernel(self):
+        self.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+    def outputs(self):
+        """Text of every code cell's outputs, as the notebook model holds them."""
+        return self.page.evaluate(
+            """() => window.jupyterapp.shell.currentWidget.content.widgets
+                .filter((cell) => cell.model.type === 'code')
+                .map((cell) => JSON.stringify(cell.model.outputs.toJSON()))"""
+        )
+
+
+@pytest.fixture
+def open_notebook(lab, browser):
+    """Return a function that opens a notebook by name, or one made of the given cells."""
+    address, root = lab
+    contexts = []
+
+    def open_(name, cells=None, **context_options):
+        if cells is not None:
+            write_notebook(root / name, cells)
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, **context_options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(LIMIT)
+        page.strangers = []
+        page.on("request", lambda request: _note_stranger(page, request.url, address))
+        page.goto(f"{address}/lab/tree/{name}?reset")
+        page.wait_for_function(
+            """() => window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'""",
+            timeout=LIMIT,
+        )
+        return Notebook(page)
+
+    yield open_
+    for context in contexts:
+        context.close()
+    _shut_kernels_down(address)
+
+
+def _note_stranger(page, url, address):
+    if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:")):
+        page.strangers.append(url)
+
+
+def write_notebook(path, cells):
+    """Save a notebook of code cells."""
+    import nbformat
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, path)

@@ -1,0 +1,11 @@
+"""JupyterLab as the browser tests need it: no token, no browser, no root check, nothing from the internet."""
+
+import os
+
+from jupyterlab.galata import configure_jupyter_server
+
+c = get_config()  # noqa: F821 - Jupyter provides it
+configure_jupyter_server(c)
+c.ServerApp.port = int(os.environ["RINGSIDE_LAB_PORT"])
+c.ServerApp.root_dir = os.environ["RINGSIDE_LAB_ROOT"]
+c.ServerApp.allow_root = True

@@ -1,0 +1,159 @@
+"""JupyterLab in a real browser: what a student sees while a cell runs, and when it has ended."""
+
+import os
+import signal
+
+import pytest
+
+pytestmark = pytest.mark.timeout(400)
+
+LIVE = """%%ranks 4
+import os, time
+print("rank", rank, "is here", flush=True)
+while not os.path.exists({gate!r}):
+    time.sleep(0.01)
+"""
+
+
+def press(player, key):
+    """A key press in the Player, and the step it is at afterwards."""
+    player.locator("input[type=range]").focus()
+    player.page.keyboard.press(key)
+    return int(player.get_attribute("data-step"))
+
+
+def test_the_chapter_runs_plays_and_asks_nobody_else(open_notebook):
+    """Run All on the chapter; then the last recorded run is stepped through with the keyboard."""
+    notebook = open_notebook("04_all_reduce.ipynb")
+    notebook.run_all()
+    notebook.wait_until_idle()
+    assert not [text for text in notebook.outputs() if '"output_type":"error"' in text]
+    page = notebook.page
+    player = page.locator(".rs-player").last
+    player.scroll_into_view_if_needed()
+    before = player.locator(".rs-caption").inner_text()
+    assert press(player, "ArrowRight") == 1
+    assert player.locator(".rs-caption").inner_text() != before
+    assert "Step 1 of 6" in player.locator(".rs-caption").inner_text()
+    assert press(player, "End") == 6
+    assert page.strangers == []
+
+
+def test_lines_arrive_while_the_cell_runs(open_notebook, tmp_path):
+    """The four ranks print and then wait for a file that only this test makes: what is seen is seen live."""
+    gate = tmp_path / "gate"
+    notebook = open_notebook("live.ipynb", ["%load_ext launch", LIVE.format(gate=str(gate))])
+    notebook.run_all()
+    log = notebook.page.locator(".rs-log")
+    for rank in range(4):
+        log.get_by_text(f"rank {rank} is here").wait_for()
+    assert notebook.outputs()[1].count("is here") == 0, "nothing durable yet: the cell still runs"
+    gate.touch()
+    notebook.wait_until_idle()
+    printed = notebook.outputs()[1]
+    assert [printed.index(f"[rank {rank}] rank {rank} is here") for rank in range(4)] == sorted(
+        printed.index(f"[rank {rank}] rank {rank} is here") for rank in range(4)
+    )
+
+
+def test_the_player_works_while_the_kernel_is_busy(open_notebook, tmp_path):
+    gate = tmp_path / "gate"
+    show = "from widgets import Player\nfrom collectives import all_reduce\nPlayer(all_reduce.ring(4))"
+    busy = f"import os, time\nwhile not os.path.exists({str(gate)!r}):\n    time.sleep(0.01)"
+    notebook = open_notebook("busy.ipynb", [show, busy])
+    notebook.run_all()
+    player = notebook.page.locator(".rs-player")
+    player.wait_for()
+    notebook.wait_until_running(1)
+    assert [press(player, key) for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "End")] == [1, 2, 1, 6]
+    gate.touch()
+    notebook.wait_until_idle()
+
+
+def test_the_stop_button_frees_ranks_that_compute(open_notebook):
+    """Kernel > Interrupt during an endless loop: the cell ends, the variables are still there."""
+    cells = ["%load_ext launch", "%%ranks 4\nkept = rank * 7", "%%ranks\nprint('looping', flush=True)\nwhile True: pass"]
+    notebook = open_notebook("stop.ipynb", cells)
+    notebook.run_all()
+    notebook.page.locator(".rs-log").last.get_by_text("looping").first.wait_for()
+    notebook.command("notebook:interrupt-kernel")
+    notebook.wait_until_idle()
+    assert "RanksStopped" in notebook.outputs()[2]
+    notebook.append_and_run("%%ranks\nkept")
+    assert "rank 3: 21" in notebook.outputs()[-1]
+
+
+def test_closing_the_kernel_leaves_no_process(open_notebook):
+    notebook = open_notebook("closing.ipynb", ["%load_ext launch", "%%ranks 3\nimport os\nos.getpid()"])
+    notebook.run_all()
+    notebook.wait_until_idle()
+    pids = [int(word) for word in notebook.outputs()[1].replace("\\n", " ").split() if word.isdigit()]
+    pids = [pid for pid in pids if pid > 10]
+    assert len(pids) == 3
+    notebook.shut_down_kernel()
+    for pid in pids:
+        wait_until_gone(pid)
+
+
+def wait_until_gone(pid, limit=10):
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    import select
+
+    assert select.select([handle], [], [], limit)[0], f"process {pid} has outlived its notebook"
+    os.close(handle)
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_a_player_is_readable_in_both_themes(open_notebook, theme):
+    """Its text stands out from its ground by 4.5 to 1, whatever JupyterLab's colours are."""
+    show = "from widgets import Player\nfrom collectives import all_reduce\nPlayer(all_reduce.ring(4))"
+    notebook = open_notebook("theme.ipynb", [show])
+    notebook.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
+    notebook.page.wait_for_function(
+        "dark => (document.body.dataset.jpThemeLight === 'false') === dark", arg=theme.endswith("Dark")
+    )
+    notebook.run_all()
+    caption = notebook.page.locator(".rs-caption")
+    caption.wait_for()
+    assert contrast(*caption.evaluate(COLOURS)) >= 4.5
+
+
+COLOURS = """(node) => {
+    const paint = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const rgb = (colour) => {
+        paint.clearRect(0, 0, 1, 1);
+        paint.fillStyle = colour;
+        paint.fillRect(0, 0, 1, 1);
+        return [...paint.getImageData(0, 0, 1, 1).data];
+    };
+    let ground = node;
+    while (ground && rgb(getComputedStyle(ground).backgroundColor)[3] < 255) ground = ground.parentElement;
+    return [rgb(getComputedStyle(node).color), rgb(getComputedStyle(ground ?? document.body).backgroundColor)];
+}"""
+
+
+def contrast(one, other):
+    """WCAG 2.2's contrast ratio of two colours, each (red, green, blue, alpha) from 0 to 255."""
+
+    def luminance(colour):
+        parts = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_killing_the_kernel_leaves_no_process(open_notebook):
+    cells = ["%load_ext launch", "%%ranks 3\nimport os\nos.getpid()", "import os; print('kernel', os.getpid())"]
+    notebook = open_notebook("killed.ipynb", cells)
+    notebook.run_all()
+    notebook.wait_until_idle()
+    words = " ".join(notebook.outputs()).replace("\\n", " ").replace('"', " ").split()
+    pids = [int(word) for word in words if word.isdigit() and int(word) > 10]
+    kernel = int(words[words.index("kernel") + 1])
+    os.kill(kernel, signal.SIGKILL)
+    for pid in {*pids} - {kernel}:
+        wait_until_gone(pid)

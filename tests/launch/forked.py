@@ -1,0 +1,163 @@
+"""Real ranks for the tests of the tap, without Jupyter: a process that has imported torch and forks a gang on request.
+
+`run(source, ranks)` executes the source like a notebook cell on that many gloo ranks with the tap installed and gives
+back what every rank reports: the recording, the values of `keep`, the error it raised. The forking process has one
+thread and runs no torch op itself, so that forking is safe whatever the test process has done.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+class Gang:
+    """The forking process. Use it as a context manager, one for many runs."""
+
+    def __enter__(self):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+        command = [sys.executable, __file__]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen(command, text=True, cwd=ROOT, env=environment, **pipes)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def run(self, source: str, ranks: int, *, record=True, keep=(), guard=True, timeout=20, cells=()) -> list[dict]:
+        """One dict per rank: "recording" (or None), "keep" (name -> nested list), "error" (text or ""), and what the
+        shared memory said when the rank had ended or was given up: "status", "open" (calls), "tallies".
+
+        `cells` are run before, unrecorded. A rank that has not answered after `timeout` seconds is killed: "error" is
+        "hung".
+        """
+        request = {
+            "source": source,
+            "ranks": ranks,
+            "record": record,
+            "keep": list(keep),
+            "guard": guard,
+            "timeout": timeout,
+            "cells": list(cells),
+        }
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+
+def _serve() -> None:
+    sys.path.insert(0, str(ROOT))
+    import torch.distributed  # noqa: F401  what the ranks inherit
+
+    import launch.tap  # noqa: F401
+
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a rank prints must not end up among the answers
+    for line in sys.stdin:
+        request = json.loads(line)
+        with tempfile.TemporaryDirectory() as folder:
+            answers.write(json.dumps(_gang(request, folder)) + "\n")
+            answers.flush()
+
+
+def _gang(request, folder) -> list[dict]:
+    from launch import ledger
+    from launch.blackbox import Board
+
+    board = Board(f"{folder}/board", request["ranks"])
+    pids, pipes = {}, {}
+    for rank in range(request["ranks"]):
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _rank(request, rank, folder, writing)
+        os.close(writing)
+        pids[rank], pipes[reading] = pid, rank
+    deadline = time.monotonic() + request["timeout"]
+    left = set(pipes)
+    while left and (ready := select.select(left, [], [], max(0, deadline - time.monotonic()))[0]):
+        left -= set(ready)  # closed: the rank has answered, or died
+    answers = []
+    for (reading, rank), pid in zip(pipes.items(), pids.values(), strict=True):
+        answer = {"error": "hung" if reading in left else "died"}
+        if (path := Path(f"{folder}/{rank}.json")).exists():
+            answer = json.loads(path.read_text())
+        answer["status"] = vars(board.read(rank))
+        answer["open"] = _plain(ledger.open_calls(board, rank))
+        answer["tallies"] = _plain(ledger.tallies(board, rank))
+        answers.append(answer)
+    for (reading, _), pid in zip(pipes.items(), pids.values(), strict=True):
+        os.close(reading)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return answers
+
+
+def _plain(rows) -> list[dict]:
+    return [row._asdict() for row in rows]
+
+
+def _rank(request, rank, folder, done: int) -> None:
+    import torch
+    import torch.distributed as dist
+
+    from launch import tap
+    from launch.blackbox import Slot
+
+    answer = {"recording": None, "keep": {}, "error": ""}
+    slot = Slot(f"{folder}/board", rank)
+    dist.init_process_group(
+        "gloo", store=dist.FileStore(f"{folder}/store", request["ranks"]), rank=rank, world_size=request["ranks"]
+    )
+    tap.install(slot, request["guard"])
+    space = {"rank": rank, "world_size": request["ranks"], "torch": torch, "dist": dist, "tap": tap, "slot": slot}
+    try:
+        for number, cell in enumerate(request["cells"]):
+            _execute(cell, f"<cell {number}>", space, slot)
+        if request["record"]:
+            tap.start()
+        _execute(request["source"], "<cell x>", space, slot)
+    except BaseException as error:
+        answer["error"] = f"{type(error).__name__}: {error}"
+        if os.environ.get("SHOW_TRACEBACKS"):
+            traceback.print_exc()
+    if request["record"]:
+        answer["recording"] = tap.stop()
+    answer["keep"] = {name: _listed(space.get(name)) for name in request["keep"]}
+    Path(f"{folder}/{rank}.part").write_text(json.dumps(answer))
+    os.rename(f"{folder}/{rank}.part", f"{folder}/{rank}.json")
+    os.close(done)
+    signal.pause()  # who leaves first would break the others' connections
+
+
+def _execute(source, name, space, slot) -> None:
+    """Statement by statement, as IPython does it: each is a code object of its own with the cell's file name."""
+    import ast
+    import linecache
+
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    slot.cell("running")
+    try:
+        for node in ast.parse(source).body:
+            exec(compile(ast.Module([node], []), name, "exec"), space)
+    finally:
+        slot.cell("idle")
+
+
+def _listed(value):
+    if isinstance(value, (list, tuple)):
+        return [_listed(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+if __name__ == "__main__":
+    _serve()

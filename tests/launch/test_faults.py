@@ -1,0 +1,164 @@
+"""Stop button, dead ranks, dead kernels: the others keep their variables, and nothing is left behind."""
+
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+PATIENCE = 20  # seconds; bounds for things that take a fraction of one
+
+
+@pytest.fixture(scope="module")
+def four(notebook):
+    assert not notebook.run("%%ranks 4\nimport os, time\nkept = rank * 10").error
+    return notebook
+
+
+def pids(notebook) -> list[int]:
+    return [int(line.split()[1]) for line in notebook.run("%ranks").stdout.splitlines()[1:]]
+
+
+def usable(notebook) -> None:
+    output = notebook.run("%%ranks\nx = torch.ones(1)\ndist.all_reduce(x)\nx")
+    assert (output.stdout, output.error) == ("ranks 0-3: tensor([4.])\n", "")
+
+
+STUCK = {
+    "sleep": "time.sleep(1000)",
+    "python": "while True: pass",
+    "all_reduce": "dist.all_reduce(torch.ones(1)) if rank else time.sleep(1000)",
+    "recv": "dist.recv(torch.ones(1), (rank + 1) % 4) if rank else time.sleep(1000)",
+    "barrier": "dist.barrier() if rank != 2 else time.sleep(1000)",
+    "monitored_barrier": "dist.monitored_barrier() if rank != 2 else time.sleep(1000)",
+    "new_group": "dist.new_group([0, 1, 2, 3]) if rank != 1 else time.sleep(1000)",
+    "objects": "dist.all_gather_object([None] * 4, rank) if rank != 1 else time.sleep(1000)",
+    "backward": "(model(torch.ones(1, 2)).sum().backward() if rank != 1 else time.sleep(1000))",
+    "child": "os.system('sleep 1000')",
+    "async": "import asyncio; await asyncio.sleep(1000)",
+}
+
+
+@pytest.mark.parametrize("what", STUCK)
+def test_the_stop_button(four, what):
+    four.run("%%ranks\nmodel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))")
+    msg_id = four.send(f"%%ranks\nprint('here', flush=True)\n{STUCK[what]}")
+    four.collect(msg_id, until=lambda _, live: sum("here" in line for line in live) == 4)
+    began = time.monotonic()
+    four.interrupt()
+    output = four.collect(msg_id)
+    assert output.ename == "RanksStopped" and "launch/" not in output.traceback
+    assert output.stdout == "[ranks 0-3] here\n"
+    assert time.monotonic() - began < PATIENCE
+    usable(four)
+    assert four.value("launch.pull('kept')") == [0, 10, 20, 30]
+
+
+def test_a_rank_that_does_not_listen_is_killed_at_the_second_press(four):
+    deaf = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('here', flush=True)\nwhile True: pass"
+    msg_id = four.send(f"%%ranks --only 1\n{deaf}")
+    four.collect(msg_id, until=lambda _, live: "1:here\n" in live)
+    four.interrupt()
+    four.interrupt()
+    output = four.collect(msg_id)
+    assert output.ename == "RanksStopped"
+    usable(four)
+    four.run("%%ranks --only 1\nkept = rank * 10\nimport os, time")
+
+
+def test_stopping_while_ranks_start(new_notebook):
+    notebook = new_notebook()
+    msg_id = notebook.send("%%ranks 4\n1")
+    notebook.collect(msg_id, until=lambda output, _: output.displays)
+    notebook.interrupt()
+    output = notebook.collect(msg_id)
+    assert output.ename in ("LaunchError", "RanksStopped", "KeyboardInterrupt"), output
+    assert notebook.run("%%ranks 4\n'here'").stdout == "ranks 0-3: 'here'\n"
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("how", ["os.kill(os.getpid(), 9)", "os._exit(3)", "os.abort()"])
+def test_a_rank_that_dies_in_a_cell(four, victim, how):
+    output = four.run(
+        f"%%ranks\nprint('before', flush=True)\nif rank == {victim}: {how}\ndist.all_reduce(torch.ones(1))"
+    )
+    means = {"os.kill(os.getpid(), 9)": "killed by SIGKILL", "os._exit(3)": "exited with code 3"}
+    assert output.error == f"RankError: rank {victim} died ({means.get(how, 'killed by SIGABRT')})"
+    assert output.stdout == "[ranks 0-3] before\n"
+    usable(four)
+    kept = ["rank 0: False\nranks 1-3: True\n", "ranks 0,2-3: True\nrank 1: False\n"][victim]
+    assert four.run("%%ranks\n'kept' in globals()").stdout == kept
+    four.run("%%ranks\nimport os, time\nkept = rank * 10")
+
+
+def test_a_rank_that_is_killed_between_two_cells(four):
+    victim = pids(four)[2]
+    os.kill(victim, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(victim)] if psutil.pid_exists(victim) else [], timeout=PATIENCE)
+    output = four.run("%%ranks\nx = torch.ones(1)\ndist.all_reduce(x)\nx")
+    assert output.stdout == (
+        "rank 2 died between two cells (killed by SIGKILL) and starts anew\nranks 0-3: tensor([4.])\n"
+    )
+    four.run("%%ranks\nimport os, time\nkept = rank * 10")
+
+
+def test_an_agent_that_is_killed(new_notebook):
+    notebook = new_notebook()
+    assert not notebook.run("%%ranks 2\n1").error
+    ranks = [psutil.Process(pid) for pid in pids(notebook)]
+    os.kill(ranks[0].ppid(), signal.SIGKILL)
+    _, alive = psutil.wait_procs(ranks, timeout=PATIENCE)
+    assert not alive
+    output = notebook.run("%%ranks 2\nx = torch.ones(1)\ndist.all_reduce(x)\nx")
+    assert output.stdout.endswith("ranks 0-1: tensor([2.])\n") and not output.error
+
+
+def family(notebook) -> tuple[list[psutil.Process], str]:
+    """The agent, the ranks and what they have started; and the session's private folder."""
+    agent = next(
+        child for child in psutil.Process(notebook.pid).children() if "launch.agent" in " ".join(child.cmdline())
+    )
+    return [agent, *agent.children(recursive=True)], agent.cmdline()[-1]
+
+
+@pytest.mark.parametrize(
+    "doing", ["idle", "while True: pass", "dist.barrier() if rank else time.sleep(1000)", "os.system('sleep 1000')"]
+)
+@pytest.mark.parametrize("end", ["kill", "shutdown"])
+def test_the_end_of_the_kernel_is_the_end_of_everything(new_notebook, doing, end):
+    if end == "shutdown" and doing != "idle":
+        pytest.skip("a kernel that is asked to shut down answers when its cell has ended")
+    notebook = new_notebook()
+    notebook.run(
+        "%%ranks 4\nimport os, time, subprocess\nchild = subprocess.Popen(['sleep', '1000'], start_new_session=True)"
+    )
+    if doing != "idle":
+        msg_id = notebook.send(f"%%ranks\nprint('here', flush=True)\n{doing}")
+        notebook.collect(msg_id, until=lambda _, live: sum("here" in line for line in live) == 4)
+    processes, folder = family(notebook)
+    assert len(processes) >= 9 and os.stat(folder).st_mode & 0o777 == 0o700
+    if end == "kill":
+        os.kill(notebook.pid, signal.SIGKILL)
+    else:
+        notebook.client.shutdown()
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
+    assert not alive
+    deadline = time.monotonic() + PATIENCE
+    while os.path.exists(folder) and time.monotonic() < deadline:
+        pass
+    assert not os.path.exists(folder)
+
+
+def test_nothing_listens_for_strangers(four):
+    """Private Unix sockets, and loopback at most."""
+    processes, folder = family(four)
+    for process in [psutil.Process(four.pid), *processes]:
+        for connection in process.net_connections("inet"):
+            if connection.status == psutil.CONN_LISTEN:
+                assert connection.laddr.ip in ("127.0.0.1", "::1"), (process, connection)
+    key_length = 64
+    for process in processes:
+        assert all(len(word) < key_length for word in process.cmdline())
+    for name in os.listdir(folder):
+        assert os.stat(os.path.join(folder, name)).st_mode & 0o777 <= 0o755

@@ -1,0 +1,94 @@
+"""Mismatches are refused before gloo sees them; what gloo does with each unguarded is in the comment.
+
+Real ranks in every case. The later of two ranks that disagree is the one that raises, so a test asks that somebody
+raised, that both ranks and both lines are named, and that nobody came out with a wrong number.
+"""
+
+import pytest
+
+FAULTS = {
+    # gloo: all hang
+    "op": ("if rank == 2:\n    dist.broadcast(x, 0)\nelse:\n    dist.all_reduce(x)", "broadcast", "all_reduce"),
+    # gloo: wrong numbers on three ranks, the fourth hangs
+    "elements": ("dist.all_reduce(x[:2] if rank == 2 else x)", "2 elements", "4 elements"),
+    # gloo: connections reset
+    "dtype": ("dist.all_reduce(x.double() if rank == 2 else x)", "float64", "float32"),
+    # gloo: wrong numbers, no error
+    "reduce op": ("op = dist.ReduceOp.MAX if rank == 2 else dist.ReduceOp.SUM\ndist.all_reduce(x, op)", "MAX", "SUM"),
+    # gloo: some end with wrong data, others hang
+    "root": ("dist.broadcast(x, 2 if rank == 2 else 0)", "root 2", "root 0"),
+    # gloo: hangs
+    "list and single": (
+        "out = torch.zeros(16)\nif rank == 2:\n    dist.all_gather(list(out.chunk(4)), x)\n"
+        "else:\n    dist.all_gather_single(out, x)",
+        "all_gather",
+        "all_gather_single",
+    ),
+    "reduce_scatter sizes": (
+        "n = 8 if rank == 2 else 4\ndist.reduce_scatter_single(torch.zeros(n // 4), torch.zeros(n))",
+        "2 elements per rank",
+        "1 elements per rank",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_collective_that_does_not_fit_is_refused(gang, fault):
+    source, mine, others = FAULTS[fault]
+    answers = gang.run("x = torch.arange(4.) + 10 * rank\n" + source, 4, record=False, keep=["x"], timeout=15)
+    said = [answer["error"] for answer in answers if answer["error"].startswith("MismatchError: ")]
+    assert said
+    for sentence in said:
+        assert mine in sentence and others in sentence and sentence.count("line ") == 2 and "rank 2" in sentence
+
+
+# gloo: a send of 32 bytes into 16 aborts the receiver's process; of 16 into 32 it fills half and says nothing
+@pytest.mark.parametrize("sent, received", [(8, 4), (4, 8)])
+def test_a_message_of_another_size_is_refused(gang, sent, received):
+    source = f"""
+if rank == 0:
+    dist.send(torch.ones({sent}), 1)
+else:
+    dist.recv(torch.zeros({received}), 0)
+"""
+    answers = gang.run(source, 2, record=False, timeout=15)
+    said = [answer["error"] for answer in answers if "MismatchError" in answer["error"]]
+    assert said
+    for sentence in said:
+        assert f"rank 0 sends {sent * 4} bytes of float32 (line 3)" in sentence
+        assert f"rank 1 receives {received * 4} bytes of float32 (line 5)" in sentence
+
+
+def test_a_message_of_another_type_is_refused(gang):
+    source = "dist.send(torch.ones(4), 1) if rank == 0 else dist.recv(torch.zeros(4, dtype=torch.int32), 0)"
+    answers = gang.run(source, 2, record=False, timeout=15)
+    assert any("float32" in answer["error"] and "int32" in answer["error"] for answer in answers)
+
+
+def test_right_programs_are_never_refused(gang):
+    """Rounds with ranks out of step, sub-groups, tags, receives from any source, uneven all_to_all, objects."""
+    source = """
+import random
+random.seed(rank)
+group = dist.new_group([0, 2, 3])
+for n in range(60):
+    x = torch.ones(random.Random(n).randint(1, 50)) * rank
+    dist.all_reduce(x)
+    if rank in (0, 2, 3):
+        dist.broadcast(x, 2, group=group)
+    a = dist.isend(torch.ones(n % 7 + 1), (rank + 1) % 4, tag=1)
+    b = dist.isend(torch.ones(n % 3 + 1), (rank + 1) % 4, tag=2)
+    dist.recv(torch.zeros(n % 3 + 1), (rank - 1) % 4, tag=2)
+    dist.recv(torch.zeros(n % 7 + 1), (rank - 1) % 4, tag=1)
+    a.wait(), b.wait()
+    if rank == 0:
+        for _ in range(3):
+            dist.recv(torch.zeros(5), tag=3)
+    else:
+        dist.send(torch.zeros(5), 0, tag=3)
+    split = [1, 2, 3, 4]
+    dist.all_to_all_single(torch.zeros(4 * split[rank]), torch.zeros(10), [split[rank]] * 4, split)
+    dist.gather_object(n, [None] * 4 if rank == 0 else None)
+"""
+    answers = gang.run(source, 4, record=False, timeout=60)
+    assert [answer["error"] for answer in answers] == [""] * 4

@@ -1,0 +1,133 @@
+"""`%%ranks` and `%ranks` in a real notebook kernel: what they do, and the one sentence that bad input gets."""
+
+import pytest
+
+from launch.errors import UsageError
+from launch.magics import Options, numbers, parse
+
+
+def test_options():
+    assert parse("") == Options()
+    assert parse("4 --bare --backend=gloo") == Options(size=4, bare=True, backend="gloo")
+    assert parse("--only 0,2 --watch 8") == Options(size=8, only=[0, 2], watch=True)
+    assert numbers("0-2,5,1") == [0, 1, 2, 5]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("0", "%%ranks needs a number of ranks from 1 up, as in %%ranks 4, got 0"),
+        ("four", "%%ranks needs a number of ranks from 1 up, as in %%ranks 4, got four"),
+        ("4 5", "%%ranks takes one number of ranks, as in %%ranks 4, got 4 and 5"),
+        ("--only", "--only needs a value, as in %%ranks --only 0,2"),
+        ("--only x", "--only takes rank numbers, as in --only 0,2 or --only 0-3, got x"),
+        ("--loud", "%%ranks knows no option --loud; there are --only 0,2, --record, --watch, --bare and"),
+        ("--backend mpi", "--backend is gloo or nccl, got mpi"),
+    ],
+)
+def test_bad_options(line, sentence):
+    with pytest.raises(UsageError) as caught:
+        parse(line)
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.fixture(scope="module")
+def four(notebook):
+    """A notebook in which four ranks hold a variable `kept`."""
+    assert not notebook.run("%%ranks 4\nkept = rank").error
+    return notebook
+
+
+@pytest.mark.parametrize(
+    ("cell", "error"),
+    [
+        ("%%ranks 0\n1", "UsageError: %%ranks needs a number of ranks"),
+        ("%%ranks --only 7\n1", "UsageError: there is no rank 7: --only chooses among 4 ranks, 0 to 3"),
+        ("%%ranks 1000000\n1", "UsageError: 1000000 ranks need about 62914.6 GB of memory and "),
+        (
+            "%%ranks 4 --backend nccl\n1",
+            "UsageError: 4 ranks with nccl need 4 GPUs, this machine has 0: use --backend gloo",
+        ),
+        ("%%ranks\nx = (1,\n", "CellSyntaxError: '(' was never closed (line 2)"),
+        ("launch.pull('nothing')", "RankError: ranks 0-3: there is no variable 'nothing'"),
+        ("launch.push(f=print)", "TypeError: f is a builtin_function_or_method; what can travel are"),
+        ("%ranks dance", "UsageError: %ranks is followed by nothing, restart or stop, got dance"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_loses_nothing(four, cell, error):
+    output = four.run(cell)
+    assert output.error.startswith(error)
+    assert not output.stdout and not output.stderr
+    assert four.value("launch.pull('kept')") == [0, 1, 2, 3]
+
+
+def test_a_syntax_error_is_shown_once_with_its_line(four):
+    output = four.run("%%ranks\ngood = 1\nbad = = 2")
+    assert output.traceback.count("SyntaxError") == 1 and "line 3" in output.traceback
+    assert "launch/" not in output.traceback
+
+
+def test_a_variable_that_one_rank_lacks(four):
+    four.run("%%ranks --only 0,1,3\nmine = rank")
+    assert four.run("launch.pull('mine')").error == "RankError: rank 2: there is no variable 'mine'"
+
+
+def test_variables_go_out_and_in(four):
+    four.run("import torch\nlaunch.push(t=torch.arange(3.), text='é', nested={'a': [1, (2,)], 3: None})")
+    four.run("%%ranks\nback = (t * rank, text, nested)")
+    assert four.value("[(t.tolist(), text, nested) for t, text, nested in launch.pull('back')]") == [
+        ([0.0, 1.0 * rank, 2.0 * rank], "é", {"a": [1, (2,)], 3: None}) for rank in range(4)
+    ]
+
+
+def test_the_namespace_and_the_answer(four):
+    output = four.run("%%ranks\nx = torch.tensor([float(rank)])\ndist.all_reduce(x)\nassert world_size == 4\nx")
+    assert output.stdout == "ranks 0-3: tensor([6.])\n" and not output.error
+
+
+def test_status(four):
+    lines = four.run("%ranks").stdout.splitlines()
+    assert lines[0].split() == ["rank", "pid", "backend", "memory", "doing"]
+    assert [line.split()[0] for line in lines[1:]] == ["0", "1", "2", "3"]
+    for line in lines[1:]:
+        _, pid, backend, megabytes, unit, doing = line.split()
+        assert int(pid) > 1 and (backend, unit, doing) == ("gloo", "MB", "idle") and 10 < int(megabytes) < 200
+
+
+def test_the_lines_of_a_traceback_are_those_of_the_cell(four):
+    output = four.run("%%ranks\ny = 1\nif rank == 1:\n    raise ValueError('no')")
+    assert output.error == "RankError: rank 1: ValueError: no"
+    assert "----> 4     raise ValueError('no')" in output.traceback and "line 4" in output.traceback
+    assert "launch/" not in output.traceback
+
+
+def test_cell_magics_and_await_inside(four):
+    assert "Wall time" in four.run("%%ranks\n%%time\n1").stdout
+    assert four.run("%%ranks\nimport asyncio\nawait asyncio.sleep(0)\n'done'").stdout == "ranks 0-3: 'done'\n"
+    assert four.run("%%ranks\n!echo hello").stdout == "[ranks 0-3] hello\n"
+
+
+def test_recording_and_watching(four):
+    four.run("%%ranks --record\nx = torch.ones(2)\nif rank == 0: dist.send(x, 1)\nif rank == 1: dist.recv(x, 0)")
+    assert four.value("(launch.recording().counts().messages, launch.recording().counts().total_bytes)") == (1, 8)
+    output = four.run("%%ranks --watch\nif rank == 2: dist.send(x, 3)\nif rank == 3: dist.recv(x, 2)")
+    assert [data["text/plain"].partition("(")[0] for data in output.rich] == ["Player"]
+
+
+def test_another_number_of_ranks_restarts_and_says_so(new_notebook):
+    notebook = new_notebook()
+    assert notebook.run("%ranks").stdout == "no ranks are running: start some with %%ranks 4\n"
+    assert notebook.run("import launch\nlaunch.pull('x')").error.startswith("UsageError: no ranks are running")
+    assert notebook.run("launch.recording()").error.startswith("UsageError: nothing has been recorded yet")
+    assert notebook.run("%%ranks 2\nx = 1; world_size").stdout == "ranks 0-1: 2\n"
+    output = notebook.run("%%ranks 3\n'x' in globals(), world_size")
+    assert output.stdout == (
+        "restarted with 3 ranks instead of 2; the ranks' variables are new\nranks 0-2: (False, 3)\n"
+    )
+    assert notebook.run("%ranks restart").stdout == "3 ranks restarted; their variables are new\n"
+    assert notebook.run("%ranks stop").stdout == "3 ranks stopped\n"
+    bare = "import os\ndist.init_process_group('gloo')\ny = torch.ones(1)\ndist.all_reduce(y)\n"
+    environ = "y, os.environ['WORLD_SIZE'], os.environ['MASTER_ADDR'], os.environ['RANK'] == str(rank)"
+    output = notebook.run(f"%%ranks 2 --bare\nassert not dist.is_initialized()\n{bare}{environ}")
+    assert output.stdout == "ranks 0-1: (tensor([2.]), '2', '127.0.0.1', True)\n"
+    assert not notebook.value("'torch' in __import__('sys').modules")  # all this without torch in the notebook

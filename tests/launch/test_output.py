@@ -1,0 +1,72 @@
+"""How answers become the durable output of a cell: grouped, folded, in rank order."""
+
+import pytest
+
+from launch.cell import Answer
+from launch.errors import RankError, name_ranks
+from launch.output import raise_failures, show
+
+
+def answer(rank, out="", err="", value=None, **more):
+    made = Answer(rank, **more)
+    made.out.append(out)
+    made.err.append(err)
+    made.value = {"data": {"text/plain": value}, "metadata": {}, "display_id": None} if value else None
+    return made
+
+
+@pytest.mark.parametrize(
+    ("ranks", "name"),
+    [([2], "rank 2"), ([0, 1, 2, 3], "ranks 0-3"), ([2, 0], "ranks 0,2"), ([0, 1, 3, 5, 6, 7], "ranks 0-1,3,5-7")],
+)
+def test_names_of_ranks(ranks, name):
+    assert name_ranks(ranks) == name
+
+
+def test_equal_text_is_folded_and_the_rest_stands_in_rank_order(capsys):
+    show([answer(0, "same\n\nend"), answer(1, "other\n"), answer(2, "same\n\nend"), answer(3)])
+    assert capsys.readouterr().out == "[ranks 0,2] same\n[ranks 0,2] \n[ranks 0,2] end\n[rank 1] other\n"
+
+
+def test_stderr_goes_to_stderr(capsys):
+    show([answer(0, "out\n", "err\n"), answer(1, "out\n", "err\n")])
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("[ranks 0-1] out\n", "[ranks 0-1] err\n")
+
+
+def test_values_stand_after_the_text_and_lines_are_aligned(capsys):
+    matrix = "tensor([[0, 1],\n        [2, 3]])"
+    show([answer(0, "text\n", value=matrix), answer(1, value=matrix), answer(2, value="7")])
+    shown = "[rank 0] text\nranks 0-1: tensor([[0, 1],\n                   [2, 3]])\nrank 2: 7\n"
+    assert capsys.readouterr().out == shown
+
+
+def failed(rank, ename, evalue, **more):
+    return answer(rank, status="error", ename=ename, evalue=evalue, traceback=[f"traceback of {rank}"], **more)
+
+
+def test_ranks_that_failed_alike_are_told_once():
+    with pytest.raises(RankError) as caught:
+        raise_failures(
+            [answer(0), failed(1, "ValueError", "no"), failed(2, "KeyError", "'k'"), failed(3, "ValueError", "no")]
+        )
+    assert str(caught.value) == "ranks 1,3: ValueError: no; rank 2: KeyError: 'k'"
+    assert caught.value.ranks == (1, 2, 3)
+    rendered = "\n".join(caught.value._render_traceback_())
+    assert "traceback of 1" in rendered and "traceback of 2" in rendered and "traceback of 3" not in rendered
+
+
+def test_addresses_do_not_make_a_notebook_differ():
+    with pytest.raises(RankError, match="^rank 0: TypeError: <object object> is bad$"):
+        raise_failures([failed(0, "TypeError", "<object object at 0x7f00deadbeef> is bad")])
+
+
+def test_freed_ranks_are_not_to_blame():
+    with pytest.raises(RankError) as caught:
+        raise_failures([answer(0, status="freed"), failed(1, "ValueError", "no"), answer(2, status="freed")])
+    assert str(caught.value) == "rank 1: ValueError: no"
+    assert "ranks 0,2" in "\n".join(caught.value._render_traceback_())
+
+
+def test_no_failure_raises_nothing():
+    raise_failures([answer(0), answer(1)])

@@ -1,0 +1,232 @@
+"""The tap sees every call, whoever makes it, and tells the black box and the ledger what the rank is in."""
+
+import pytest
+
+COLLECTIVES = """
+x = torch.arange(4.) + 10 * rank
+parts, big, one = [torch.zeros(4) for _ in range(4)], torch.zeros(16), torch.zeros(1)
+dist.all_reduce(x)
+dist.broadcast(x, 1)
+dist.reduce(x, 2, op=dist.ReduceOp.MAX)
+dist.all_gather(parts, x)
+dist.all_gather_single(big, x)
+dist.reduce_scatter(one, list(x.chunk(4)))
+dist.reduce_scatter_single(one, x)
+dist.gather(x, parts if rank == 0 else None, dst=0)
+dist.scatter(one, list(x.chunk(4)) if rank == 3 else None, src=3)
+dist.all_to_all_single(torch.zeros(4), x)
+dist.all_to_all(list(torch.zeros(4).chunk(4)), list(x.chunk(4)))
+dist.barrier()
+dist.monitored_barrier()
+work = dist.all_reduce(x, async_op=True)
+work.wait()
+dist.all_gather_object([None] * 4, rank)
+with dist._coalescing_manager():
+    dist.all_reduce(x)
+    dist.all_reduce(big)
+"""
+
+
+def sites_of(recording, op=None):
+    return [
+        (event, recording["sites"][event["site"]]) for event in recording["events"] if op is None or event["op"] == op
+    ]
+
+
+def test_every_collective_is_seen_with_its_line(gang):
+    answers = gang.run(COLLECTIVES, 4)
+    assert [answer["error"] for answer in answers] == [""] * 4
+    for answer in answers:
+        seen = [(event["op"], site["line"]) for event, site in sites_of(answer["recording"])]
+        assert seen == [
+            ("all_reduce", 4),
+            ("broadcast", 5),
+            ("reduce", 6),
+            ("all_gather", 7),
+            ("all_gather_single", 8),
+            ("reduce_scatter", 9),
+            ("reduce_scatter_single", 10),
+            ("gather", 11),
+            ("scatter", 12),
+            ("all_to_all_single", 13),
+            ("all_to_all", 14),
+            ("barrier", 15),
+            ("monitored_barrier", 16),
+            ("all_reduce", 17),
+            ("all_gather", 19),
+            ("all_gather", 19),
+            ("all_reduce_coalesced", 20),
+        ]
+        events = answer["recording"]["events"]
+        assert [event["seq"] for event in events] == [*range(1, 18)], "numbered within the group"
+        assert (events[1]["peer"], events[2]["peer"], events[2]["reduce"]) == (1, 2, "MAX")
+        assert events[13]["wait_line"] == 18
+        assert all(start <= issued <= wait <= end for start, issued, wait, end, _ in (e["times"] for e in events))
+        assert events[0]["ins"] == events[0]["outs"], "in place"
+
+
+def test_messages_are_seen_however_they_are_sent(gang):
+    source = """
+from torch.distributed import isend as alias
+a, b = torch.ones(2) * rank, torch.zeros(2)
+if rank == 0:
+    dist.send(a, 1)
+    alias(a, 1).wait()
+    ops = [dist.P2POp(dist.isend, a, 1), dist.P2POp(dist.irecv, b, 1)]
+elif rank == 1:
+    dist.recv(b, 0)
+    dist.recv(b)
+    ops = [dist.P2POp(dist.isend, a, 0), dist.P2POp(dist.irecv, b, 0)]
+for work in dist.batch_isend_irecv(ops):
+    work.wait()
+"""
+    first, second = (answer["recording"] for answer in gang.run(source, 2))
+    assert [(e["op"], e["peer"], s["line"], s["via"]) for e, s in sites_of(first)] == [
+        ("send", 1, 5, ["send", "isend"]),
+        ("send", 1, 6, ["isend"]),
+        ("send", 1, 12, ["batch_isend_irecv", "isend"]),
+        ("recv", 1, 12, ["batch_isend_irecv", "irecv"]),
+    ]
+    assert [(e["op"], e["peer"], s["line"]) for e, s in sites_of(second)][:2] == [("recv", 0, 9), ("recv", 0, 10)]
+
+
+def test_a_subgroup_counts_for_itself_and_names_global_ranks(gang):
+    source = """
+group = dist.new_group([1, 3])
+dist.all_reduce(torch.ones(1))
+if rank in (1, 3):
+    dist.broadcast(torch.ones(1), 3, group=group)
+    dist.send(torch.ones(1), 3, group=group) if rank == 1 else dist.recv(torch.ones(1), 1, group=group)
+"""
+    recording = gang.run(source, 4)[1]["recording"]
+    world, broadcast, send = recording["events"]
+    assert recording["groups"][world["group"]] == {"ranks": [0, 1, 2, 3], "label": "world"}
+    assert recording["groups"][broadcast["group"]] == {"ranks": [1, 3], "label": "ranks 1,3"}
+    assert (broadcast["seq"], broadcast["peer"], send["peer"]) == (1, 3, 3)
+
+
+@pytest.mark.timeout(180)
+def test_frameworks_are_seen_through(gang):
+    """DDP's reducer issues from C++; FSDP2, DTensor and functional collectives wait in C++."""
+    source = """
+import torch.distributed._functional_collectives as functional
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Shard, distribute_tensor
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
+model(torch.ones(2, 4)).sum().backward()
+y = functional.all_reduce(torch.ones(2), "sum", dist.group.WORLD)
+z = y + 1
+mesh = init_device_mesh("cpu", (2,))
+d = distribute_tensor(torch.arange(4.), mesh, [Shard(0)])
+full = d.full_tensor()
+sharded = fully_shard(torch.nn.Linear(4, 4))
+sharded(torch.ones(1, 4)).sum().backward()
+"""
+    answers = gang.run(source, 2, keep=["z"], timeout=90)
+    assert [answer["error"] for answer in answers] == ["", ""]
+    assert answers[0]["keep"]["z"] == [3.0, 3.0]
+    seen = sites_of(answers[0]["recording"])
+    lines = {(event["op"], site["line"]) for event, site in seen}
+    assert {("all_reduce", 7), ("all_reduce", 8), ("scatter", 11), ("all_gather_single", 12)} <= lines
+    assert {("all_gather_single", 14), ("reduce_scatter_single", 14)} <= lines
+    waits = {(event["op"], site["line"]): event["wait_line"] for event, site in seen}
+    assert waits["all_reduce", 8] == 9, "a functional collective is waited for where its value is used"
+    bucket = next(event for event, site in seen if site["line"] == 7 and event["op"] == "all_reduce")
+    assert bucket["bytes"] == 60 and bucket["times"][4] is not None, "nobody waits in Python, the library says when"
+
+
+def test_torch_compile_is_seen_through(gang):
+    source = """
+import torch.distributed._functional_collectives as functional
+@torch.compile(backend="aot_eager")
+def step(x):
+    return functional.all_reduce(x * 2, "sum", dist.group.WORLD) + 1
+y = step(torch.ones(2))
+"""
+    answers = gang.run(source, 2, keep=["y"], timeout=90)
+    assert [answer["error"] for answer in answers] == ["", ""]
+    assert answers[0]["keep"]["y"] == [5.0, 5.0]
+    assert [event["op"] for event in answers[0]["recording"]["events"]] == ["all_reduce"]
+
+
+def test_what_a_stuck_rank_is_in_can_be_read(gang):
+    """Rank 1 leaves out the second all_reduce: the board says where the others are, though no Python runs there."""
+    source = """
+x = torch.ones(4)
+dist.all_reduce(x)
+if rank != 1:
+    dist.all_reduce(x)
+"""
+    answers = gang.run(source, 3, record=False, timeout=3)
+    assert answers[1]["status"]["state"] == "idle"
+    for rank in (0, 2):
+        status = answers[rank]["status"]
+        assert answers[rank]["error"] == "hung"
+        assert (status["state"], status["op"], status["seq"], status["line"]) == ("waiting", "all_reduce", 2, 5)
+        assert (status["group"], status["detail"]) == ("world", "float32[4]")
+
+
+def test_of_several_open_calls_the_one_waited_for_is_known(gang):
+    source = """
+a, b, c = (dist.irecv(torch.zeros(2), 1) for _ in range(3))
+if rank == 0:
+    b.wait()
+"""
+    calls = gang.run(source.replace(", 1)", ", 1 - rank)"), 2, record=False, timeout=3)[0]["open"]
+    assert [(call["op"], call["seq"], call["peer"], call["line"], call["waiting"]) for call in calls] == [
+        ("recv", 1, 1, 2, False),
+        ("recv", 2, 1, 2, True),
+        ("recv", 3, 1, 2, False),
+    ]
+
+
+def test_finished_collectives_are_counted_per_group_and_cell(gang):
+    cell = "dist.all_reduce(torch.ones(1))\ndist.barrier()"
+    answers = gang.run(
+        "dist.barrier()\nwork = dist.all_reduce(torch.ones(1), async_op=True)", 2, record=False, cells=[cell]
+    )
+    (tally,) = answers[0]["tallies"]
+    assert (tally["label"], tally["size"], tally["begun"], tally["before"], tally["cell"]) == ("world", 2, 4, 2, 2)
+    assert tally["done"] >= 3
+
+
+def test_recording_is_bounded_and_says_what_it_dropped(gang):
+    source = """
+tap.start(limit=5)
+for _ in range(8):
+    dist.all_reduce(torch.ones(1))
+"""
+    recording = gang.run(source, 2)[0]["recording"]
+    assert len(recording["events"]) == 5 and recording["dropped"] == 3
+
+
+def test_the_students_memory_is_not_kept_alive(gang):
+    source = """
+import weakref
+kept = []
+x = torch.ones(1000)
+dist.all_reduce(x)
+work = dist.all_reduce(x, async_op=True)
+work.wait()
+watch = weakref.ref(x)
+del x, work
+kept = watch() is not None
+"""
+    assert [answer["keep"]["kept"] for answer in gang.run(source, 2, keep=["kept"])] == [False, False]
+
+
+def test_a_handle_that_is_dropped_does_not_pile_up(gang):
+    source = """
+for _ in range(200):
+    dist.all_reduce(torch.ones(1), async_op=True)
+dist.barrier()
+tap.refresh()
+left = len(tap._postings.works)
+"""
+    assert [answer["keep"]["left"] for answer in gang.run(source, 2, record=False, keep=["left"])] == [0, 0]
+
+
+def test_stop_without_start_is_one_clear_sentence(gang):
+    answers = gang.run("tap.stop()", 2, record=False)
+    assert answers[1]["error"] == "RuntimeError: rank 1: nothing is being recorded; call tap.start() first"

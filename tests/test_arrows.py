@@ -1,0 +1,60 @@
+"""Imports point one way: course -> launch -> widgets -> collectives; and a rank imports neither of the last two.
+
+Read from the source with ast, so that lazy imports inside functions count too, and once from a live interpreter,
+so that what a rank really loads is seen.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ORDER = ["collectives", "widgets", "launch", "course"]
+ALLOWED_OUTSIDE = {"collectives": {"numpy", "plotly"}}
+
+
+def imported_packages(source: Path) -> set[str]:
+    """Top-level names that the file imports anywhere, relative imports resolved to its own package."""
+    names = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(source.relative_to(ROOT).parts[0] if node.level else node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_only_what_stands_below_it(package):
+    above = set(ORDER[ORDER.index(package) + 1 :])
+    for source in sorted((ROOT / package).rglob("*.py")):
+        wrong = imported_packages(source) & above
+        assert not wrong, f"{source.relative_to(ROOT)} imports {wrong}, which stand above {package}"
+
+
+def test_collectives_needs_numpy_alone():
+    for source in sorted((ROOT / "collectives").rglob("*.py")):
+        foreign = imported_packages(source) - set(sys.stdlib_module_names) - {"collectives"}
+        assert foreign <= ALLOWED_OUTSIDE["collectives"], f"{source.name} imports {foreign}"
+    loaded = modules_after("import collectives")
+    assert "numpy" in loaded and not loaded & {"plotly", "torch", "IPython", "pandas"}
+
+
+def test_a_rank_loads_neither_widgets_nor_collectives():
+    loaded = modules_after("import launch.agent, launch.worker, launch.tap, launch.blackbox, launch.rescue")
+    assert "launch" in loaded and not loaded & {"widgets", "collectives", "course", "anywidget", "plotly"}
+
+
+def test_the_notebook_does_not_import_torch_to_load_the_extension():
+    assert "torch" not in modules_after("import launch, launch.magics, launch.ranks, widgets, collectives, course")
+
+
+def modules_after(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after the statement."""
+    code = f"{statement}; import sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())

@@ -1,0 +1,72 @@
+"""What the browser tests of the widgets share: our JavaScript served unchanged, and pages with one widget each."""
+
+import functools
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from widgets import page as pages
+
+WIDGETS = Path(__file__).parents[2] / "widgets"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="session")
+def site():
+    """Address of a server that has `widgets/` at its root: `await import("/js/schedule.js")` works on its pages."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=WIDGETS))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def tab(browser):
+    """One tab for all tests: opening one costs more than most of them."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def page(tab, site):
+    """An empty page of that server. An error on the page, or a request to elsewhere, fails the test."""
+    wrong = []
+    listeners = {
+        "pageerror": lambda error: wrong.append(str(error)),
+        "console": lambda message: message.type == "error" and wrong.append(message.text),
+        "request": lambda request: request.url.startswith(("data:", "blob:", site)) or wrong.append(request.url),
+    }
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    tab.route("**/empty", lambda route: route.fulfill(content_type="text/html", body="<!doctype html><title>t</title>"))
+    tab.goto(f"{site}/empty")
+    yield tab
+    tab.unroute_all()
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
+    assert not wrong
+
+
+@pytest.fixture
+def show(page, site):
+    """show(widget) -> the page with that widget on it, mounted."""
+
+    def show(widget):
+        page.route("**/shown", lambda route: route.fulfill(content_type="text/html", body=pages.html(widget)))
+        page.goto(f"{site}/shown")
+        page.wait_for_function("window.model")
+        return page
+
+    return show

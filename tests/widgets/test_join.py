@@ -1,0 +1,73 @@
+"""The joiner, and the rules that keep our JavaScript joinable: plain modules, named imports, no cycles, no network."""
+
+import re
+
+import pytest
+
+from widgets import base
+from widgets.player import Player
+from widgets.ranklog import RankLog
+
+JS = base.HERE / "js"
+SOURCES = {path.name: path.read_text() for path in sorted(JS.glob("*.js"))}
+COMMENT = re.compile(r"/\*.*?\*/|^\s*//.*$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_module_keeps_to_what_join_understands(name):
+    source = COMMENT.sub("", SOURCES[name])
+    imports = re.findall(r"^[ \t]*import\b.*$", source, re.MULTILINE)
+    assert all(re.fullmatch(r'import \{ [\w, ]+ \} from "\./[\w-]+\.js";', line) for line in imports), imports
+    exports = re.findall(r"^[ \t]*export\b.*$", source, re.MULTILINE)
+    assert all(
+        re.match(r"export (async )?(function|class|const|let) |export default \(\) =>", line) for line in exports
+    ), exports
+    assert "import(" not in source and "http:" not in source and "https:" not in source
+    assert "eval(" not in source and "new Function" not in source
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_imports_have_no_cycle(name):
+    def visit(module, path):
+        assert module not in path, f"cycle: {' -> '.join([*path, module])}"
+        for needed in re.findall(r'from "\./([\w-]+\.js)";', SOURCES[module]):
+            visit(needed, [*path, module])
+
+    visit(name, [])
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_module_opens_by_saying_what_it_is(name):
+    assert SOURCES[name].startswith("/**\n * ")
+
+
+@pytest.mark.parametrize("widget", [Player, RankLog])
+def test_joined_is_one_module_within_60_kB(widget):
+    joined = str(widget._esm)
+    assert not re.search(r"^import\b", joined, re.MULTILINE)
+    assert joined.count("export ") == 1 and "export default" in joined
+    assert len(joined.encode()) <= 60_000
+
+
+def test_join_keeps_private_names_private(tmp_path, monkeypatch, page):
+    (tmp_path / "js").mkdir()
+    (tmp_path / "js/size.js").write_text("/** Five. */\nconst SIZE = 5;\nexport function size() {\n  return SIZE;\n}\n")
+    (tmp_path / "js/twice.js").write_text(
+        'import { size } from "./size.js";\n\nconst SIZE = 2;\nexport const twice = () => SIZE * size();\n'
+    )
+    (tmp_path / "js/entry.js").write_text(
+        'import { size } from "./size.js";\nimport { twice } from "./twice.js";\n\n'
+        "export default () => [size(), twice()];\n"
+    )
+    monkeypatch.setattr(base, "HERE", tmp_path)
+    base.join.cache_clear()
+    joined = base.join("entry.js")
+    base.join.cache_clear()
+    answer = page.evaluate(
+        """async (text) => {
+            const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+            return (await import(url)).default();
+        }""",
+        joined,
+    )
+    assert answer == [5, 10]

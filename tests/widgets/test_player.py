@@ -1,0 +1,216 @@
+"""Player in a real browser: keys are pressed, the page is read, `collectives` is the oracle."""
+
+import pytest
+
+from collectives import Schedule, Transfer, all_reduce
+from widgets import Player
+
+
+@pytest.fixture
+def ring(show):
+    """A ring of four, the keyboard in the player."""
+    page = show(Player(all_reduce.ring(ranks=4)))
+    page.emulate_media(reduced_motion="reduce")
+    page.focus("input[type=range]")
+    return page
+
+
+def texts(page, selector):
+    return page.locator(selector).all_text_contents()
+
+
+def cells(page):
+    """What is written in the cells, in the order of `Schedule.states`: rank by rank."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll(".rs-cell")]
+            .sort((a, b) => a.dataset.slot - b.dataset.slot)
+            .map((cell) => cell.nextElementSibling.nextElementSibling.textContent)"""
+    )
+
+
+def step(page):
+    return page.evaluate("model.get('step')")
+
+
+def test_the_picture_shows_what_the_schedule_says_at_every_step(ring):
+    schedule = all_reduce.ring(ranks=4)
+    for k in range(len(schedule.steps) + 1):
+        state = schedule.states(k - 1) if k else schedule.start()
+        expected = [str(cell) for rank in range(4) for cell in state[rank]["data"]]
+        assert cells(ring) == expected
+        assert texts(ring, "tbody td") == expected
+        ring.keyboard.press("ArrowRight")
+
+
+def test_each_step_has_one_sentence_in_one_live_region(ring):
+    schedule = all_reduce.ring(ranks=4)
+    assert ring.locator("[aria-live], [role=status], [role=alert]").count() == 1
+    assert "nothing has been sent yet" in ring.inner_text(".rs-caption")
+    for k, made in enumerate(schedule.steps, 1):
+        ring.keyboard.press("ArrowRight")
+        assert ring.inner_text(".rs-caption") == f"Step {k} of 6, {made.phase}. {made.caption}"
+        assert (
+            ring.get_attribute("input[type=range]", "aria-valuetext") == f"step {k} of 6, {made.phase}: {made.caption}"
+        )
+
+
+@pytest.mark.parametrize(
+    "keys, end",
+    [
+        (["ArrowRight", "ArrowRight", "ArrowLeft"], 1),
+        (["PageDown", "PageDown", "PageDown", "PageUp"], 2),
+        (["End"], 6),
+        (["End", "ArrowRight"], 6),
+        (["ArrowLeft"], 0),
+        (["End", "Home"], 0),
+        (["2"], 4),  # the first step of the second phase
+        (["9"], 4),  # there are only two
+        (["2", "1"], 1),
+    ],
+)
+def test_keys_walk_through_the_steps(ring, keys, end):
+    for key in keys:
+        ring.keyboard.press(key)
+    assert step(ring) == end
+    assert ring.get_attribute(".rs-player", "data-step") == str(end)
+    assert ring.input_value("input[type=range]") == str(end)
+
+
+def test_keys_stay_in_the_player_but_shortcuts_with_a_modifier_do_not(ring):
+    ring.evaluate("window.heard = []; document.addEventListener('keydown', (event) => heard.push(event.key))")
+    for key in ["a", "b", "d", "ArrowDown", "Enter", "Space", "x", "?"]:
+        ring.keyboard.press(key)
+    assert ring.evaluate("heard") == []
+    ring.keyboard.press("Control+s")
+    ring.keyboard.press("Tab")
+    assert ring.evaluate("heard") == ["Control", "s", "Tab"]
+
+
+def test_it_plays_to_the_end_and_never_by_itself(ring):
+    assert step(ring) == 0 and not ring.evaluate("model.get('playing')")
+    ring.select_option(".rs-speed select", "16")
+    ring.focus("input[type=range]")
+    ring.keyboard.press("Space")
+    assert ring.evaluate("model.get('playing')") and step(ring) == 1
+    ring.wait_for_function("model.get('step') === 6 && !model.get('playing')")
+    ring.keyboard.press("Space")  # from the end it starts again
+    assert step(ring) == 0 and ring.evaluate("model.get('playing')")
+    ring.keyboard.press("ArrowRight")  # a step by hand stops it
+    assert not ring.evaluate("model.get('playing')")
+
+
+def test_space_on_a_button_presses_only_the_button(ring):
+    ring.focus(".rs-forward")
+    ring.keyboard.press("Space")
+    assert step(ring) == 1 and not ring.evaluate("model.get('playing')")
+
+
+def test_python_sets_the_step_and_the_page_saves_its_own(ring):
+    ring.evaluate("model.set('step', 5)")
+    assert ring.inner_text(".rs-where") == "Step 5 of 6, all-gather."
+    saved = ring.evaluate("model.saved")
+    ring.keyboard.press("ArrowLeft")
+    assert ring.evaluate("model.saved") == saved + 1 and step(ring) == 4
+
+
+def test_counters_follow_the_schedule(ring):
+    ring.keyboard.press("End")
+    counts = all_reduce.ring(ranks=4).counts(nbytes=4)
+    words = ring.inner_text(".rs-counters")
+    assert f"messages {counts.messages}" in words
+    assert f"sent in all {counts.total_bytes / 4:g} N" in words
+    assert f"busiest every rank, sent {counts.busiest / 4:g} N" in words
+
+
+def test_the_busiest_rank_is_marked(show):
+    page = show(Player(all_reduce.naive(ranks=4), nbytes=8e6))
+    page.focus("input[type=range]")
+    page.keyboard.press("End")
+    counts = all_reduce.naive(ranks=4).counts(nbytes=8_000_000)
+    (rank,) = [r for r in range(4) if counts.sent[r] == counts.busiest]
+    assert (
+        page.locator(".rs-rank").evaluate_all("ranks => ranks.map(r => r.classList.contains('rs-busiest'))").index(True)
+        == rank
+    )
+    assert f"busiest rank {rank}, sent {counts.busiest / 1e6:g} MB" in page.inner_text(".rs-counters")
+
+
+def test_cells_show_contributors_or_numbers_instead(ring):
+    ring.keyboard.press("End")
+    ring.keyboard.press("v")
+    assert cells(ring) == ["{0,1,2,3}"] * 16
+    ring.keyboard.press("v")
+    assert cells(ring) == [str(sum(10 * r + c for r in range(4))) for c in range(4)] * 4
+    ring.select_option(".rs-view", "symbols")
+    assert cells(ring)[0] == "a0+b0+c0+d0"
+
+
+def test_copies_are_hollow_and_reductions_filled_with_a_plus(ring):
+    ring.keyboard.press("ArrowRight")
+    assert ring.locator(".rs-arrow.rs-reduce").count() == 4 == ring.locator(".rs-plus").count()
+    assert texts(ring, ".rs-tagtext") == ["+3", "+0", "+1", "+2"]
+    ring.keyboard.press("End")
+    assert ring.locator(".rs-arrow.rs-copy").count() == 4 and ring.locator(".rs-plus").count() == 0
+
+
+def test_a_cell_explains_itself_and_one_rank_can_be_followed(ring):
+    ring.keyboard.press("ArrowRight")
+    ring.hover("[data-slot='7']")
+    assert ring.inner_text(".rs-detail") == "rank 1, chunk 3: a3+b3, the sum of 2 of 4 ranks; added from rank 0 in step 1"
+    ring.mouse.move(2, 2)
+    ring.keyboard.press("ArrowDown")
+    ring.keyboard.press("ArrowDown")
+    told = "Rank 1 adds chunk 3 from rank 0, sends chunk 0 to rank 2; sent 0.25 N, received 0.25 N so far."
+    assert ring.inner_text(".rs-detail") == told
+    assert ring.locator(".rs-arrow.rs-off").count() == 2
+
+
+def test_what_flies_lands_on_the_state_of_the_step(show):
+    page = show(Player(all_reduce.ring(ranks=4)))
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".rs-packets > g").count() == 4
+    page.keyboard.press("ArrowRight")  # in the middle of the flight
+    page.wait_for_function("!document.querySelector('.rs-packets > g')")
+    state = all_reduce.ring(ranks=4).states(1)
+    assert cells(page) == [str(cell) for rank in range(4) for cell in state[rank]["data"]]
+
+
+def test_names_from_a_recording_are_text(show):
+    steps = [("<i>phase</i>", "rank 0 says <b>hi</b>.", [Transfer(0, 1, 0, src_buffer="<u>x</u>", dst_buffer="y")])]
+    schedule = Schedule.from_steps("send_recv", "</script><i>", 2, 1, steps, buffers=("<u>x</u>", "y"))
+    page = show(Player(schedule))
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".ringside i:not(.rs-ticks i), .ringside u").count() == 0
+    assert "rank 0 says <b>hi</b>." in page.inner_text(".rs-caption")
+    assert texts(page, ".rs-buffer") == ["<u>x</u>", "y"] * 2
+
+
+@pytest.mark.parametrize("width", [360, 900, 1400])
+@pytest.mark.parametrize("ranks", [2, 3, 8, 16, 64])
+def test_nothing_is_drawn_outside_and_no_rank_label_overlaps(show, ranks, width):
+    page = show(Player(all_reduce.ring(ranks=ranks)))
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_function("w => Math.abs(document.querySelector('.rs-stage').clientWidth - w) < 80", arg=width)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    names = page.locator(".rs-name").evaluate_all(
+        """nodes => nodes.map((node) => node.getBoundingClientRect())
+            .map(({ left, right, top }) => [Math.round(top), left, right])
+            .sort((a, b) => a[0] - b[0] || a[1] - b[1])"""
+    )
+    assert all(a[0] != b[0] or a[2] <= b[1] for a, b in zip(names, names[1:], strict=False))
+    assert all(0 <= left and right <= width for _, left, right in names)
+
+
+def test_an_error_shows_a_readable_box(page):
+    page.on("console", lambda message: None)
+    words = page.evaluate(
+        """async () => {
+            const { guarded } = await import("/js/errors.js");
+            console.error = () => {};
+            await guarded(document.body, () => { throw new Error("no such chunk <7>"); });
+            return document.querySelector("[role=alert] p").textContent;
+        }"""
+    )
+    assert words.startswith("This picture could not be drawn: no such chunk <7>.")

@@ -1,0 +1,175 @@
+"""RankLog: batches and bounds in Python, then what a real browser makes of them."""
+
+import threading
+
+import pytest
+
+from widgets import RankLog, ranklog
+
+FEED = """async ([ranks, batches]) => {
+    const { Log, rankNames } = await import("/js/log.js");
+    const log = new Log(ranks);
+    batches.forEach((entries, i) => log.take({ seq: i + 1, entries }));
+    return {
+        rows: log.rows.map(({ ranks, text }) => `${rankNames(ranks)}: ${text}`),
+        lines: log.lines.map((lines) => lines.map(({ text }) => text)),
+        open: log.open().map(({ ranks, text }) => `${rankNames(ranks)}: ${text}`),
+        dropped: log.dropped,
+    };
+}"""
+
+
+class Sent:
+    """Everything a RankLog sends, in order."""
+
+    def __init__(self, log):
+        self.batches = []
+        log.observe(lambda change: self.batches.append(change.new), names="batch")
+
+    def text(self, rank):
+        return "".join(text for batch in self.batches for r, _, text in batch["entries"] if r == rank)
+
+
+def test_writes_from_many_threads_arrive_whole_and_in_few_batches():
+    log = RankLog(ranks=4)
+    sent = Sent(log)
+    lines = [f"line {i}\n" for i in range(2000)]
+    threads = [threading.Thread(target=lambda r=r: [log.write(r, "stdout", line) for line in lines]) for r in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log.finish()
+    assert [sent.text(r) for r in range(4)] == ["".join(lines)] * 4
+    assert [batch["seq"] for batch in sent.batches] == list(range(1, len(sent.batches) + 1))
+    assert len(sent.batches) < 100 and log.finished
+
+
+def test_memory_is_bounded_and_the_newest_text_survives(monkeypatch):
+    monkeypatch.setattr(ranklog, "MOST_KEPT", 1000)
+    log = RankLog(ranks=2)
+    for i in range(500):
+        log.write(i % 2, "stdout", f"line {i:04}\n")
+    log.finish()
+    history = log.get_state()["history"]
+    kept = "".join(text for _, _, text in history["entries"])
+    assert len(kept) == 1000 and kept.endswith("line 0499\n") and history["cut"] == 500 * 10 - 1000
+
+
+def test_a_page_that_opens_late_gets_the_history_and_a_batch_does_not_carry_it():
+    log = RankLog(ranks=1)
+    log.write(0, "stdout", "one\n")
+    log.finish()
+    assert log.get_state()["history"]["entries"] == [[0, 0, "one\n"]]
+    assert log.get_state("batch")["batch"]["entries"] == [[0, 0, "one\n"]] and "history" not in log.get_state("batch")
+
+
+@pytest.mark.parametrize(
+    "batches, rows",
+    [
+        ([[[0, 0, "up\n"], [1, 0, "up\n"], [2, 0, "up\n"]]], ["ranks 0-2: up"]),
+        ([[[0, 0, "up 0\nsame\n"], [1, 0, "up 1\nsame\n"]]], ["rank 0: up 0", "rank 1: up 1", "ranks 0-1: same"]),
+        ([[[0, 0, "a\n"]], [[0, 0, "b\n"]], [[2, 0, "a\nb\n"]]], ["ranks 0,2: a", "ranks 0,2: b"]),
+        ([[[0, 0, "a\nb\n"]], [[1, 0, "b\n"]], [[1, 0, "a\n"]]], ["rank 0: a", "ranks 0-1: b", "rank 1: a"]),
+        ([[[0, 0, "x\nx\n"], [1, 0, "x\nx\n"]]], ["ranks 0-1: x", "ranks 0-1: x"]),
+        ([[[0, 0, "x\n"], [1, 1, "x\n"]]], ["rank 0: x", "rank 1: x"]),
+    ],
+)
+def test_equal_lines_fold_and_each_ranks_order_is_kept(page, batches, rows):
+    assert page.evaluate(FEED, [3, batches])["rows"] == rows
+
+
+@pytest.mark.parametrize(
+    "pieces, lines, still_open",
+    [
+        (["10%\r", "20%\r50%\n"], ["50%"], []),
+        (["long line\rshort\n"], ["shortline"], []),
+        (["\rlong line\r\x1b[Kshort\n"], ["short"], []),
+        (["windows\r\n"], ["windows"], []),
+        (["windows\r", "\n"], ["windows"], []),
+        (["ab\bc\n"], ["ac"], []),
+        (["\x1b[31mred\x1b[0m and \x1b", "[1mbold\x1b[0m\n"], ["red and bold"], []),
+        (["\x1b]0;title\x07text\n"], ["text"], []),
+        (
+            ["\router 0%", "\n\rinner 0%\x1b[A", "\router 9%", "\n\rinner 5%\x1b[A"],
+            [],
+            ["outer 9%", "inner 5%"],
+        ),  # nested tqdm
+        (["no newline"], [], ["no newline"]),
+        (["\n\n"], ["", ""], []),
+    ],
+)
+def test_a_stream_becomes_lines_as_in_a_terminal(page, pieces, lines, still_open):
+    seen = page.evaluate(FEED, [1, [[[0, 0, piece]] for piece in pieces]])
+    assert seen["open"] == [f"rank 0: {text}" for text in still_open]
+    assert seen["lines"] == [lines]
+
+
+def page_text(page):
+    return page.locator(".rs-output .rs-row").evaluate_all(
+        "rows => rows.map(row => [...row.children].map(c => c.textContent).join(': '))"
+    )
+
+
+def test_lines_arrive_while_ranks_run_and_fold_away_at_the_end(show):
+    log = RankLog(ranks=2)
+    page = show(log)
+    page.evaluate(
+        "model.set('batch', {seq: 1, entries: [[0, 0, 'hello\\n'], [1, 0, 'hello\\n'], [1, 1, '<b>50%</b>']]})"
+    )
+    page.wait_for_selector(".rs-row >> nth=1")
+    assert page_text(page) == ["ranks 0-1: hello", "rank 1: <b>50%</b>"]
+    page.evaluate("model.set('states', [['waiting', 'in recv'], ['failed', 'ValueError']])")
+    page.wait_for_selector("[data-state=failed]")
+    assert page.get_attribute("[data-view='0']", "aria-label") == "rank 0: waiting, in recv"
+    page.evaluate("model.set('finished', true)")
+    page.wait_for_selector(".rs-output", state="hidden")
+    assert page.inner_text(".rs-fold") == "show 3 lines" and "failed: rank 1" in page.text_content("[role=status]")
+    page.click(".rs-fold")
+    assert page_text(page) == ["ranks 0-1: hello", "rank 1: <b>50%</b>"]
+
+
+def test_one_rank_or_all_side_by_side_by_keyboard(show):
+    log = RankLog(ranks=3)
+    for rank in range(3):
+        log.write(rank, "stdout", f"I am {rank}\n")
+    log._flush()
+    page = show(log)
+    page.focus("[data-view=all]")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelectorAll('.rs-row').length === 1")
+    assert page_text(page) == ["I am 1"]
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".rs-grid section")
+    assert page.locator("section").all_inner_texts() == ["rank 0\nI am 0", "rank 1\nI am 1", "rank 2\nI am 2"]
+
+
+def test_colours_are_colours(show):
+    log = RankLog(ranks=1)
+    log.write(0, "stderr", "\x1b[1;38;2;1;2;3mdeep\x1b[0m plain \x1b[7minverse\x1b[27m\n")
+    log._flush()
+    page = show(log)
+    deep = page.locator(".rs-words span >> nth=0")
+    assert deep.inner_text() == "deep" and deep.evaluate("n => getComputedStyle(n).color") == "rgb(1, 2, 3)"
+    assert deep.evaluate("n => getComputedStyle(n).fontWeight") == "700"
+
+
+def test_forty_thousand_lines_stay_light(show):
+    page = show(RankLog(ranks=4))
+    spent = page.evaluate(
+        """() => {
+            const entries = [];
+            for (let i = 0; i < 40000; i++) entries.push([i % 4, 0, `rank ${i % 4} step ${i >> 2} of 10000\\n`]);
+            const begin = performance.now();
+            model.set("batch", { seq: 1, entries });
+            return performance.now() - begin;
+        }"""
+    )
+    page.wait_for_selector(".rs-earlier:not([hidden])")
+    assert page.locator(".rs-row").count() == 400 and spent < 2000
+    page.click(".rs-earlier")
+    assert page.locator(".rs-row").count() == 800

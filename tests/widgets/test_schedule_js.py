@@ -1,0 +1,149 @@
+"""js/schedule.js against its oracle: the states and counts that `collectives` computes for the same schedule."""
+
+import pytest
+
+from collectives import Cell, Schedule, Transfer, all_reduce
+from widgets.packing import pack
+
+
+def pairwise_all_to_all():
+    """Two buffers, chunks that land elsewhere than they were read, and local transfers after the messages."""
+    ranks = range(3)
+    steps = [
+        (
+            f"distance {d}",
+            "",
+            [
+                Transfer(r, (r + d) % 3, (r + d) % 3, dst_chunk=r, src_buffer="input", dst_buffer="output")
+                for r in ranks
+            ],
+        )
+        for d in ranks
+    ]
+    return Schedule.from_steps("all_to_all", "pairwise", 3, 3, steps, buffers=("input", "output"), result="output")
+
+
+def awkward():
+    """Ranges, two transfers in one message, a copy and a reduction into the same place, locals that read locals."""
+    first = [Transfer(0, 1, 0, "reduce", count=3), Transfer(0, 1, 4), Transfer(2, 1, 0, "reduce"), Transfer(1, 0, 2)]
+    second = [Transfer(1, 1, 0, dst_chunk=5), Transfer(1, 1, 5, "reduce", dst_chunk=4), Transfer(2, 0, 1)]
+    return Schedule.from_steps("all_reduce", "awkward", 3, 6, [("one", "", first), ("two", "", second)])
+
+
+def barrier():
+    steps = [("spread", "", [Transfer(r, (r + d) % 4, 0, "reduce") for r in range(4)]) for d in (1, 2, 1)]
+    return Schedule.from_steps("barrier", "dissemination", 4, 1, steps)
+
+
+def broadcast():
+    return Schedule.from_steps(
+        "broadcast", "flat", 3, 2, [("send", "", [Transfer(1, r, 0, count=2)]) for r in (0, 2)], root=1
+    )
+
+
+SCHEDULES = {
+    "ring 2": all_reduce.ring(ranks=2),
+    "ring 5": all_reduce.ring(ranks=5),
+    "ring 13": all_reduce.ring(ranks=13),  # more than ten chunks: numbers in base 100
+    "ring 27": all_reduce.ring(ranks=27),  # letters beyond z
+    "naive 4": all_reduce.naive(ranks=4),
+    "exchange 4": all_reduce.exchange(ranks=4),
+    "whole_ring 4": all_reduce.whole_ring(ranks=4),
+    "all_to_all 3": pairwise_all_to_all(),
+    "awkward": awkward(),
+    "barrier": barrier(),
+    "broadcast": broadcast(),
+}
+
+PLAY = """async ([meta, records, path]) => {
+    const { baseOf, decode, Run } = await import("/js/schedule.js");
+    const { amount } = await import("/js/captions.js");
+    const run = new Run(decode(meta, new DataView(Uint8Array.from(records).buffer)));
+    return path.map((step) => {
+        run.seek(step);
+        return {
+            symbols: run.cells.map((cell) => cell.symbol),
+            contributors: run.cells.map((cell) => cell.contributors),
+            numbers: run.cells.map((cell) => cell.number(baseOf(run.schedule))),
+            sent: [...run.sent], received: [...run.received], messages: run.messages, steps: run.busySteps,
+            told: amount(run.schedule, Math.max(...run.sent)),
+        };
+    });
+}"""
+
+
+def play(page, schedule, path, nbytes=None):
+    data, meta = pack(schedule)
+    assert len(data) == 16 * sum(len(step.transfers) for step in schedule.steps)
+    return page.evaluate(PLAY, [meta | {"nbytes": nbytes}, list(data), path])
+
+
+def cells_after(schedule, step):
+    state = schedule.states(step - 1) if step else schedule.start()
+    return [cell for name in schedule.buffers for rank in range(schedule.ranks) for cell in state[rank][name]]
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_state_equals_the_oracle_on_the_way_there_and_back(page, name):
+    schedule = SCHEDULES[name]
+    stride = 1 if schedule.ranks < 10 else 9
+    there = range(0, len(schedule.steps) + 1, stride)
+    path = [*there, *reversed(there), len(schedule.steps), 0]
+    base = 10 if schedule.chunks <= 10 else 100
+    for step, seen in zip(path, play(page, schedule, path), strict=True):
+        expected = cells_after(schedule, step)
+        assert seen["symbols"] == [str(cell) for cell in expected]
+        assert seen["contributors"] == [list(cell.contributors) for cell in expected]
+        assert seen["numbers"] == [str(sum(r * base + c for r, c in cell.origins)) if cell else "" for cell in expected]
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_counts_equal_the_oracle_and_going_back_undoes_them(page, name):
+    schedule = SCHEDULES[name]
+    end, back = play(page, schedule, [len(schedule.steps), 0])
+    counts = schedule.counts(nbytes=schedule.chunks)  # one byte per chunk: the browser counts in chunks
+    assert (end["steps"], end["messages"]) == (counts.steps, counts.messages)
+    assert (end["sent"], end["received"]) == (list(counts.sent), list(counts.received))
+    assert back["messages"] == back["steps"] == 0 and set(back["sent"] + back["received"]) == {0}
+
+
+def test_amounts_are_multiples_of_N_or_bytes(page):
+    ring = all_reduce.ring(ranks=4)
+    assert play(page, ring, [6])[0]["told"] == "1.5 N"
+    assert play(page, ring, [6], nbytes=64_000_000)[0]["told"] == "96 MB"
+    uneven = Schedule.from_steps("send_recv", "", 2, 2, [("", "", [Transfer(0, 1, 1)])], chunk_bytes=[100, 7])
+    assert play(page, uneven, [1])[0]["told"] == "7 B"
+
+
+def test_values_of_a_real_run_stand_until_they_are_overwritten(page):
+    schedule = Schedule.from_steps(
+        "send_recv", "", 2, 1, [("", "", [Transfer(0, 1, 0)]), ("", "", [Transfer(1, 0, 0)])]
+    )
+    schedule.values = lambda i: [(1, "data", 0, "3.25")] if i == 0 else None
+    schedule.start_values = lambda: [(0, "data", 0, "2.5")]
+    after = [state["numbers"] for state in play(page, schedule, [0, 1, 2, 1])]
+    assert after == [["2.5", "10"], ["2.5", "3.25"], ["3.25", "3.25"], ["2.5", "3.25"]]
+
+
+def test_a_library_s_call_changes_cells_but_counts_no_messages(page):
+    """As `Recording.counts` has it: what a built-in collective sends cannot be seen."""
+    own, library = [Transfer(0, 1, 0, "reduce")], [Transfer(1, 0, 0)]
+    schedule = Schedule.from_steps(
+        "recorded", "recorded", 2, 1, [("copy", "", own), ("broadcast (built-in)", "", library)]
+    )
+    end = play(page, schedule, [2])[0]
+    assert end["symbols"] == ["a0+b0", "a0+b0"]
+    assert (end["steps"], end["messages"], end["sent"]) == (1, 1, [1, 0])
+
+
+def test_a_second_buffer_may_be_numbered_on(page):
+    """A Recording's start numbers the chunks of buffers that differ on: they are beyond `chunks`."""
+    start = all_reduce.ring(ranks=2).start().cells["data"]
+    start = {"x": start, "y": start.copy()}
+    for rank in range(2):
+        for chunk in range(2):
+            start["y"][rank, chunk] = Cell(((rank, chunk + 2),))
+    steps = [("", "", [Transfer(0, 1, 0, "reduce", src_buffer="y", dst_buffer="x")])]
+    schedule = Schedule.from_steps("recorded", "recorded", 2, 2, steps, buffers=("x", "y"), start=start)
+    assert play(page, schedule, [1])[0]["symbols"] == [str(cell) for cell in cells_after(schedule, 1)]
+    assert "a2+b0" in map(str, cells_after(schedule, 1))

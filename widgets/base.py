@@ -1,0 +1,84 @@
+"""What every widget of the house stands on: one module of JavaScript joined from several, a stable repr, a fallback.
+
+anywidget loads `_esm` as one module from a blob, where relative imports do not work, and Node is not on a student's
+machine: so `join` puts our ES modules into one text. Each file stays a module of its own that a browser test imports
+unchanged. What is saved in a notebook beside the live widget must be the same on every run (nbval compares it) and
+readable without a kernel: `__repr__` and the `text/html` of `fallback` are that.
+
+Left out: anything a single widget does.
+"""
+
+import re
+from functools import cache
+from html import escape
+from pathlib import Path
+
+import anywidget
+
+HERE = Path(__file__).parent
+_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+_COMMENT = re.compile(r"/\*\*.*?\*/ ?\n?", re.DOTALL)
+
+
+@cache
+def join(entry: str) -> str:
+    """The module `widgets/js/<entry>` with everything it imports, as one module; documentation comments are left out.
+
+    A dependency becomes `const __name = (() => { ...; return { exports }; })();`, so private names stay private. Only
+    `import { a, b } from "./x.js";` and `export function | class | const | let` are understood (a test holds to it).
+    """
+    joined: dict[str, str] = {}
+
+    def add(name: str) -> str:
+        source = _COMMENT.sub("", (HERE / "js" / name).read_text())
+        for _, needed in _IMPORT.findall(source):
+            if needed not in joined:
+                exports = ", ".join(_EXPORT.findall((HERE / "js" / needed).read_text()))
+                body = add(needed).replace("export ", "")
+                joined[needed] = f"const {_variable(needed)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n"
+        return _IMPORT.sub(lambda found: f"const {{ {found[1]} }} = {_variable(found[2])};\n", source)
+
+    body = add(entry)
+    return re.sub(r"\n\s+", "\n", "".join(joined.values()) + body)
+
+
+def _variable(name: str) -> str:
+    return "__" + name.removesuffix(".js").replace("-", "_")
+
+
+@cache
+def styles(name: str) -> str:
+    """The colours all widgets share, and the widget's own `widgets/css/<name>`."""
+    return "".join((HERE / "css" / part).read_text() for part in ("theme.css", name))
+
+
+class Widget(anywidget.AnyWidget):
+    """Base of all widgets. A subclass sets `_esm = join(...)` and `_css = styles(...)` and says what it is."""
+
+    def __init__(self, **traits):
+        unknown = sorted(name for name in traits if not self.has_trait(name))
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no setting {unknown[0]!r}; look at help({type(self).__name__})")
+        super().__init__(**traits)
+
+    def summary(self) -> str:
+        """What stands between the brackets of the repr; the same on every run."""
+        return ""
+
+    def fallback(self) -> str:
+        """HTML that is shown where the widget cannot live: an untrusted clone, a code host, a PDF. Deterministic."""
+        return f"<span>{escape(repr(self))}</span>"
+
+    def save_html(self, path) -> None:
+        """Writes one page with this widget as it stands: interactive, without Jupyter, without a network."""
+        from widgets import page
+
+        Path(path).write_text(page.html(self), encoding="utf-8")
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.summary()})"
+
+    def _repr_mimebundle_(self, **kwargs):
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        return {"text/plain": repr(self), "text/html": self.fallback(), **data}, metadata

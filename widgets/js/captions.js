@@ -1,0 +1,136 @@
+/**
+ * What a widget says: where in the schedule it stands, what the step does, what a cell holds, how much was sent.
+ *
+ * The sentence of a step comes from Python with the schedule; here are the words around it. People count steps from 1,
+ * ranks and chunks from 0. Left out: where the words appear (player.js, stage.js).
+ */
+
+import { range } from "./schedule.js";
+
+/** @typedef {import("./schedule.js").Schedule} Schedule @typedef {import("./schedule.js").Run} Run */
+
+/** @returns {string} "4 ranks", "1 step" */
+export function plural(/** @type {number} */ count, /** @type {string} */ noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** @returns {string} "all_reduce ring" */
+export function title(/** @type {Schedule} */ { collective, algorithm }) {
+  return algorithm ? `${collective} ${algorithm}` : collective;
+}
+
+/** Where step `step` (0: before the first) stands among the phases. */
+export function phaseAt(/** @type {Schedule} */ { phases }, /** @type {number} */ step) {
+  let begin = 0;
+  for (const [name, count] of phases) {
+    if (step <= begin + count) return { name, count, inside: step - begin };
+    begin += count;
+  }
+  return { name: "", count: 0, inside: 0 };
+}
+
+/** @returns {string} "step 2 of 6, reduce-scatter" */
+export function position(/** @type {Schedule} */ schedule, /** @type {number} */ step) {
+  if (step === 0) return `before step 1 of ${schedule.steps}`;
+  const { name } = phaseAt(schedule, step);
+  return `step ${step} of ${schedule.steps}${name ? `, ${name}` : ""}`;
+}
+
+/** The one sentence of a step. */
+export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
+  if (run.step > 0) return schedule.captions[run.step - 1];
+  const holding = schedule.start[0] === "own" ? schedule.ranks : new Set(schedule.start[0].map(([rank]) => rank)).size;
+  if (holding === schedule.ranks) return "Every rank holds its own data; nothing has been sent yet.";
+  if (holding !== 1) return `${plural(holding, "rank")} of ${schedule.ranks} hold data; nothing has been sent yet.`;
+  return `Only rank ${schedule.start[0][0][0]} holds data; nothing has been sent yet.`;
+}
+
+/** What one cell holds, in words: "rank 2, chunk 1: a1+b1+c1, the sum of 3 ranks" */
+export function explain(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {number} */ slot) {
+  const { chunks, ranks, buffers } = schedule;
+  const chunk = slot % chunks;
+  const rank = Math.floor(slot / chunks) % ranks;
+  const buffer = buffers.length > 1 ? `, ${buffers[Math.floor(slot / chunks / ranks)]}` : "";
+  const cell = run.cells[slot];
+  const where = `rank ${rank}${buffer}, chunk ${chunk}`;
+  if (!cell.origins.length) return `${where}: empty`;
+  const whose = cell.contributors.length === 1 ? `rank ${cell.contributors[0]}'s own` : sumOf(cell, ranks);
+  const value = cell.value === null ? "" : `, the value ${cell.value}`;
+  return `${where}: ${shorten(cell.symbol, 60)}, ${whose}${value}${since(run, slot, rank)}`;
+}
+
+/** How a cell came to what it holds: "; from rank 1 in step 3" */
+function since(run, slot, rank) {
+  const { step, part } = run.lastWrite(slot) ?? {};
+  if (!part) return "";
+  const verb = part.reduce ? "added" : "copied";
+  return part.src === rank
+    ? `; ${verb} within the rank in step ${step}`
+    : `; ${verb} from rank ${part.src} in step ${step}`;
+}
+
+/** The lines of code that sent in the step just done (of a recording): "line 7: dist.send(...)", ranks together. */
+export function sourcesOf(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
+  const lines = new Map();
+  for (const [rank, line, code] of schedule.sources?.[run.step - 1] ?? []) {
+    const key = `line ${line}: ${code}`;
+    lines.set(key, [...(lines.get(key) ?? []), rank]);
+  }
+  return [...lines].map(([words, ranks]) =>
+    ranks.length === schedule.ranks ? words : `${words}  (rank ${ranks.join(", ")})`,
+  );
+}
+
+function sumOf(cell, ranks) {
+  const { length } = cell.contributors;
+  return length === ranks ? `the sum of all ${ranks} ranks` : `the sum of ${length} of ${ranks} ranks`;
+}
+
+/** What a rank sent and received in the step just done. */
+export function story(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {number} */ rank) {
+  const told = [];
+  for (const { src, dst, reduce, parts } of run.latest) {
+    const what = schedule.chunks > 1 ? ` ${chunksOf(parts)}` : "";
+    if (src === rank) told.push(`sends${what} to rank ${dst}`);
+    if (dst === rank) told.push(`${reduce ? "adds" : "receives"}${what} from rank ${src}`);
+  }
+  const more = told.length > 4 ? ` and ${told.length - 4} more` : "";
+  const now = told.length ? told.slice(0, 4).join(", ") + more : run.step ? "is idle in this step" : "has not begun";
+  const total = `sent ${amount(schedule, run.sent[rank])}, received ${amount(schedule, run.received[rank])} so far`;
+  return `Rank ${rank} ${now}; ${total}.`;
+}
+
+/** @returns {string} "chunk 2", "chunks 0-3", "chunks 0, 4 and 5" */
+export function chunksOf(/** @type {import("./schedule.js").Transfer[]} */ parts) {
+  const ranges = parts.map(({ chunk, count }) => (count === 1 ? `${chunk}` : `${chunk}-${chunk + count - 1}`));
+  const shown = ranges.length > 3 ? [...ranges.slice(0, 3), "more"] : ranges;
+  const last = shown.pop();
+  return `chunk${ranges.length > 1 || last?.includes("-") ? "s" : ""} ${shown.length ? `${shown.join(", ")} and ` : ""}${last}`;
+}
+
+/** An amount that was sent (as Run counts it): "1.5 N", or "64 MB" where N or the chunks' sizes are known. */
+export function amount(/** @type {Schedule} */ schedule, /** @type {number} */ sent) {
+  const { nbytes, chunk_bytes: sizes, chunks } = schedule;
+  const whole = sizes ? sizes.reduce((sum, size) => sum + size, 0) : chunks;
+  if (nbytes === null && !sizes) return sent ? `${digits(sent / whole)} N` : "0";
+  let bytes = nbytes === null ? sent : (sent * nbytes) / whole;
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  for (; bytes >= 999.5 && unit < units.length - 1; unit++) bytes /= 1000;
+  return `${digits(bytes)} ${units[unit]}`;
+}
+
+function digits(value) {
+  return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}
+
+/** Which ranks have sent most: their numbers, and how much. Nobody before anything was sent. */
+export function busiest(/** @type {Run} */ run) {
+  const most = Math.max(...run.sent);
+  const ranks = range(run.sent.length).filter((rank) => most > 0 && run.sent[rank] === most);
+  return { most, ranks, all: ranks.length === run.sent.length };
+}
+
+export function shorten(/** @type {string} */ text, /** @type {number} */ room) {
+  return text.length > room ? `${text.slice(0, room - 1)}…` : text;
+}

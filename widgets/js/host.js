@@ -1,0 +1,54 @@
+/**
+ * The smallest thing a widget module can live on: a model that is a dictionary. For pages without Jupyter, where the
+ * state stands in the page itself, and for tests.
+ */
+
+export class Model {
+  /** @param {Record<string, any>} state */
+  constructor(state) {
+    this.state = state;
+    /** @type {[string, Function][]} */
+    this.handlers = [];
+    /** @type {Set<string>} */
+    this.changed = new Set();
+    this.saved = 0;
+  }
+
+  get(/** @type {string} */ name) {
+    return this.state[name];
+  }
+
+  set(/** @type {string} */ name, /** @type {any} */ value) {
+    if (this.state[name] === value) return;
+    this.state[name] = value;
+    for (const [event, handler] of this.handlers) if (event === `change:${name}`) handler();
+  }
+
+  save_changes() {
+    this.saved++;
+  }
+
+  on(/** @type {string} */ event, /** @type {Function} */ handler) {
+    this.handlers.push([event, handler]);
+  }
+
+  off(/** @type {string} */ event, /** @type {Function} */ handler) {
+    this.handlers = this.handlers.filter(([name, known]) => name !== event || (handler && known !== handler));
+  }
+
+  send() {}
+}
+
+/** Shows a widget in `el`; returns its model. `definition` is the default export of a widget's module. */
+export async function mount(
+  /** @type {any} */ definition,
+  /** @type {Record<string, any>} */ state,
+  /** @type {HTMLElement} */ el,
+) {
+  const model = new Model(state);
+  const widget = typeof definition === "function" ? await definition() : definition;
+  const { signal } = new AbortController();
+  await widget.initialize?.({ model, signal });
+  await widget.render({ model, el, signal });
+  return model;
+}

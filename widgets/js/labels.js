@@ -1,0 +1,58 @@
+/**
+ * What is written in a cell: a symbol, a set of ranks or a number, in the longest form that fits everywhere.
+ *
+ * One size of type for the whole picture; forms get shorter instead: "a0+b0+c0", then "a+b+c" (the row says which
+ * chunk), then "3/8". The bar under the text always shows exactly who has contributed.
+ */
+
+import { shorten } from "./captions.js";
+import { barHeight } from "./layout.js";
+import { baseOf, letter } from "./schedule.js";
+
+export const VIEWS = ["symbols", "contributors", "numbers"];
+
+const WIDTH = 0.61; // of a character of the monospaced font, in its size
+
+/**
+ * @typedef {{font: number, room: number, short: boolean}} Type size in px, characters per cell, index left out
+ * @param {import("./schedule.js").Schedule} schedule @param {import("./layout.js").Layout} layout @param {string} view
+ * @returns {Type}
+ */
+export function typeFor(schedule, layout, view) {
+  const { w, h } = layout.size;
+  const aboveBar = h < 24 ? h * 0.64 : (h - barHeight(h) - 4) / 1.2;
+  const largest = Math.min(21 * layout.scale, aboveBar);
+  const least = layout.scale > 1 ? 18 : layout.dense ? 9.5 : 12;
+  const fitting = (characters) => Math.min(largest, (w - 4) / characters / WIDTH);
+  const { ranks, chunks } = schedule;
+  const full =
+    view === "numbers" ? 4 : view === "symbols" ? ranks * (1 + String(chunks - 1).length + 1) - 1 : 2 * ranks + 1;
+  const letters = 2 * ranks - 1;
+  const least3 = Math.max(Math.min(largest, fitting(String(ranks).length * 2 + 1)), Math.min(least, largest));
+  const font =
+    [full, view === "symbols" ? letters : full].map(fitting).find((size) => size >= Math.min(least + 1, largest)) ??
+    Math.min(least3, 14 * layout.scale);
+  const readable = font >= (layout.scale > 1 ? 18 : 8.5) && w >= 2.4 * font * WIDTH;
+  return { font, room: readable ? Math.floor((w - 3) / font / WIDTH + 0.05) : 0, short: full * WIDTH * font > w };
+}
+
+/**
+ * The text of one cell in `room` characters.
+ * @param {import("./schedule.js").Cell} cell @param {string} view @param {Type} type
+ * @param {import("./schedule.js").Schedule} schedule @param {number} chunk the cell's own
+ */
+export function labelOf(cell, view, { room, short }, schedule, chunk) {
+  if (!room || (!cell.origins.length && cell.value === null)) return "";
+  if (view === "numbers") return shorten(cell.number(baseOf(schedule)), room);
+  const forms = view === "symbols" ? symbolForms(cell, short, chunk) : [cell.set];
+  const count = cell.contributors.length;
+  forms.push(count === schedule.ranks ? `all ${count}` : `${count}/${schedule.ranks}`, `Σ${count}`);
+  return forms.find((form) => form.length <= room) ?? "";
+}
+
+/** "a0+b0" in full, and without the chunk where the place says it. */
+function symbolForms(cell, short, chunk) {
+  if (!cell.isSumOf(chunk)) return [cell.symbol];
+  const letters = cell.contributors.map(letter).join("+");
+  return short && cell.origins.length > 1 ? [letters] : [cell.symbol, letters];
+}

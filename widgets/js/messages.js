@@ -1,0 +1,126 @@
+/**
+ * How the messages of a step look: arrows with what they carry, frames around what was read and written, and the
+ * chunks that fly.
+ *
+ * A copy is a hollow arrow; a reduction a filled one, with a plus on its label and at the cell it adds to. Pure:
+ * messages and layout in, SVG text out. Which way an arrow goes is arrows.js.
+ */
+
+import { arrowOf, pointOn } from "./arrows.js";
+import { range } from "./schedule.js";
+import { fixed, hue, rect, text } from "./svg.js";
+
+/**
+ * @typedef {import("./layout.js").Layout} Layout
+ * @typedef {import("./schedule.js").Message} Message
+ * @typedef {import("./schedule.js").Transfer} Transfer
+ */
+
+const MOST_ARROWS = 120; // beyond that, one faint web instead of single arrows
+
+/**
+ * @param {Layout} layout @param {Message[]} messages
+ * @param {{rank: number | null, chunk: number | null}} followed what does not belong to them steps back
+ */
+export function arrows(layout, messages, { rank, chunk }) {
+  const answered = answers(layout, messages);
+  if (messages.length > MOST_ARROWS) return web(messages.map((message) => arrowOf(layout, message, answered(message))));
+  const crowded = messages.length > 2 * layout.ranks;
+  const size = layout.dense ? Math.max(3, Math.min(7, layout.size.w * 0.3)) : (crowded ? 6 : 11) * layout.scale;
+  const drawn = messages.map((message) => {
+    const curve = arrowOf(layout, message, answered(message));
+    const away = rank !== null && message.src !== rank && message.dst !== rank;
+    const other =
+      chunk !== null && !message.parts.some((part) => part.chunk <= chunk && chunk < part.chunk + part.count);
+    const kind = `rs-arrow ${message.reduce ? "rs-reduce" : "rs-copy"}${away || other ? " rs-off" : ""}`;
+    const label = layout.dense || crowded ? "" : tag(layout, curve, message);
+    return `<g class="${kind}" style="--rs-stroke:${fixed(size * 0.42)}px">${shaft(curve, size)}${label}</g>`;
+  });
+  return drawn.join("");
+}
+
+/** Whether the other side sends back in the same step: the two arrows then keep apart. */
+export function answers(/** @type {Layout} */ { ranks }, /** @type {Message[]} */ messages) {
+  const pairs = new Set(messages.map(({ src, dst }) => src * ranks + dst));
+  return (/** @type {Message} */ { src, dst }) => pairs.has(dst * ranks + src);
+}
+
+/** Frames around what was read (dashed) and what was written (solid, a plus where it was added). */
+export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ transfers) {
+  const drawn = transfers.map((part) => {
+    const from = reach(layout, part.srcBuffer, part.src, part.chunk, part.count);
+    const to = reach(layout, part.dstBuffer, part.dst, part.dstChunk, part.count);
+    if (layout.dense) return rect("rs-written", to);
+    const added = part.reduce && to.w > 40 ? plus(to.x + 3, to.y + 3, layout.scale) : "";
+    return rect("rs-read", from) + rect("rs-written", to) + added;
+  });
+  return drawn.join("");
+}
+
+/** What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform. */
+export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, reduce }) {
+  const { dense, scale, size } = layout;
+  const [w, h] = dense ? [Math.min(size.w, 14), size.h] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
+  const pitch = pitchOf(layout);
+  const stripe = (i) => rect(`rs-stripe ${hue(chunk + i)}`, { x: -w / 2, y: i * pitch - h / 2, w, h });
+  const words = `${reduce ? "+" : ""}${layout.chunks > 1 ? rangeOf({ chunk, count }) : ""}`;
+  const label = dense || w < 22 ? "" : text("rs-tagtext", 0, ((count - 1) * pitch) / 2, words);
+  return `<g>${range(count).map(stripe).join("")}${label}</g>`;
+}
+
+/** The label riding on an arrow: which chunks go. Beside a level arrow, on any other. */
+function tag({ chunks, scale }, curve, { parts, reduce }) {
+  const chunk = chunks === 1 ? "" : parts.length > 2 ? `${parts.length}×` : parts.map(rangeOf).join(",");
+  const words = `${reduce ? "+" : ""}${chunk}`;
+  if (!words) return "";
+  const single = parts.length === 1 && parts[0].count === 1;
+  const level = curve[1] === curve[3] && curve[1] === curve[7];
+  const [x, y] = pointOn(curve, 0.5);
+  const middle = y - (level ? 15 * scale : 0);
+  const [w, h] = [Math.max(20, 9 * words.length + 10) * scale, 20 * scale];
+  const look = single ? `rs-tag ${hue(parts[0].chunk)}` : "rs-tag";
+  const pill = rect(look, { x: x - w / 2, y: middle - h / 2, w, h }, `style="rx:${h / 2}px"`);
+  return pill + text("rs-tagtext", x, middle, words);
+}
+
+/** @returns {string} "2", "0–3" */
+function rangeOf({ chunk, count }) {
+  return count === 1 ? `${chunk}` : `${chunk}–${chunk + count - 1}`;
+}
+
+/** Line and head of an arrow: the line twice, so that a copy's can be hollow. */
+function shaft([ax, ay, bx, by, cx, cy, dx, dy], size) {
+  const length = Math.hypot(dx - cx, dy - cy) || 1;
+  const [ux, uy] = [((dx - cx) / length) * size, ((dy - cy) / length) * size];
+  const [ex, ey] = [dx - ux, dy - uy];
+  const [sx, sy] = [uy * 0.62, ux * 0.62];
+  const line = `M${[ax, ay].map(fixed)}C${[bx, by, cx - ux, cy - uy, ex, ey].map(fixed)}`;
+  const head = `M${[dx, dy].map(fixed)}L${[ex - sx, ey + sy].map(fixed)}L${[ex + sx, ey - sy].map(fixed)}z`;
+  return `<path class="rs-line" d="${line}"/><path class="rs-core" d="${line}"/><path class="rs-head" d="${head}"/>`;
+}
+
+/** Very many messages: their arcs as one faint path. */
+function web(curves) {
+  const path = curves.map((curve) => {
+    const [ax, ay, ...rest] = curve.map(fixed);
+    return `M${[ax, ay]}C${rest}`;
+  });
+  return `<path class="rs-web" d="${path.join("")}"/>`;
+}
+
+function plus(x, y, scale) {
+  const arm = 4 * scale;
+  const cross = `<circle r="${7 * scale}"/><path d="M${-arm} 0H${arm}M0 ${-arm}V${arm}"/>`;
+  return `<g class="rs-plus" transform="translate(${fixed(x)} ${fixed(y)})">${cross}</g>`;
+}
+
+/** The box of consecutive chunks. */
+function reach(layout, buffer, rank, chunk, count) {
+  const first = layout.cell((buffer * layout.ranks + rank) * layout.chunks + chunk);
+  return { ...first, h: first.h + (count - 1) * pitchOf(layout) };
+}
+
+/** Pixels from one chunk's cell to the next one's. */
+function pitchOf({ chunks, cell }) {
+  return chunks > 1 ? cell(1).y - cell(0).y : 0;
+}

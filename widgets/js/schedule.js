@@ -1,0 +1,273 @@
+/**
+ * A schedule as the browser knows it, and what its steps do to the ranks' buffers.
+ *
+ * Python sends a schedule once: 16 bytes per transfer and a small dictionary. Everything a widget shows is computed
+ * here from that, so stepping works while the kernel is busy or gone. The rules are those of collectives/schedule.py:
+ * in a step all messages read what was there before it; then transfers within a rank run in the order they stand; all
+ * transfers of a step between the same two ranks are one message.
+ *
+ * Left out: sentences (captions.js), time (playback.js) and drawing (stage.js).
+ */
+
+/**
+ * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/packing.py)
+ * @property {string} collective
+ * @property {string} algorithm
+ * @property {number} ranks
+ * @property {number} chunks chunks in every buffer of every rank
+ * @property {string[]} buffers their names; the first is where the input is
+ * @property {number[]} counts transfers per step
+ * @property {[string, number][]} phases name and number of steps
+ * @property {string[]} captions one sentence per step
+ * @property {("own" | number[][])[]} start per buffer: every rank's own chunks, or [rank, chunk, origin rank, origin chunk, ...]
+ * @property {boolean} knowledge adding what is known already changes nothing (barrier)
+ * @property {number | null} nbytes N in bytes; null: amounts are told as multiples of N
+ * @property {number[] | null} chunk_bytes bytes per chunk where they are not all alike
+ * @property {[number, number, string][][] | null} sources per step: rank, line and code that sent
+ * @property {[number, number, number, string][][] | null} values per step: rank, buffer, chunk, what a real run held there
+ * @property {[number, number, number, string][] | null} start_values the same before the first step
+ * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
+ *
+ * @typedef {{src: number, dst: number, chunk: number, dstChunk: number, count: number, reduce: boolean,
+ *            srcBuffer: number, dstBuffer: number}} Transfer
+ * @typedef {{src: number, dst: number, reduce: boolean, parts: Transfer[], amount: number}} Message
+ * @typedef {Meta & {steps: number, records: DataView, first: number[]}} Schedule
+ */
+
+const RECORD = 16;
+
+/** @param {Meta} meta @param {DataView} records @returns {Schedule} */
+export function decode(meta, records) {
+  const first = [0];
+  for (const count of meta.counts) first.push(first[first.length - 1] + count);
+  return { ...meta, records, first, steps: meta.counts.length };
+}
+
+/** The transfers of step `k` (from 0), in the order they stand. @returns {Transfer[]} */
+export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number} */ k) {
+  const { records, first } = schedule;
+  const transfers = [];
+  for (let at = first[k] * RECORD; at < first[k + 1] * RECORD; at += RECORD) {
+    transfers.push({
+      src: records.getUint16(at, true),
+      dst: records.getUint16(at + 2, true),
+      chunk: records.getUint32(at + 4, true),
+      dstChunk: records.getUint32(at + 8, true),
+      count: records.getUint16(at + 12, true),
+      reduce: records.getUint8(at + 14) > 127,
+      srcBuffer: records.getUint8(at + 14) & 127,
+      dstBuffer: records.getUint8(at + 15),
+    });
+  }
+  return transfers;
+}
+
+/** The messages of step `k` (from 0): its transfers between two ranks, gathered. @returns {Message[]} */
+export function messagesOf(/** @type {Schedule} */ schedule, /** @type {number} */ k) {
+  const messages = new Map();
+  for (const part of transfersOf(schedule, k)) {
+    if (part.src === part.dst) continue;
+    const key = part.src * schedule.ranks + part.dst;
+    if (!messages.has(key)) messages.set(key, { src: part.src, dst: part.dst, reduce: false, parts: [], amount: 0 });
+    const message = messages.get(key);
+    message.parts.push(part);
+    message.reduce ||= part.reduce;
+    message.amount += amountOf(schedule, part);
+  }
+  return [...messages.values()];
+}
+
+/** How much a transfer carries, exactly: in bytes where chunks have sizes of their own, else in chunks; news is free. */
+function amountOf(/** @type {Schedule} */ { chunk_bytes: sizes, knowledge }, /** @type {Transfer} */ { chunk, count }) {
+  if (knowledge) return 0;
+  return sizes ? sizes.slice(chunk, chunk + count).reduce((sum, size) => sum + size, 0) : count;
+}
+
+/** a for rank 0, b for rank 1, ... z, aa, ab, ... */
+export function letter(/** @type {number} */ rank) {
+  let name = "";
+  for (let left = rank + 1; left > 0; left = Math.floor((left - 1) / 26)) {
+    name = String.fromCharCode(97 + ((left - 1) % 26)) + name;
+  }
+  return name;
+}
+
+const SPAN = 2 ** 20; // an origin is rank * SPAN + chunk, so that sorting numbers sorts origins
+
+/** What one chunk of one buffer holds: the origins, sorted, of everything that was added into it. */
+export class Cell {
+  /** @param {number[]} origins @param {string | null} value what a real run held here */
+  constructor(origins, value = null) {
+    this.origins = origins;
+    this.value = value;
+    /** The ranks whose data is in here, each once, in order. */
+    this.contributors = [...new Set(origins.map((origin) => Math.floor(origin / SPAN)))];
+  }
+
+  /** @returns {string} "a0+b0"; "" when empty */
+  get symbol() {
+    return this.origins.map((origin) => letter(Math.floor(origin / SPAN)) + (origin % SPAN)).join("+");
+  }
+
+  /** @returns {string} "{0,1,3}"; "" when empty */
+  get set() {
+    return this.origins.length ? `{${this.contributors.join(",")}}` : "";
+  }
+
+  /** Whether every rank's part comes from chunk `chunk`, and only once. */
+  isSumOf(/** @type {number} */ chunk) {
+    return this.contributors.length === this.origins.length && this.origins.every((o) => o % SPAN === chunk);
+  }
+
+  /** The value of a real run, else the number that stands for the symbol: with base 10, rank 2's chunk 1 is 21. */
+  number(/** @type {number} */ base) {
+    if (this.value !== null) return this.value;
+    const sum = this.origins.reduce((total, o) => total + Math.floor(o / SPAN) * base + (o % SPAN), 0);
+    return this.origins.length ? String(sum) : "";
+  }
+
+  /** @returns {Cell} */
+  plus(/** @type {Cell} */ other, /** @type {boolean} */ knowledge) {
+    const sum = [...this.origins, ...other.origins].sort((a, b) => a - b);
+    return new Cell(knowledge ? [...new Set(sum)] : sum);
+  }
+}
+
+/** What ranks are multiplied by in numbers: 10 while chunks have one digit, else 100. */
+export function baseOf(/** @type {Schedule} */ { chunks }) {
+  return chunks <= 10 ? 10 : 100;
+}
+
+/**
+ * A schedule being played: what every buffer holds and what has been sent after `step` steps.
+ *
+ * Each step is carried out once; what it changed is kept, so going anywhere afterwards costs only the cells between.
+ */
+export class Run {
+  constructor(/** @type {Schedule} */ schedule) {
+    this.schedule = schedule;
+    this.step = 0;
+    this.messages = 0;
+    this.busySteps = 0; // steps with at least one message
+    this.sent = new Float64Array(schedule.ranks);
+    this.received = new Float64Array(schedule.ranks);
+    /** @type {{slots: number[], before: Cell[], after: Cell[], messages: Message[], counted: Message[],
+     *          within: Transfer[]}[]} */
+    this.done = [];
+    this.cells = startOf(schedule);
+  }
+
+  slot(/** @type {number} */ buffer, /** @type {number} */ rank, /** @type {number} */ chunk) {
+    return (buffer * this.schedule.ranks + rank) * this.schedule.chunks + chunk;
+  }
+
+  /** The messages of the step just done; none before the first. @returns {Message[]} */
+  get latest() {
+    return this.step ? this.done[this.step - 1].messages : [];
+  }
+
+  /** Whether the step just done shows only the effect of a library's call. */
+  get effect() {
+    return this.step > 0 && this.schedule.effects[this.step - 1];
+  }
+
+  /** All transfers of the step just done, those within a rank last. @returns {Transfer[]} */
+  get moved() {
+    return [...this.latest.flatMap(({ parts }) => parts), ...(this.step ? this.done[this.step - 1].within : [])];
+  }
+
+  /** The transfer that wrote a slot last, and its step (from 1); null while it holds what it began with. */
+  lastWrite(/** @type {number} */ slot) {
+    for (let step = this.step; step > 0; step--) {
+      const { messages, within, slots } = this.done[step - 1];
+      if (!slots.includes(slot)) continue;
+      const parts = [...within].reverse().concat(messages.flatMap((message) => message.parts));
+      const covers = (part) => {
+        const first = this.slot(part.dstBuffer, part.dst, part.dstChunk);
+        return first <= slot && slot < first + part.count;
+      };
+      return { step, part: parts.find(covers) };
+    }
+    return null;
+  }
+
+  /** Goes to the state after `step` steps and returns the slots that differ now. @returns {Set<number>} */
+  seek(/** @type {number} */ step) {
+    const target = Math.max(0, Math.min(step, this.schedule.steps));
+    const touched = new Set();
+    while (this.step < target) {
+      if (this.step === this.done.length) this.done.push(this.#carryOut(this.step));
+      this.#move(this.done[this.step], 1, touched);
+    }
+    while (this.step > target) this.#move(this.done[this.step - 1], -1, touched);
+    return touched;
+  }
+
+  #move(change, direction, touched) {
+    const cells = direction > 0 ? change.after : change.before;
+    change.slots.forEach((slot, i) => {
+      this.cells[slot] = cells[i];
+      touched.add(slot);
+    });
+    for (const { src, dst, amount } of change.counted) {
+      this.sent[src] += direction * amount;
+      this.received[dst] += direction * amount;
+    }
+    this.messages += direction * change.counted.length;
+    this.busySteps += direction * Math.sign(change.counted.length);
+    this.step += direction;
+  }
+
+  /** What step `k` changes, given the state before it. */
+  #carryOut(k) {
+    const { knowledge, values } = this.schedule;
+    /** @type {Map<number, Cell>} */
+    const after = new Map();
+    const now = (slot) => after.get(slot) ?? this.cells[slot];
+    const read = (part, look) =>
+      range(part.count).map((i) => look(this.slot(part.srcBuffer, part.src, part.chunk + i)));
+    const write = (part, cells) =>
+      cells.forEach((cell, i) => {
+        const slot = this.slot(part.dstBuffer, part.dst, part.dstChunk + i);
+        after.set(slot, part.reduce ? now(slot).plus(cell, knowledge) : cell);
+      });
+
+    const transfers = transfersOf(this.schedule, k);
+    const before = (slot) => this.cells[slot];
+    for (const part of transfers) if (part.src !== part.dst) write(part, read(part, before));
+    const within = transfers.filter((part) => part.src === part.dst);
+    for (const part of within) write(part, read(part, now));
+    for (const [rank, buffer, chunk, value] of values?.[k] ?? []) {
+      const slot = this.slot(buffer, rank, chunk);
+      after.set(slot, new Cell(now(slot).origins, value));
+    }
+    const slots = [...after.keys()];
+    const messages = messagesOf(this.schedule, k);
+    const counted = this.schedule.effects[k] ? [] : messages;
+    return { slots, before: slots.map(before), after: [...after.values()], messages, counted, within };
+  }
+}
+
+/** @returns {Cell[]} */
+function startOf(/** @type {Schedule} */ { start, ranks, chunks, start_values: values }) {
+  const empty = new Cell([]);
+  const cells = start.flatMap((given) => {
+    const buffer = new Array(ranks * chunks).fill(empty);
+    if (given === "own") return buffer.map((_, i) => new Cell([Math.floor(i / chunks) * SPAN + (i % chunks)]));
+    for (const [rank, chunk, ...pairs] of given) {
+      const origins = range(pairs.length / 2).map((i) => pairs[2 * i] * SPAN + pairs[2 * i + 1]);
+      buffer[rank * chunks + chunk] = new Cell(origins);
+    }
+    return buffer;
+  });
+  for (const [rank, buffer, chunk, value] of values ?? []) {
+    const slot = (buffer * ranks + rank) * chunks + chunk;
+    cells[slot] = new Cell(cells[slot].origins, value);
+  }
+  return cells;
+}
+
+/** [0, 1, ... count - 1] @returns {number[]} */
+export function range(/** @type {number} */ count) {
+  return Array.from({ length: count }, (_, i) => i);
+}

@@ -1,0 +1,157 @@
+/**
+ * The controls under a picture: buttons, scrubber with phases, speed; and the keyboard, which does the same.
+ *
+ * The scrubber is a real range input: it takes the focus when the picture is clicked, and tells screen readers where
+ * the schedule stands. Keys without a modifier stay in the widget, or JupyterLab would take "a", "b" or "d d" for
+ * commands on the cell.
+ *
+ * Left out: what a step looks like (stage.js) and the clock (playback.js).
+ */
+
+import { phaseAt, position } from "./captions.js";
+import { SPEEDS } from "./playback.js";
+import { range } from "./schedule.js";
+
+const ICONS = {
+  first: "M4 4h2v12H4zM17 4v12l-10-6z",
+  back: "M15 4v12l-10-6z",
+  play: "M6 3.5v13l11-6.5z",
+  pause: "M5 4h3.6v12H5zM11.4 4H15v12h-3.6z",
+  forward: "M5 4v12l10-6z",
+  last: "M14 4h2v12h-2zM3 4v12l10-6z",
+};
+
+/** @type {[string, string][]} what the help shows */
+export const KEYS = [
+  ["Space", "play or pause"],
+  ["← →", "one step back or forward (clickers: Page Up, Page Down)"],
+  ["Home End", "first or last step"],
+  ["1 … 9", "begin of a phase"],
+  ["↑ ↓", "follow one rank"],
+  ["[ ]", "follow one chunk (or click it); with a rank: that cell"],
+  ["v", "symbols, contributors or numbers"],
+  ["+ −", "faster, slower"],
+  ["p", "projector mode; b blanks the screen, Esc leaves"],
+  ["?", "this list"],
+];
+
+export class Transport {
+  /** @param {import("./schedule.js").Schedule} schedule @param {import("./playback.js").Playback} playback */
+  constructor(schedule, playback) {
+    this.schedule = schedule;
+    this.playback = playback;
+    this.node = document.createElement("div");
+    this.node.className = "rs-transport";
+    const button = (name, label) =>
+      `<button type="button" class="rs-${name}" data-do="${name}" aria-label="${label}" title="${label}">
+        <svg viewBox="0 0 20 20" aria-hidden="true"><path d="${ICONS[name]}"/></svg></button>`;
+    const speeds = SPEEDS.map((speed) => `<option value="${speed}">${speed}×</option>`);
+    this.node.innerHTML = `<div class="rs-buttons">
+        ${button("first", "first step")}${button("back", "one step back")}${button("play", "play")}
+        ${button("forward", "one step forward")}${button("last", "last step")}</div>
+      <div class="rs-scrub"><div class="rs-phases" aria-hidden="true"></div>
+        <input type="range" min="0" max="${schedule.steps}" step="1" aria-label="step"></div>
+      <label class="rs-speed"><span class="rs-hidden">speed</span><select>${speeds.join("")}</select></label>`;
+    const find = (selector) => /** @type {any} */ (this.node.querySelector(selector));
+    this.scrubber = find("input");
+    this.speed = find("select");
+    this.playButton = find(".rs-play");
+    this.#drawPhases(find(".rs-phases"));
+    this.scrubber.addEventListener("input", () => playback.go(Number(this.scrubber.value)));
+    this.speed.addEventListener("change", () => playback.setSpeed(Number(this.speed.value)));
+    this.node.addEventListener("click", (event) => {
+      const name = /** @type {Element} */ (event.target).closest("button")?.dataset.do;
+      if (name) this.does(name);
+    });
+  }
+
+  /** One of the buttons' actions. */
+  does(/** @type {string} */ name) {
+    const { playback } = this;
+    if (name === "play") return playback.toggle();
+    const { step, steps } = playback;
+    return playback.go({ first: 0, back: step - 1, forward: step + 1, last: steps }[name] ?? step);
+  }
+
+  /** Shows the clock's state; `sentence` is what a screen reader hears at the scrubber. */
+  update(/** @type {string} */ sentence) {
+    const { step, steps, playing, speed } = this.playback;
+    this.scrubber.value = String(step);
+    this.scrubber.style.setProperty("--rs-done", `${steps ? (100 * step) / steps : 0}%`);
+    this.scrubber.setAttribute("aria-valuetext", `${position(this.schedule, step)}: ${sentence}`);
+    this.speed.value = String(speed);
+    const label = playing ? "pause" : "play";
+    if (this.playButton.title !== label) {
+      this.playButton.title = label;
+      this.playButton.setAttribute("aria-label", label);
+      this.playButton.querySelector("path").setAttribute("d", ICONS[label]);
+    }
+    const now = phaseAt(this.schedule, step);
+    this.bands.forEach((band, i) =>
+      band.classList.toggle(
+        "rs-now",
+        step > 0 && this.schedule.phases[i][0] === now.name && step > this.begins[i] && step <= this.begins[i + 1],
+      ),
+    );
+  }
+
+  /** What a key does, or false if it is none of ours. */
+  press(/** @type {string} */ key) {
+    const { playback } = this;
+    const name = {
+      ArrowLeft: "back",
+      PageUp: "back",
+      ArrowRight: "forward",
+      PageDown: "forward",
+      Home: "first",
+      End: "last",
+      " ": "play",
+    }[key];
+    if (name) this.does(name);
+    else if (/^[1-9]$/.test(key))
+      playback.go(Math.min(this.begins[Math.min(Number(key), this.begins.length - 1) - 1] + 1, playback.steps));
+    else if (key === "+" || key === "-") this.#faster(key === "+" ? 1 : -1);
+    else return false;
+    return true;
+  }
+
+  #faster(by) {
+    const now = SPEEDS.indexOf(this.playback.speed) + by;
+    this.playback.setSpeed(SPEEDS[Math.max(0, Math.min(now, SPEEDS.length - 1))]);
+  }
+
+  /** A band per phase, as wide as it has steps, and a tick per step while they can be told apart. */
+  #drawPhases(host) {
+    const { phases, steps } = this.schedule;
+    this.begins = [0];
+    for (const [, count] of phases) this.begins.push(this.begins[this.begins.length - 1] + count);
+    this.bands = phases.map(([name, count]) => {
+      const band = document.createElement("span");
+      band.className = "rs-phase";
+      band.style.flexGrow = String(count);
+      band.textContent = name;
+      band.title = name;
+      return band;
+    });
+    host.append(...this.bands);
+    if (steps > 64) return;
+    const ticks = document.createElement("div");
+    ticks.className = "rs-ticks";
+    ticks.append(...range(steps + 1).map(() => document.createElement("i")));
+    host.append(ticks);
+  }
+}
+
+/**
+ * Lets `press` have the keys of `root`: those it takes go no further. Text of other keys stays in the widget too;
+ * shortcuts with a modifier, Tab and Escape belong to the page.
+ */
+export function listenToKeys(/** @type {HTMLElement} */ root, /** @type {(key: string) => boolean} */ press) {
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab" || event.key === "Escape") return;
+    event.stopPropagation();
+    const { tagName } = /** @type {HTMLElement} */ (event.target);
+    const itsOwn = tagName === "SELECT" || (tagName === "BUTTON" && (event.key === " " || event.key === "Enter"));
+    if (!itsOwn && press(event.key)) event.preventDefault();
+  });
+}

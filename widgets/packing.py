@@ -1,0 +1,85 @@
+"""A Schedule in the form the browser takes: 16 bytes per transfer, and a small dictionary for the rest.
+
+`js/schedule.js` reads both and computes every state itself; the layout of a record is written down twice, here and
+there, and a browser test compares all states of several schedules with those of `collectives`.
+"""
+
+import numpy as np
+
+RECORD = np.dtype([
+    ("src", "<u2"), ("dst", "<u2"), ("chunk", "<u4"), ("dst_chunk", "<u4"), ("count", "<u2"),
+    ("src_buffer_and_op", "u1"), ("dst_buffer", "u1"),
+])  # fmt: skip
+REDUCE_BIT = 128
+BUILT_IN = "(built-in)"  # how a Recording ends the phase of a step whose messages the library sent unseen
+MOST_TRANSFERS = 250_000  # 4 MB; a 256-rank ring has 130,560
+
+
+def pack(schedule) -> tuple[bytes, dict]:
+    """The transfers of all steps as records, and what js/schedule.js calls Meta. ValueError when it is too much."""
+    columns, total = [], 0
+    for step in schedule.steps:
+        columns.append(step.columns)
+        total += len(step.columns.src)
+        if total > MOST_TRANSFERS:
+            raise ValueError(
+                f"{schedule.collective} {schedule.algorithm} on {schedule.ranks} ranks has more transfers than a "
+                f"browser can play ({MOST_TRANSFERS:,}); the same algorithm on 64 ranks shows the same pattern"
+            )
+    return b"".join(map(_records, columns)), _meta(schedule, [len(step.src) for step in columns])
+
+
+def _records(step) -> bytes:
+    records = np.zeros(len(step.src), RECORD)
+    for name in ("src", "dst", "chunk", "dst_chunk", "count", "dst_buffer"):
+        records[name] = getattr(step, name)
+    records["src_buffer_and_op"] = step.src_buffer + REDUCE_BIT * step.op
+    return records.tobytes()
+
+
+def _meta(schedule, counts: list[int]) -> dict:
+    sizes, values = schedule.chunk_bytes, getattr(schedule, "values", None)
+    before = schedule.start_values() if hasattr(schedule, "start_values") else None
+    sources = [list(map(list, step.sources)) for step in schedule.steps]
+    return {
+        "collective": schedule.collective,
+        "algorithm": schedule.algorithm,
+        "ranks": schedule.ranks,
+        "chunks": schedule.chunks,
+        "buffers": list(schedule.buffers),
+        "counts": counts,
+        "phases": _phases(schedule),
+        "captions": [step.caption for step in schedule.steps],
+        "start": [_start(cells) for cells in schedule.start().cells.values()],
+        "knowledge": schedule.collective == "barrier",
+        "chunk_bytes": None if sizes is None else [int(size) for size in sizes],
+        "sources": sources if any(sources) else None,
+        "values": [_values(schedule, values(i)) for i in range(len(counts))] if values else None,
+        "start_values": None if before is None else _values(schedule, before),
+        "effects": [step.phase.endswith(BUILT_IN) for step in schedule.steps],
+    }
+
+
+def _phases(schedule) -> list[list]:
+    """Consecutive steps of one phase as [name, number of steps]."""
+    phases: list[list] = []
+    for step in schedule.steps:
+        if phases and phases[-1][0] == step.phase:
+            phases[-1][1] += 1
+        else:
+            phases.append([step.phase, 1])
+    return phases
+
+
+def _start(cells) -> str | list:
+    """ "own" if every rank holds its own chunks; else per cell [rank, chunk, origin rank, origin chunk, ...]."""
+    places = list(np.ndindex(cells.shape))
+    if all(cells[place].origins == (place,) for place in places):
+        return "own"
+    return [[*place, *sum(cells[place].origins, ())] for place in places if cells[place]]
+
+
+def _values(schedule, values) -> list:
+    return [
+        [rank, list(schedule.buffers).index(buffer), chunk, str(text)] for rank, buffer, chunk, text in values or ()
+    ]

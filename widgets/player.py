@@ -1,0 +1,59 @@
+"""Player: plays a Schedule or a Recording in the notebook, step by step.
+
+Python supplies the schedule once, the browser plays it (js/player.js): stepping, scrubbing and the keyboard work while
+the kernel is busy. `player.step` and `player.playing` are shared with the browser, so a cell can set them too.
+
+Left out: the picture itself (js/stage.js), what is drawn where no browser runs it (strip.py), a schedule's arithmetic
+(collectives).
+"""
+
+import traitlets
+
+from collectives import Schedule
+from widgets import strip
+from widgets.base import Widget, join, styles
+from widgets.packing import pack
+
+
+class Player(Widget):
+    """Plays `schedule`: any algorithm of `collectives`, or `launch.recording()`.
+
+    >>> Player(all_reduce.ring(ranks=4))                       # doctest: +SKIP
+
+    nbytes    N in bytes (the larger buffer of one rank): amounts are then told in bytes, else as multiples of N
+    step      0 stands before the first step, k after k steps; can be set and read at any time
+    playing   True while it plays; it never starts by itself
+
+    TypeError for anything that is not a Schedule, ValueError for one with more transfers than a browser can play.
+    """
+
+    _esm = join("player.js")
+    _css = styles("player.css")
+    step = traitlets.Int(0).tag(sync=True)
+    playing = traitlets.Bool(False).tag(sync=True)
+    data = traitlets.Bytes().tag(sync=True)
+    meta = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, schedule: Schedule, *, nbytes: float | None = None, **traits):
+        if not isinstance(schedule, Schedule):
+            raise TypeError(
+                f"Player plays a Schedule, such as all_reduce.ring(ranks=4), or launch.recording(); "
+                f"got {type(schedule).__name__} {schedule!r:.60}"
+            )
+        if nbytes is not None and not nbytes > 0:
+            raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
+        data, meta = pack(schedule)
+        self.schedule = schedule
+        super().__init__(data=data, meta=meta | {"nbytes": nbytes}, **traits)
+
+    @traitlets.validate("step")
+    def _within(self, proposal):
+        """Steps outside the schedule become its first or last."""
+        return max(0, min(proposal["value"], len(self.schedule.steps)))
+
+    def summary(self) -> str:
+        s = self.schedule
+        return f"{s.collective} {s.algorithm}, {s.ranks} ranks, {len(s.steps)} steps"
+
+    def fallback(self) -> str:
+        return strip.html(self.schedule, repr(self))

@@ -1,0 +1,141 @@
+"""RankLog: what the ranks print while a cell runs, live, each rank's state beside it.
+
+Live output has to go through a widget's trait: nbval and saved notebooks ignore that, while `update_display` would make
+a cell differ from its own recording. What is written here is collected and sent about twenty times a second, only what
+is new each time (`batch`); a page that comes later gets the history with the widget's state. Memory is bounded at both
+ends, and the picture says what was left out: the whole text is printed once when the cell ends, by launch.
+
+Left out: where lines come from, and the text printed in the end (launch).
+"""
+
+import threading
+import time
+from collections import deque
+
+import traitlets
+
+from widgets.base import Widget, join, styles
+
+STREAMS = ("stdout", "stderr")
+INTERVAL = 0.05  # seconds between two batches
+MOST_KEPT = 1_000_000  # characters of history, and of one batch
+
+
+class RankLog(Widget):
+    """A live log of `ranks` ranks. `write`, `state` and `finish` may be called from any thread."""
+
+    _esm = join("ranklog.js")
+    _css = styles("ranklog.css")
+    ranks = traitlets.Int(1).tag(sync=True)
+    batch = traitlets.Dict().tag(sync=True)  # {"seq": n, "entries": [[rank, stream, text], ...], "cut": characters}
+    history = traitlets.Dict().tag(
+        sync=True
+    )  # the same for all that is kept; filled in when the whole state is asked for
+    states = traitlets.List().tag(sync=True)  # [state, note] per rank
+    finished = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, ranks: int):
+        if not isinstance(ranks, int) or ranks < 1:
+            raise ValueError(f"RankLog needs a number of ranks from 1, got {ranks!r}")
+        self._lock = threading.RLock()
+        self._waiting, self._kept = _Entries(), _Entries()
+        self._states = [["running", ""] for _ in range(ranks)]
+        self._seq = 0
+        self._sent_at = 0.0
+        self._timer: threading.Timer | None = None
+        super().__init__(ranks=ranks, states=[list(state) for state in self._states])
+
+    def write(self, rank: int, stream: str, text: str) -> None:
+        """`text` as rank `rank` wrote it to "stdout" or "stderr": any piece, escape sequences and all."""
+        self._known(rank)
+        if stream not in STREAMS:
+            raise ValueError(f"rank {rank}: a stream is stdout or stderr, got {stream!r}")
+        with self._lock:
+            self._waiting.add(rank, STREAMS.index(stream), text)
+            self._kept.add(rank, STREAMS.index(stream), text)
+            self._schedule()
+
+    def state(self, rank: int, name: str, note: str = "") -> None:
+        """What rank `rank` is doing: "running", "waiting", "done" or "failed", and a few words more."""
+        self._known(rank)
+        with self._lock:
+            if self._states[rank] != [name, note]:
+                self._states[rank] = [name, note]
+                self._schedule()
+
+    def finish(self) -> None:
+        """Nothing more will come: sends what waits; the log folds to one line that can be opened again."""
+        with self._lock:
+            self._flush()
+            self.finished = True
+
+    def summary(self) -> str:
+        return f"ranks={self.ranks}"
+
+    def fallback(self) -> str:
+        """Nothing to see: the same text is printed below it when the cell ends."""
+        return '<span style="display:none">RankLog</span>'
+
+    def get_state(self, key=None, drop_defaults=False):
+        """As ipywidgets has it; a whole state, which a page asks for that opens late, carries the history too."""
+        with self._lock:
+            state = super().get_state(key, drop_defaults)
+            if key is None:
+                state["history"] = self._kept.message(self._seq)
+            return state
+
+    def _known(self, rank: int) -> None:
+        if not 0 <= rank < self.ranks:
+            raise ValueError(f"rank {rank}: this log has ranks 0 to {self.ranks - 1}")
+
+    def _schedule(self) -> None:
+        """Sends at once after a pause, else when INTERVAL has passed since the last batch."""
+        if self._timer is not None:
+            return
+        wait = self._sent_at + INTERVAL - time.monotonic()
+        if wait <= 0:
+            self._flush()
+        else:
+            self._timer = threading.Timer(wait, self._flush)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _flush(self) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if self._waiting.entries:
+                self._seq += 1
+                self.batch = self._waiting.message(self._seq)
+                self._waiting = _Entries()
+            if self.states != self._states:
+                self.states = [list(state) for state in self._states]
+            self._sent_at = time.monotonic()
+
+
+class _Entries:
+    """(rank, stream, text) in order, the newest MOST_KEPT characters of them; counts what it had to drop."""
+
+    def __init__(self):
+        self.entries: deque = deque()
+        self.size = self.cut = 0
+
+    def add(self, rank: int, stream: int, text: str) -> None:
+        if self.entries and self.entries[-1][:2] == [rank, stream] and len(self.entries[-1][2]) < 4096:
+            self.entries[-1][2] += text
+        else:
+            self.entries.append([rank, stream, text])
+        self.size += len(text)
+        while self.size > MOST_KEPT:
+            excess = self.size - MOST_KEPT
+            oldest = self.entries[0]
+            dropped = len(oldest[2]) if len(oldest[2]) <= excess else excess
+            oldest[2] = oldest[2][dropped:]
+            if not oldest[2]:
+                self.entries.popleft()
+            self.size -= dropped
+            self.cut += dropped
+
+    def message(self, seq: int) -> dict:
+        return {"seq": seq, "entries": [list(entry) for entry in self.entries], "cut": self.cut}
