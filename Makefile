@@ -22,7 +22,7 @@ endif
 .PHONY: lab test venv refresh bench lint
 
 lab: .venv/course.stamp
-	cd course && ../$(BIN)/jupyter lab $(LAB_FLAGS)
+	cd course && ../$(BIN)/jupyter lab $(LAB_FLAGS) 00_start_here.ipynb
 
 test: .venv/test.stamp
 	$(BIN)/python -m pytest

@@ -177,6 +177,11 @@ class Schedule:
         sizes = f"ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}"
         return f"Schedule({self.collective}.{self.algorithm}, {sizes})"
 
+    @property
+    def title(self) -> str:
+        """What to call it in one line: "all_reduce ring"."""
+        return f"{self.collective} {self.algorithm}"
+
     def start(self) -> State:
         """What every rank holds before the first step."""
         cells = {name: empty_cells(self.ranks, self.chunks) for name in self.buffers}

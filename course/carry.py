@@ -59,7 +59,7 @@ def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) ->
 
 
 def _source_of_class(cls: type) -> str:
-    """The source of a class made in a cell. Python 3.11 finds that of a function only, so one of its methods leads there."""
+    """The source of a class made in a cell; a method leads there: Python 3.11 finds only functions."""
     for member in vars(cls).values():
         if inspect.isfunction(member):
             lines = linecache.getlines(member.__code__.co_filename)

@@ -20,13 +20,12 @@ import json
 import os
 import select
 import shutil
-import signal
 import socket
 import sys
 import traceback
 from functools import partial
 
-from launch.lineage import adopt_orphans, descendants, die_with_parent
+from launch.lineage import adopt_orphans, descendants, die_with_parent, end
 
 # What a rank imports in its first moments.
 FIRST_IMPORTS = (
@@ -135,15 +134,19 @@ class Agent:
 
     def obey(self, request: dict) -> None:
         if request["do"] == "start":
-            with open(request["config"]) as file:
-                config = json.load(file)
+            try:
+                with open(request["config"]) as file:
+                    config = json.load(file)
+            except FileNotFoundError:
+                return  # withdrawn meanwhile
             for rank in request["ranks"]:
                 try:
                     self.start(rank, config, request["spawn"] or len(os.listdir("/proc/self/task")) > 1)
                 except OSError as error:
-                    self.tell("refused", rank=rank, why=error.strerror)
+                    self.tell("refused", name=f"{rank}.{config['serial']}", why=error.strerror)
         elif request["do"] == "kill":
-            self.kill([pid for pid in self.ranks.values() if pid in request["pids"]])
+            for pid in set(request["pids"]) & set(self.ranks.values()):
+                end(pid)
 
     def start(self, rank: int, config: dict, spawn: bool) -> None:
         """Starts one rank; its standard output and error become pipes whose reading ends go to the kernel."""
@@ -161,7 +164,7 @@ class Agent:
                 become_rank(rank, config, spawn)
             finally:
                 os._exit(1)
-        self.tell("started", rank=rank, pid=pid, spawned=spawn, fds=(out, err))
+        self.tell("started", name=f"{rank}.{config['serial']}", pid=pid, spawned=spawn, fds=(out, err))
         for fd in (out, out_end, err, err_end):
             os.close(fd)
         handle = os.pidfd_open(pid)
@@ -177,24 +180,17 @@ class Agent:
         self.sweep()
         self.tell("exited", pid=pid, status=os.waitstatus_to_exitcode(status))
 
-    def kill(self, pids) -> None:
-        for pid in pids:
-            for child in descendants(pid):
-                os.kill(child, signal.SIGKILL)
-            os.kill(pid, signal.SIGKILL)
-
     def sweep(self) -> None:
         """Ends the processes that dead ranks have left: they are this process's children now."""
         living = set(self.ranks.values())
-        for pid in descendants(os.getpid(), deep=False):
-            if pid not in living:
-                for orphan in (*descendants(pid), pid):
-                    os.kill(orphan, signal.SIGKILL)
+        while left := set(descendants(os.getpid(), deep=False)) - living:
+            for pid in left:
+                end(pid)
                 os.waitpid(pid, 0)
 
     def close(self) -> None:
-        self.kill(self.ranks.values())
         for pid in self.ranks.values():
+            end(pid)
             os.waitpid(pid, 0)
         self.ranks.clear()
         self.sweep()

@@ -21,7 +21,7 @@ from launch.snapshot import Report, take
 
 COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits somewhere in C++
 STILL_FOR = 0.3  # seconds between two questions; a thread that waits uses no processor time meanwhile
-ANSWER_WITHIN = 0.5  # seconds; a rank that holds Python's lock cannot answer, and computes
+ANSWER_WITHIN = 5.0  # seconds; a rank that holds Python's lock cannot answer, and computes
 LIKELY_AFTER = 1.0  # seconds of rest before a diagnosis that is not proved is believed
 LONGEST_PAUSE = 2.0  # seconds between two examinations of ranks that compute for long
 

@@ -103,6 +103,11 @@ def line_and_file() -> tuple[int, str]:
     return (found[0].f_lineno, short(found[0].f_code.co_filename)) if found else (0, "")
 
 
+def called_by_torch(frame) -> bool:
+    """Whether that frame is torch.distributed's own: a blocking call that waits for itself."""
+    return frame.f_code.co_filename.startswith(_TORCH_DISTRIBUTED)
+
+
 def short(filename: str) -> str:
     return "" if is_cell(filename) else os.path.basename(filename)
 

@@ -25,6 +25,7 @@ from launch.trouble import find_trouble
 IN_GLOO = "gloo/transport"  # in the messages of errors that come from a lost connection
 LOOK = 0.05  # seconds between two looks at the black box
 DEAF_AFTER = 0.2  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in gloo
+STOPPING = "stopping; press stop again to end the rank itself"
 REPLY_AFTER_IDLE = 0.5  # seconds; an interrupt at the wrong moment can cost a rank its reply, never its "idle"
 
 
@@ -148,7 +149,8 @@ class Cell:
     async def _watch(self) -> None:
         while True:
             for rank in self.running:
-                self._show(rank, *in_few_words(self.crew.board.read(rank)))
+                state, note = in_few_words(self.crew.board.read(rank))
+                self._show(rank, state, STOPPING if self.stops else note)
             self._attendant.look()
             await asyncio.sleep(LOOK)
 

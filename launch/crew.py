@@ -17,6 +17,7 @@ from launch.agent_link import AgentLink
 from launch.blackbox import Board
 from launch.cell import Cell
 from launch.errors import LaunchError, RankError, UsageError, name_ranks
+from launch.groups import groups_in_common
 from launch.hub import Hub, all_or_none
 from launch.member import Member
 from launch.start_file import fresh_environ, write_start_file
@@ -35,23 +36,22 @@ class Crew:
         self.board: Board | None = None
         self.cell: Cell | None = None  # the one under way
         self._generation = 0
-        self._coming: dict[int, Member] = {}  # rank -> member that the agent has been asked for
-        self._boards = itertools.count()
-        self._recovery: asyncio.Task | None = None
+        self._coming: dict[str, Member] = {}  # by name: those that the agent has been asked for
+        self._serial = itertools.count(1)
+        self._work: asyncio.Task | None = None  # starting or restoring
         self._launch_agent()
 
     @property
     def size(self) -> int:
         return len(self.members)
 
-    def interrupt(self) -> None:
-        """The stop button, whatever is going on."""
+    def interrupt(self) -> bool:
+        """The stop button, whatever is going on. False if nothing is."""
         if self.cell:
             self.cell.interrupt()
-        if self._recovery:
-            self._recovery.cancel()
-        for member in self._coming.values():
-            member.cancel()
+        elif self._work:
+            self._work.cancel()
+        return bool(self.cell or self._work)
 
     # What the agent and the ranks say
 
@@ -66,15 +66,15 @@ class Crew:
             self.gpus = event["gpus"]
             self._agent_ready.set_result(None)
         elif kind == "started":
-            member = self._coming.get(event["rank"])
+            member = self._coming.get(event["name"])
             if member is None:
                 for fd in fds:
                     os.close(fd)
                 self.agent.send(do="kill", pids=[event["pid"]])
             else:
                 member.started(event["pid"], event["spawned"], fds, self._on_text)
-        elif kind == "refused" and event["rank"] in self._coming:
-            self._coming[event["rank"]].fail(f"the system refused a new process: {event['why']}")
+        elif kind == "refused" and (member := self._coming.get(event["name"])):
+            member.fail(f"the system refused a new process: {event['why']}")
         elif kind == "exited":
             for member in {*self.members, *self._coming.values()}:
                 if member.pid == event["pid"]:
@@ -89,15 +89,14 @@ class Crew:
 
     def _on_iopub(self, name: str, message: dict) -> None:
         rank = int(name.partition(".")[0])
-        member = self._coming.get(rank)
-        if message["header"]["msg_type"] == "iopub_welcome":
-            if member and member.name == name:
-                member.is_up()
+        if name in self._coming:
+            if message["header"]["msg_type"] == "iopub_welcome":
+                self._coming[name].is_up()
         elif self.cell and rank in self.cell.members and self.cell.members[rank].name == name:
             self.cell.on_iopub(rank, message)
 
     def _on_text(self, member: Member, stream: str, text: str) -> None:
-        if member.rank in self._coming:
+        if member.name in self._coming:
             member.last_words.append(text)
         elif self.cell and member.rank in self.cell.running:
             self.cell.on_text(member.rank, stream, text)
@@ -107,15 +106,28 @@ class Crew:
     # Beginning and end
 
     async def start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
+        """New processes; those that run are ended, but not before it is known that the new ones have room."""
+        await self._interruptible(self._start(size, backend, bare, viewer))
+
+    async def _interruptible(self, coroutine):
+        self._work = asyncio.ensure_future(coroutine)
+        try:
+            return await self._work
+        except asyncio.CancelledError:
+            raise LaunchError("stopped while the ranks were starting; none runs") from None
+        finally:
+            self._work = None
+
+    async def _start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
         if self.agent.process.poll() is not None:
             self._launch_agent()
-        await self._agent_ready
+        await asyncio.shield(self._agent_ready)  # the stop button ends the waiting, not the agent
         backend = self._choose(size, backend)
         await self.stop()
         self.backend, self.bare = backend, bare
-        self.board = Board(f"{self.hub.folder}/board-{next(self._boards)}", size)
+        self.board = Board(f"{self.hub.folder}/board-{next(self._serial)}", size)
         self._environ = fresh_environ()
-        self.members = await self._bring_up([Member(rank, 0) for rank in range(size)], size, 1, viewer)
+        self.members = await self._bring_up(list(range(size)), size, 1, viewer)
 
     def _choose(self, size: int, backend: str | None) -> str:
         """The backend for so many ranks; UsageError if the machine has no room for them."""
@@ -127,11 +139,11 @@ class Crew:
         machine.check_room(size, self.size, machine.SPAWNED_RANK if backend == "nccl" else machine.FORKED_RANK)
         return backend
 
-    async def _bring_up(self, wanted: list[Member], size: int, group_count: int, viewer=None) -> list[Member]:
+    async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Member]:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
-        lives = [member.life for member in self.members] or [0] * size
+        serial = next(self._serial)
+        wanted = [Member(rank, serial) for rank in ranks]
         for member in wanted:
-            lives[member.rank] = member.life
             member.hub = self.hub
             member.expect()
             if viewer:
@@ -139,17 +151,17 @@ class Crew:
         config = write_start_file(
             self.hub.folder,
             self.hub.key,
+            serial,
             world_size=size,
             backend=self.backend,
             bare=self.bare,
             generation=self._generation,
             group_count=group_count,
-            lives=lives,
             board=self.board.path,
             environ=self._environ,
         )
-        self._coming = {member.rank: member for member in wanted}
-        self.agent.send(do="start", config=config, ranks=list(self._coming), spawn=self.backend == "nccl")
+        self._coming = {member.name: member for member in wanted}
+        self.agent.send(do="start", config=config, ranks=ranks, spawn=self.backend == "nccl")
         try:
             await asyncio.gather(*(member.up for member in wanted))
         except BaseException:
@@ -157,6 +169,7 @@ class Crew:
             raise
         finally:
             self._coming = {}
+            os.unlink(config)
         return wanted
 
     async def _kill(self, members: list[Member]) -> None:
@@ -179,14 +192,20 @@ class Crew:
 
     async def recover(self) -> None:
         """Replaces dead ranks and renews the process groups of all; starts over where that is impossible."""
-        self._recovery = asyncio.ensure_future(self._renew())
         try:
-            await self._recovery
-        except (LaunchError, RankError, asyncio.CancelledError) as error:
-            self.notices.append(f"all ranks were started anew, their variables are new ({error or 'stopped'})")
+            await self._interruptible(self._renew())
+        except (LaunchError, RankError) as error:
+            self.notices.append(f"all ranks were started anew, their variables are new ({error})")
             await self.start(self.size, self.backend, self.bare, None)
-        finally:
-            self._recovery = None
+
+    async def renumber(self) -> None:
+        """Counts of messages begin anew after a receive from any source, whose sender had no number before it came."""
+        ranks = range(self.size)
+        if any(tally.peer < 0 for rank in ranks for tally in ledger.message_tallies(self.board, rank)) and not any(
+            ledger.open_calls(self.board, rank) for rank in ranks
+        ):
+            ledger.begin_epoch(self.board.memory)
+            await self.request_all("shell", "renumber", {})
 
     async def _renew(self) -> None:
         living = [member for member in self.members if not member.ended.done()]
@@ -196,7 +215,8 @@ class Crew:
             raise LaunchError("no rank has survived")
         known = [value for value, _ in await self.request_all("control", "groups", {}, members=living)]
         count = max(value["count"] for value in known)
-        names = groups_in_common({m.rank: value["groups"] for m, value in zip(living, known, strict=True)}, dead)
+        groups = {m.rank: value["groups"] for m, value in zip(living, known, strict=True)}
+        names = groups_in_common(groups, {member.rank for member in dead}, {value["world"] for value in known})
         work = []
         ledger.begin_epoch(self.board.memory)
         if not self.bare:
@@ -206,7 +226,7 @@ class Crew:
             member.close()
             self.board.clear(member.rank)
         if dead:
-            work.append(self._bring_up([Member(m.rank, m.life + 1) for m in dead], self.size, count))
+            work.append(self._bring_up([member.rank for member in dead], self.size, count))
         results = await all_or_none(work)
         for member in results[-1] if dead else ():
             self.members[member.rank] = member
@@ -226,16 +246,3 @@ class Crew:
                 by_message.setdefault(reply["message"], []).append(rank)
             raise RankError("; ".join(f"{name_ranks(who)}: {why}" for why, who in by_message.items()), tuple(wrong))
         return [(reply["content"]["value"], reply["buffers"]) for reply in replies]
-
-
-def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: list[Member]) -> list[str]:
-    """Names of the groups that all their members know and in which all of them live; the world's is always one."""
-    lost = {member.rank for member in dead}
-    names = {name: ranks for known in groups.values() for name, ranks in known.items()}
-    common = [
-        name
-        for name, ranks in names.items()
-        if len(ranks) == len(groups) + len(lost)
-        or (not lost & set(ranks) and all(groups[rank].get(name) == ranks for rank in ranks))
-    ]
-    return sorted(common, key=lambda name: (len(name), name))

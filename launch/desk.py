@@ -8,6 +8,8 @@ name, since the cell may have ended while the request was under way.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
 import threading
@@ -15,6 +17,7 @@ from contextlib import contextmanager
 
 from launch import aside, codec, selfie, tap
 from launch.blackbox import Slot
+from launch.lineage import descendants
 from launch.rescue import Rescue
 
 
@@ -25,7 +28,7 @@ class Desk:
         self.kernel, self.slot, self.rescue = kernel, slot, rescue
         self.running: str | None = None  # msg_id of the cell under way
         self.recording = False
-        on_main_thread = {"regroup": self.regroup, "record": self.record, "tape": self.tape}
+        on_main_thread = {"regroup": self.regroup, "record": self.record, "tape": self.tape, "renumber": tap.reset}
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": rescue.groups, "look": self.look}
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
         kernel.control_handlers["rank_request"] = self.answer(at_any_time, {})
@@ -97,9 +100,20 @@ class Desk:
         return tap.stop()
 
     def interrupt(self, cell: str) -> None:
-        """KeyboardInterrupt in the cell. To the main thread, since a signal to the process may strike any of them."""
-        if self.running == cell:
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started.
+
+        Not to the process group as a whole: a signal to this process may strike any of its threads, and only the main
+        thread raises.
+        """
+        if self.running != cell:
+            return
+        for child in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(child) == os.getpgrp():
+                    os.kill(child, signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        # An awaiting cell is cancelled by a callback that ipykernel's handler queues without waking the event loop.
+        self.kernel.io_loop.add_callback(lambda: None)
 
     def look(self) -> dict:
         """What the main thread is in, for `launch.attendant`."""

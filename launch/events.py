@@ -6,11 +6,12 @@ The tap calls `begin` when a call enters torch and `end` when the student has wa
 Left out: matching calls of different ranks and working out what they did; the driver does that (`launch.recording`).
 """
 
+import sys
 import time
 
 from launch import callsite
 from launch.film import Film
-from launch.ops import Call
+from launch.ops import Call, dtype_name
 
 LIMIT = 20_000
 
@@ -75,7 +76,7 @@ class Recorder:
             "peer": call.peer,
             "tag": call.tag,
             "reduce": call.reduce,
-            "dtype": str(tensors[0].dtype).removeprefix("torch.") if tensors else "",
+            "dtype": dtype_name(tensors[0].dtype) if tensors else "",
             "shape": [list(tensor.shape) for tensor in tensors],
             "bytes": max(
                 sum(tensor.numel() * tensor.element_size() for tensor in side) for side in (call.ins, call.outs)
@@ -94,7 +95,8 @@ class Recorder:
     def end(self, event: Event) -> None:
         """The wait for a call has returned: what it received is there."""
         event.times[3] = time.perf_counter_ns()
-        self.film.bind(callsite.names(callsite.frames()[0]))
+        if not callsite.called_by_torch(sys._getframe(2)):  # else no line of the student's ran since the call began
+            self.film.bind(callsite.names(callsite.frames()[0]))
         event.looks[1] = self.film.look()
 
     def stop(self) -> dict:

@@ -138,6 +138,8 @@ def _find_uses(rank: Rank, arrival: Arrival) -> None:
         if not end < look <= arrival.until or region in seen or region.overlaps(arrival.region):
             continue
         seen.add(region)
+        if memory.address(region, look) == tuple(arrival.call.event["outs"][0][:2]):
+            continue  # the same memory under another name
         new, old = memory.value(region, look), memory.value(region, look - 1)
         if fits := fitting(old, received, new, dtype):
             arrival.found.append(Use(region, look, fits, new, memory.fresh(region, look)))

@@ -179,8 +179,8 @@ def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:
     """A warning about (rank, how-manieth collective, line) of two ranks that make equal calls in another order."""
     (rank, number, line), (rank2, _, line2) = one, other
     return (
-        f"warning: as collective #{number} rank {rank} makes the call of line {line}, rank {rank2} that of line {line2};"
-        " the calls look alike and their data were mixed: make them in the same order on every rank"
+        f"warning: as collective #{number} rank {rank} makes the call of line {line}, rank {rank2} that of"
+        f" line {line2}; the calls look alike and their data were mixed: make them in the same order on every rank"
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from launch.ops import has_memory
+from launch.ops import dtype_name, has_memory
 
 WHOLE_BYTES = 16 * 1024
 PLACES = 32  # samples of one part of a large storage
@@ -95,9 +95,7 @@ class Film:
             del self.storages[storage._cdata]  # back in at the end: reached last
         else:
             entry = _Storage(len(self.known), storage, itemsize)
-            self.known.append(
-                {"nbytes": entry.nbytes, "dtype": str(tensor.dtype).removeprefix("torch."), "first": self.looks}
-            )
+            self.known.append({"nbytes": entry.nbytes, "dtype": dtype_name(tensor.dtype), "first": self.looks})
             if entry.nbytes <= WHOLE_BYTES:
                 self._film(entry, 0, entry.nbytes, True)
         self.storages[entry.cdata] = entry

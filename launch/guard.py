@@ -54,6 +54,12 @@ class Guard:
         if other is not None and _same_call(mark._replace(side=side), other):
             self._compare(mark, rank, other._replace(op=mark.op))
 
+    def retract(self, mark: Fingerprint) -> None:
+        """The library has refused the call that this fingerprint stands for: nobody else will make it either."""
+        table = COLLECTIVES if mark.side == "collective" else MESSAGES
+        if table.read(self.memory, base_of(self.rank), _row(mark, table)) == mark:
+            table.erase(self.memory, base_of(self.rank), _row(mark, table))
+
     def _order(self) -> None:
         """Make sure the write is out before the reads, else two ranks could miss each other: a lock is a fence."""
         with self._fence:

@@ -5,7 +5,7 @@ addresses of the ranks are derived from it. All traffic runs in one asyncio loop
 output streams and interrupts are handled while the kernel's main thread waits for a cell; `run` carries a coroutine
 over there.
 
-The hub knows names ("2.0" is the first process of rank 2) and messages, not what a rank is; see launch/ranks.py.
+The hub knows names ("2.1" is rank 2 of the first start) and messages, not what a rank is; see launch/ranks.py.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Elsewhere than on Linux these calls do nothing or are absent; the agent then rel
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -23,6 +24,13 @@ def die_with_parent(parent: int) -> None:
 def adopt_orphans() -> None:
     """Descendants whose parent dies become children of this process, which can then find and end them."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end(pid: int) -> None:
+    """SIGKILL to the process and all its descendants, unless they are gone."""
+    for each in (*descendants(pid), pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
 
 
 def descendants(pid: int, deep: bool = True) -> list[int]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from launch import output
 from launch.cell import doing
-from launch.errors import CellSyntaxError, UsageError
+from launch.errors import CellSyntaxError, DeadlockError, UsageError
 from launch.machine import check_room, in_words
 from launch.ranks import DEFAULT_SIZE, Ranks
 
@@ -134,7 +134,13 @@ def ranks_cell(line: str, cell: str) -> None:
         from widgets import Player
 
         display(Player(ranks.recording()))
-    output.raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
+    try:
+        output.raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
+    except DeadlockError as error:
+        from widgets.wait_for import WaitFor
+
+        display(WaitFor(error.edges, ranks.size))
+        raise
 
 
 def make_viewer(size: int):

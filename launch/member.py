@@ -11,11 +11,11 @@ from launch.text import Text
 
 
 class Member:
-    """The `life`-th process under the number `rank`. Used in the hub's thread, except for the plain attributes."""
+    """A process under the number `rank`, from the start numbered `serial`. Used in the hub's thread."""
 
-    def __init__(self, rank: int, life: int):
-        self.rank, self.life = rank, life
-        self.name = f"{rank}.{life}"
+    def __init__(self, rank: int, serial: int):
+        self.rank = rank
+        self.name = f"{rank}.{serial}"  # never used twice, so that nothing from a dead rank is taken for a living one's
         self.pid = 0
         self.spawned = False
         self.last_words: list[str] = []  # what it wrote while it was starting
@@ -41,11 +41,6 @@ class Member:
     def fail(self, why: str) -> None:
         if not self.up.done():
             self.up.set_exception(LaunchError(f"rank {self.rank} could not be started: {why}"))
-
-    def cancel(self) -> None:
-        """The stop button, while the rank is starting."""
-        if not self.up.done():
-            self.up.set_exception(LaunchError("stopped while the ranks were starting; none runs"))
 
     def has_ended(self, code: int) -> None:
         if not self.ended.done():

@@ -139,31 +139,33 @@ class Memory:
         """The looks at which it was seen changed, the first sight included."""
         return self.history(region)[0]
 
+    def address(self, region: Region, look: int) -> tuple[int, int] | None:
+        """(storage, first byte) of the memory in which the region lay at that look."""
+        found = [(storage, lo) for since, storage, lo, until in self._pieces(region) if since <= look < until]
+        return found[0] if found else None
+
     def fresh(self, region: Region, look: int) -> bool:
-        """Whether the memory in which the region lay at that look was seen then for the first time."""
-        storages = [storage for since, storage, _, until in self._pieces(region) if since <= look < until]
-        return not storages or self.storages[storages[0]]["first"] == look
+        """Whether that memory was seen then for the first time."""
+        address = self.address(region, look)
+        return address is None or self.storages[address[0]]["first"] == look
 
     def renamed(self, storage: int, lo: int, nbytes: int, after: int, until: int):
-        """(look, region) of variables and list items that came to be bound to just these bytes: `passing = came`."""
-        for path, bindings in self.variables.items():
+        """(look, region) of variables and list items that came to be bound to just these bytes: `passing = came`.
+
+        Not at the last look, when a function's result gets the name it is known by afterwards.
+        """
+        until = min(until, self.last_look - 1)
+        names = [(path, 0, bindings) for path, bindings in self.variables.items()]
+        for base, items in self.lists.items():
+            names += [(base, self.items(base)[index], bindings) for index, bindings in items.items()]
+        for place, start, bindings in names:
             for binding in bindings[1:]:
                 if after < binding.look <= until and (binding.storage, binding.lo, binding.nbytes) == (
                     storage,
                     lo,
                     nbytes,
                 ):
-                    yield binding.look, Region(path, 0, nbytes)
-        for base, items in self.lists.items():
-            starts = self.items(base)
-            for index, bindings in items.items():
-                for binding in bindings[1:]:
-                    if after < binding.look <= until and (binding.storage, binding.lo, binding.nbytes) == (
-                        storage,
-                        lo,
-                        nbytes,
-                    ):
-                        yield binding.look, Region(base, starts[index], starts[index + 1])
+                    yield binding.look, Region(place, start, start + nbytes)
 
     def history(self, region: Region):
         """(looks, values): what was seen there, in order. Bytes that are being received keep their old value until they

@@ -6,6 +6,7 @@ collectives. `parse` turns one call of one op into a `Call`, which is all that t
 Left out: `check_for_nan` (sends nothing) and the functional ops, which end in these.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -73,39 +74,45 @@ class Group:
         self.label = "world" if self.world else "ranks " + ",".join(map(str, self.ranks))
         self.key = _key(f"{process_group.group_name}:{self.ranks}")
 
+    def member(self, group_rank: int) -> int:
+        """The global rank of a rank of the group. gloo would crash or hang on one that is not there: ValueError."""
+        if not 0 <= group_rank < len(self.ranks):
+            where = f"the ranks are 0 to {len(self.ranks) - 1}" if self.world else f"the group has {self.label}"
+            raise ValueError(f"there is no rank {group_rank}: {where}")
+        return self.ranks[group_rank]
+
 
 class Parser:
-    """Reads the arguments of one op by their names in its schema; made once per op."""
+    """Reads the arguments of one op by their names in its schema; made once per op, so that a call is cheap to read."""
 
     def __init__(self, op: str):
         self.spelling = OPS[op]
         self.kind = {"send": "send", "recv_": "recv", "recv_any_source_": "recv"}.get(op, "collective")
         names = [argument.name for argument in getattr(torch.ops.c10d, op).default._schema.arguments]
-        self.at = {name: i for i, name in enumerate(names)}
-
-    def _get(self, args, name):
-        position = self.at.get(name, len(args)) if name else len(args)
-        return args[position] if position < len(args) else None  # arguments at their default are not passed on
+        at = {name: i for i, name in enumerate(names)}
+        self.group = at["process_group"]
+        self.ins, self.outs, self.peer = (at.get(name) for name in self.spelling[1:4])
+        self.reduce, self.tag = at.get("reduce_op"), at.get("tag")
+        self.splits = [at[name] for name in ("output_split_sizes", "input_split_sizes") if name in at]
 
     def __call__(self, args, group_of) -> Call:
-        """`group_of` maps a ProcessGroup to its Group."""
-        spelling = self.spelling
-        group = group_of(dist.ProcessGroup.unbox(args[self.at["process_group"]]))
-        ins, outs = _flat(self._get(args, spelling.ins)), _flat(self._get(args, spelling.outs))
-        peer = self._get(args, spelling.peer)
-        reduce = self._get(args, "reduce_op")
-        splits = tuple(tuple(self._get(args, name) or ()) for name in ("output_split_sizes", "input_split_sizes"))
-        compared = ins if spelling.compared == "ins" else outs if spelling.compared else ()
-        name = spelling.name
+        """`group_of` maps a ProcessGroup to its Group. Arguments that are at their default are not in `args`."""
+        given = len(args)
+        group = group_of(dist.ProcessGroup.unbox(args[self.group]))
+        ins = () if self.ins is None else _flat(args[self.ins])
+        outs = ins if self.outs == self.ins else () if self.outs is None else _flat(args[self.outs])
+        splits = tuple(tuple(args[i]) for i in self.splits)
+        compared = {"ins": ins, "outs": outs, "": ()}[self.spelling.compared]
+        name = self.spelling.name
         if name.endswith("_coalesced") and len(compared) == 1:
             name = name.removesuffix("_coalesced")  # functional collectives take this door for one tensor too
         return Call(
             name,
             self.kind,
             group,
-            None if peer is None else group.ranks[peer],
-            self._get(args, "tag") or 0,
-            _reduce_name(reduce),
+            None if self.peer is None else group.member(args[self.peer]),
+            0 if self.tag is None or self.tag >= given else args[self.tag],
+            "" if self.reduce is None else _reduce_name(args[self.reduce]),
             ins,
             outs,
             sum(tensor.numel() for tensor in compared),
@@ -124,12 +131,18 @@ def _reduce_name(boxed) -> str:
 
 
 def _flat(value) -> tuple[torch.Tensor, ...]:
-    """A tensor, a list or a list of lists as one flat tuple of dense tensors with memory of their own."""
-    if value is None:
-        return ()
+    """A tensor, a list or a list of lists as one flat tuple."""
     if isinstance(value, torch.Tensor):
         return (value,)
+    if len(value) == 1 and isinstance(value[0], torch.Tensor):
+        return (value[0],)
     return tuple(tensor for item in value for tensor in _flat(item))
+
+
+@cache
+def dtype_name(dtype: torch.dtype) -> str:
+    """ "float32" for torch.float32."""
+    return str(dtype).removeprefix("torch.")
 
 
 def _key(text: str) -> int:

@@ -14,7 +14,7 @@ import torch
 from launch.counters import Counters
 from launch.guard import Guard
 from launch.ledger import OPEN, Fingerprint, OpenCall, base_of
-from launch.ops import Call
+from launch.ops import Call, dtype_name
 
 
 class Posting:
@@ -24,7 +24,7 @@ class Posting:
     """
 
     __slots__ = ("call_name", "kind", "key", "label", "ranks", "peer", "line", "detail", "memory", "event")
-    __slots__ += ("counter", "seq", "seq_in_cell", "row", "open")
+    __slots__ += ("counter", "seq", "seq_in_cell", "row", "open", "mark")
 
     def __init__(self, call: Call, counter, cell: int, line: int, file: str):
         self.call_name, self.kind, self.peer, self.line = call.name, call.kind, call.peer, line
@@ -34,7 +34,7 @@ class Posting:
         self.counter = counter
         self.seq = counter.next(cell)
         self.seq_in_cell = self.seq - counter.before
-        self.event = self.row = self.open = None
+        self.event = self.row = self.open = self.mark = None
 
 
 class Postings:
@@ -78,8 +78,14 @@ class Postings:
         else:
             self.works[id(work)] = (work, posting)
 
+    def refused(self, posting: Posting) -> None:
+        """The library has refused the call, for reasons of its own: it was never made."""
+        if posting.mark is not None:
+            self.guard.retract(posting.mark)
+        self.withdraw(posting)
+
     def withdraw(self, posting: Posting) -> None:
-        """The call was refused: it has not begun, and the next one has its number."""
+        """The call has not begun, and the next one has its number. Its fingerprint stays: others compare with it."""
         self._erase(posting)
         posting.counter.begun -= 1
         self.counters.write(posting.counter)
@@ -106,9 +112,9 @@ class Postings:
 
     def waited(self, posting: Posting | None, work) -> None:
         """The wait has returned: the call is over."""
-        self.stopped(posting)
         if posting is None:
             return
+        self.slot.leave()
         if self.works.pop(id(work), None):
             self._close(posting)
         if posting.kind == "recv" and posting.peer is None:
@@ -116,14 +122,15 @@ class Postings:
 
     def memory_arrived(self, posting: Posting | None) -> None:
         """The same for `waits_for_memory`."""
-        self.stopped(posting)
+        if posting is not None:
+            self.slot.leave()
         for key, (_, other) in list(self.works.items()):
             if other is posting:
                 del self.works[key]
                 self._close(posting)
 
     def stopped(self, posting: Posting | None) -> None:
-        """No longer blocked, whether it is over or was interrupted."""
+        """No longer blocked, though the call is not over: the wait was interrupted."""
         if posting is not None:
             self._write_open(posting, False)
             self.slot.leave()
@@ -192,9 +199,10 @@ class Postings:
             side=call.kind,
             op=call.name,
             reduce=call.reduce,
-            dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else "",
+            dtype=dtype_name(tensors[0].dtype) if tensors else "",
             file=file[:24],
         )
+        posting.mark = mark
         if collective:
             self.guard.collective(mark, posting.ranks)
         elif self.counters.numbered(call):
@@ -206,7 +214,7 @@ def _described(tensors) -> str:
     if not tensors:
         return ""
     first = tensors[0]
-    text = f"{str(first.dtype).removeprefix('torch.')}[{','.join(map(str, first.shape))}]"
+    text = f"{dtype_name(first.dtype)}[{','.join(map(str, first.shape))}]"
     return text if len(tensors) == 1 else f"{text} and {len(tensors) - 1} more"
 
 

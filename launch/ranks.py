@@ -7,6 +7,7 @@ done in the hub's thread by launch/crew.py (processes) and launch/cell.py (cells
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 from dataclasses import dataclass
 
@@ -148,7 +149,12 @@ class Ranks:
             except KeyboardInterrupt:
                 if future.done():
                     raise
-                self.interrupt()
+                self.hub.run(self._interrupt(future))
+
+    async def _interrupt(self, future) -> None:
+        """Interrupts what the future stands for, as soon as it has begun."""
+        while not future.done() and not self.crew.interrupt():
+            await asyncio.sleep(0.01)
 
     def _need_ranks(self, only: list[int] | None = None) -> None:
         if not self.crew.members:
@@ -178,4 +184,6 @@ class Ranks:
         crew.notices += find_swapped(crew.board, code)
         if any(answer.status != "ok" for answer in answers) or cell.freed:
             await crew.recover()
+        else:
+            await crew.renumber()
         return answers

@@ -20,7 +20,7 @@ from launch.layout import Layout
 from launch.reading import Reading
 from launch.recognise import recognise
 from launch.recorded import Event, events_of, text_of
-from launch.steps import start_of, steps_of
+from launch.steps import BUILT_IN, start_of, steps_of
 
 
 class Recording(Schedule):
@@ -60,6 +60,15 @@ class Recording(Schedule):
         called = sorted(reading.collectives, key=lambda item: item.step)
         self.built_ins = tuple((c.calls[0].event["op"], c.calls[0].event["bytes"], len(c.calls)) for c in called)
         self.lonely = tuple((call.rank, call.event["op"], call.event["peer"], call.line) for call in reading.lonely)
+
+    @property
+    def title(self) -> str:
+        """What to call it: "your run", and what it was where that is proved, as in "your run: all_reduce ring"."""
+        built_in = next((step.phase for step in self.steps if step.phase.endswith(BUILT_IN)), None)
+        if built_in and not self._reading.messages:
+            return f"your run: {built_in}"
+        names = [name for name in (self.collective, self.algorithm) if name != "recorded"]
+        return f"your run: {' '.join(names)}" if names else "your run"
 
     def __repr__(self):
         return (

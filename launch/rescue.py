@@ -37,6 +37,7 @@ class Rescue:
         self._sockets: dict[int, int] = {}  # inode -> file descriptor
         self._before: dict[int, int] | None = None  # while a group is being made: the sockets from before
         self._next_type = FIRST_FREE_TYPE
+        self._shared_device = None
         make = c10d._new_process_group_helper
 
         def make_and_note(*args, **kwargs):
@@ -70,14 +71,15 @@ class Rescue:
         self._sockets.clear()
 
     def groups(self) -> dict:
-        """{"groups": {name: [global ranks]}, "count": how many names torch has given out}."""
+        """{"groups": {name: [global ranks]}, "world": its name, "count": how many names torch has given out}."""
         world = c10d._world
         groups = {
             name: sorted(world.pg_group_ranks[group])
             for group, name in world.pg_names.items()
             if group in world.pg_group_ranks
         }
-        return {"groups": groups, "count": world.group_count}
+        default = world.pg_names.get(world.default_pg, "")
+        return {"groups": groups, "world": default, "count": world.group_count}
 
     def regroup(self, generation: int, names: list[str], group_count: int) -> None:
         """Meets the other ranks again in the groups `names`, in the order given: the same on every rank."""
@@ -96,12 +98,22 @@ class Rescue:
         for module in modules_of_ddp():
             rebuild_reducer(module)
 
+    def _device(self):
+        """One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it."""
+        if self._shared_device is None:
+            interface = os.environ.get("GLOO_SOCKET_IFNAME")
+            create = ProcessGroupGloo.create_device
+            self._shared_device = create(interface=interface) if interface else ProcessGroupGloo.create_default_device()
+        return self._shared_device
+
     def _renew(self, group: ProcessGroup, kind) -> None:
         _, prefix_store = c10d._world.pg_map[group]
         # The same keys as torch makes for a new group, so that a rank that was forked anew meets this one.
         store = PrefixStore("cpu/", prefix_store)
-        timeout = c10d._get_default_timeout("gloo")
-        backend = ProcessGroupGloo(store, group.rank(), group.size(), timeout=timeout)
+        options = ProcessGroupGloo._Options()
+        options._timeout = c10d._get_default_timeout("gloo")
+        options._devices = [self._device()]
+        backend = ProcessGroupGloo(store, group.rank(), group.size(), options)
         backend.options.group_name = name = c10d._world.pg_names[group]
         backend._set_sequence_number_for_group()
         for device in ("cpu", "cuda"):

@@ -13,12 +13,13 @@ import sys
 NOT_INHERITED = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "PYTEST_CURRENT_TEST")
 
 
-def write_start_file(folder: str, key: bytes, **session) -> str:
-    """Writes the file and returns its path. `session` has what `launch.worker` reads beyond folder and environment."""
-    path = f"{folder}/start.json"
+def write_start_file(folder: str, key: bytes, serial: int, **session) -> str:
+    """Writes the file of the start `serial` and returns its path. `session` is what a rank reads beyond that."""
+    path = f"{folder}/start-{serial}.json"
     content = {
         "folder": folder,
         "file": path,
+        "serial": serial,
         "key": key.hex(),
         "cwd": os.getcwd(),
         "path": sys.path,

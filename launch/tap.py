@@ -107,7 +107,7 @@ def _kernel(op: str):
         try:
             result = below(keyset & _BELOW, *args, **kwargs)
         except BaseException:
-            _postings.withdraw(posting)
+            _postings.refused(posting)
             raise
         work = _work_of(result)
         _postings.issued(posting, work)

@@ -22,6 +22,7 @@ import random
 import resource
 import signal
 import sys
+from types import TracebackType
 
 import numpy as np
 import torch
@@ -32,6 +33,7 @@ from ipykernel.iostream import IOPubThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.shellchannel import ShellChannelThread
+from ipykernel.zmqshell import ZMQInteractiveShell
 from traitlets import Any, Type
 from traitlets.config import Config
 
@@ -47,9 +49,38 @@ def identity(key: bytes, name: str) -> bytes:
     return hmac.new(key, name.encode(), hashlib.sha256).digest()[:16]
 
 
+class RankShell(ZMQInteractiveShell):
+    """Shows tracebacks down to the last line that the student can change, not on into torch and the tap."""
+
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        try:
+            kind, error, traceback = self._get_exc_info(exc_tuple)
+        except ValueError:  # there is no exception; IPython has words for that
+            return super().showtraceback(exc_tuple, *args, **kwargs)
+        return super().showtraceback((kind, error, without_libraries(traceback)), *args, **kwargs)
+
+
+def without_libraries(traceback):
+    """The traceback up to its last frame outside installed packages and this one; whole if there is none."""
+    frames = []
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    own = [i for i, entry in enumerate(frames) if not is_library(entry.tb_frame.f_code.co_filename)]
+    shortened = None
+    for entry in reversed(frames[: own[-1] + 1] if own else frames):
+        shortened = TracebackType(shortened, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return shortened
+
+
+def is_library(file: str) -> bool:
+    return file.startswith((sys.prefix, sys.base_prefix, os.path.dirname(__file__)))
+
+
 class RankKernel(IPythonKernel):
     """Runs cells so that an interrupt hits the cell and nothing else."""
 
+    shell_class = Type(RankShell)
     desk = Any()
 
     def pre_handler_hook(self):
@@ -78,7 +109,7 @@ class RankApp(IPKernelApp):
 
     kernel_class = Type(RankKernel)
     config_of_session = Any()
-    rank_name = Any()  # "2.0": rank 2, first process under that number
+    rank_name = Any()  # "2.1": rank 2 of the first start
 
     def _dial(self, kind: int, channel: str) -> zmq.Socket:
         session = self.config_of_session
@@ -166,8 +197,9 @@ def serve(rank: int, session: dict) -> None:
     tap.install(slot)
     rescue = Rescue()
     meet(rank, session, rescue)
-    app = RankApp(config=kernel_config(session, f"{rank}.{session['lives'][rank]}"))
-    app.config_of_session, app.rank_name = session, f"{rank}.{session['lives'][rank]}"
+    name = f"{rank}.{session['serial']}"
+    app = RankApp(config=kernel_config(session, name))
+    app.config_of_session, app.rank_name = session, name
     app.user_ns = {}
     app.initialize([])
     skip_unseen_tracebacks(app.shell, rescue)

@@ -16,41 +16,39 @@ from pathlib import Path
 import anywidget
 
 HERE = Path(__file__).parent
-_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
-_COMMENT = re.compile(r"/\*\*.*?\*/ ?\n?", re.DOTALL)
+_COMMENT = re.compile(r"/\*\*.*?\*/ ?\n?|(?<!\S)// [^\n]*", re.DOTALL)
 
 
 @cache
 def join(entry: str) -> str:
-    """The module `widgets/js/<entry>` with everything it imports, as one module; documentation comments are left out.
+    """The module `widgets/js/<entry>` with everything it imports, as one module, without its comments.
 
-    A dependency becomes `const __name = (() => { ...; return { exports }; })();`, so private names stay private. Only
-    `import { a, b } from "./x.js";` and `export function | class | const | let` are understood (a test holds to it).
+    A dependency becomes `const { exports } = (() => { ...; return { exports }; })();`: what it does not export stays
+    private. Only `import { a, b } from "./x.js";` and `export function | class | const | let` are understood, and no
+    two modules may export one name (a test holds to all of it).
     """
     joined: dict[str, str] = {}
 
     def add(name: str) -> str:
         source = _COMMENT.sub("", (HERE / "js" / name).read_text())
-        for _, needed in _IMPORT.findall(source):
+        for needed in _IMPORT.findall(source):
             if needed not in joined:
-                exports = ", ".join(_EXPORT.findall((HERE / "js" / needed).read_text()))
-                body = add(needed).replace("export ", "")
-                joined[needed] = f"const {_variable(needed)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n"
-        return _IMPORT.sub(lambda found: f"const {{ {found[1]} }} = {_variable(found[2])};\n", source)
+                body = add(needed)
+                exports = f"{{ {', '.join(_EXPORT.findall(body))} }}"
+                body = body.replace("export ", "")
+                joined[needed] = f"const {exports} = (() => {{\n{body}\nreturn {exports};\n}})();\n"
+        return _IMPORT.sub("", source)
 
     body = add(entry)
     return re.sub(r"\n\s+", "\n", "".join(joined.values()) + body)
 
 
-def _variable(name: str) -> str:
-    return "__" + name.removesuffix(".js").replace("-", "_")
-
-
 @cache
-def styles(name: str) -> str:
+def styles(*names: str) -> str:
     """The colours all widgets share, and the widget's own `widgets/css/<name>`."""
-    return "".join((HERE / "css" / part).read_text() for part in ("theme.css", name))
+    return "".join((HERE / "css" / name).read_text() for name in ("theme.css", *names))
 
 
 class Widget(anywidget.AnyWidget):

@@ -23,7 +23,7 @@ def pack(schedule) -> tuple[bytes, dict]:
         total += len(step.columns.src)
         if total > MOST_TRANSFERS:
             raise ValueError(
-                f"{schedule.collective} {schedule.algorithm} on {schedule.ranks} ranks has more transfers than a "
+                f"{schedule.title} on {schedule.ranks} ranks has more transfers than a "
                 f"browser can play ({MOST_TRANSFERS:,}); the same algorithm on 64 ranks shows the same pattern"
             )
     return b"".join(map(_records, columns)), _meta(schedule, [len(step.src) for step in columns])
@@ -43,7 +43,7 @@ def _meta(schedule, counts: list[int]) -> dict:
     sources = [list(map(list, step.sources)) for step in schedule.steps]
     return {
         "collective": schedule.collective,
-        "algorithm": schedule.algorithm,
+        "title": schedule.title,
         "ranks": schedule.ranks,
         "chunks": schedule.chunks,
         "buffers": list(schedule.buffers),

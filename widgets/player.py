@@ -14,6 +14,8 @@ from widgets import strip
 from widgets.base import Widget, join, styles
 from widgets.packing import pack
 
+NUMBERS = ("messages", "steps", "busiest")  # what js/predict.js can ask about a whole schedule
+
 
 class Player(Widget):
     """Plays `schedule`: any algorithm of `collectives`, or `launch.recording()`.
@@ -23,18 +25,23 @@ class Player(Widget):
     nbytes    N in bytes (the larger buffer of one rank): amounts are then told in bytes, else as multiples of N
     step      0 stands before the first step, k after k steps; can be set and read at any time
     playing   True while it plays; it never starts by itself
+    predict   a question in front of what it asks about. A step (counted from 1): which cells will it write? Or
+              "messages", "steps", "busiest": the number the whole schedule comes to. It can be skipped; `predicted`
+              then holds what was said, what is, and the sentence about it. Nothing in Python waits for it.
 
     TypeError for anything that is not a Schedule, ValueError for one with more transfers than a browser can play.
     """
 
     _esm = join("player.js")
-    _css = styles("player.css")
+    _css = styles("frame.css", "stage.css", "player.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     data = traitlets.Bytes().tag(sync=True)
     meta = traitlets.Dict().tag(sync=True)
+    question = traitlets.Dict(allow_none=True).tag(sync=True)
+    predicted = traitlets.Dict(allow_none=True).tag(sync=True)
 
-    def __init__(self, schedule: Schedule, *, nbytes: float | None = None, **traits):
+    def __init__(self, schedule: Schedule, *, nbytes: float | None = None, predict: int | str | None = None, **traits):
         if not isinstance(schedule, Schedule):
             raise TypeError(
                 f"Player plays a Schedule, such as all_reduce.ring(ranks=4), or launch.recording(); "
@@ -44,7 +51,8 @@ class Player(Widget):
             raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
         data, meta = pack(schedule)
         self.schedule = schedule
-        super().__init__(data=data, meta=meta | {"nbytes": nbytes}, **traits)
+        question = _question(predict, len(schedule.steps))
+        super().__init__(data=data, meta=meta | {"nbytes": nbytes}, question=question, predicted=None, **traits)
 
     @traitlets.validate("step")
     def _within(self, proposal):
@@ -53,7 +61,19 @@ class Player(Widget):
 
     def summary(self) -> str:
         s = self.schedule
-        return f"{s.collective} {s.algorithm}, {s.ranks} ranks, {len(s.steps)} steps"
+        steps = f"{len(s.steps)} step{'s' if len(s.steps) != 1 else ''}"
+        return f"{s.title}, {s.ranks} ranks, {steps}"
 
     def fallback(self) -> str:
-        return strip.html(self.schedule, repr(self))
+        seen = None if self.question is None else self.question["step"] - 1  # no answer above the gate
+        return strip.html(self.schedule, repr(self), seen)
+
+
+def _question(predict: int | str | None, steps: int) -> dict | None:
+    if predict is None:
+        return None
+    if predict in NUMBERS:
+        return {"kind": predict, "step": 1}
+    if isinstance(predict, int) and 1 <= predict <= steps:
+        return {"kind": "cells", "step": predict}
+    raise ValueError(f"predict is a step from 1 to {steps}, or one of {', '.join(NUMBERS)}; got {predict!r}")

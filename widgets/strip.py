@@ -30,21 +30,24 @@ STYLE = (
 )
 
 
-def html(schedule, name: str) -> str:
-    """An `<img>` of the strip, `name` in its alternative text; only words where a schedule is too large to draw."""
+def html(schedule, name: str, until: int | None = None) -> str:
+    """An `<img>` of the strip, `name` in its alternative text; only words where a schedule is too large to draw.
+
+    `until` is the last step that may be seen, of all if it is None.
+    """
     if schedule.ranks * schedule.chunks * len(schedule.buffers) > 4096 or not len(schedule.steps):
         return f"<span>{escape(name)}</span>"
-    picture = b64encode(svg(schedule).encode()).decode()
+    picture = b64encode(svg(schedule, until).encode()).decode()
     alt = escape(f"{name}: what every rank holds at the start and after each step", quote=True)
     return f'<img alt="{alt}" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
 
 
-def svg(schedule) -> str:
-    """The strip as SVG text."""
+def svg(schedule, until: int | None = None) -> str:
+    """The strip as SVG text, up to step `until`."""
     buffers = [(name, chunk) for name in schedule.buffers for chunk in range(schedule.chunks)]
     draw = _cells if len(buffers) * schedule.ranks <= 64 else _columns
     tall = 24 + (len(buffers) * _row(buffers) if draw is _cells else 66)
-    shown = _shown(len(schedule.steps), FRAMES if draw is _cells else PER_LINE)
+    shown = _shown(len(schedule.steps) if until is None else until, FRAMES if draw is _cells else PER_LINE)
     parts = []
     for i, step in enumerate(shown):
         x, y = i % PER_LINE * (WIDTH + 14) + 10, i // PER_LINE * (tall + 14) + 10

@@ -45,6 +45,13 @@ def test_chapter_was_run_from_top_to_bottom(chapter):
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
 
 
+def test_links_lead_somewhere(chapter):
+    for cell in nbformat.read(chapter, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\(([^)#]+)[^)]*\)", cell.source):
+                assert target.startswith("https://") or (chapter.parent / target).exists(), f"{cell.id}: {target}"
+
+
 def test_cells_are_short(chapter):
     """Median at most 6 lines of code, none beyond 30: a cell that does not fit a projected slide teaches nobody."""
     lengths = sorted(

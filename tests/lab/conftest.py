@@ -26,7 +26,13 @@ def lab(tmp_path_factory):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    env = os.environ | {"RINGSIDE_LAB_PORT": str(port), "RINGSIDE_LAB_ROOT": str(root)}
+    settings = tmp_path_factory.mktemp("settings")  # a test that changes the theme must not change the developer's
+    env = os.environ | {
+        "RINGSIDE_LAB_PORT": str(port),
+        "RINGSIDE_LAB_ROOT": str(root),
+        "JUPYTERLAB_SETTINGS_DIR": str(settings),
+        "JUPYTERLAB_WORKSPACES_DIR": str(settings),
+    }
     env.pop("PYTEST_CURRENT_TEST", None)  # a student's kernels do not run under pytest either
     log = (tmp_path_factory.mktemp("log") / "lab.txt").open("w")
     command = [sys.executable, "-m", "jupyterlab", "--config", str(HERE / "jupyter_server_config.py")]

@@ -72,7 +72,8 @@ def test_the_player_works_while_the_kernel_is_busy(open_notebook, tmp_path):
 
 def test_the_stop_button_frees_ranks_that_compute(open_notebook):
     """Kernel > Interrupt during an endless loop: the cell ends, the variables are still there."""
-    cells = ["%load_ext launch", "%%ranks 4\nkept = rank * 7", "%%ranks\nprint('looping', flush=True)\nwhile True: pass"]
+    loop = "%%ranks\nprint('looping', flush=True)\nwhile True: pass"
+    cells = ["%load_ext launch", "%%ranks 4\nkept = rank * 7", loop]
     notebook = open_notebook("stop.ipynb", cells)
     notebook.run_all()
     notebook.page.locator(".rs-log").last.get_by_text("looping").first.wait_for()

@@ -17,6 +17,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+GRACE = 1.0  # seconds that the others have to fail as well once one rank has failed
 
 
 class Gang:
@@ -37,8 +38,8 @@ class Gang:
         """One dict per rank: "recording" (or None), "keep" (name -> nested list), "error" (text or ""), and what the
         shared memory said when the rank had ended or was given up: "status", "open" (calls), "tallies".
 
-        `cells` are run before, unrecorded. A rank that has not answered after `timeout` seconds is killed: "error" is
-        "hung".
+        `cells` are run before, unrecorded. A rank that has not answered after `timeout` seconds, or soon after
+        another has failed, is given up: "error" is "hung".
         """
         request = {
             "source": source,
@@ -67,6 +68,7 @@ def _serve() -> None:
         with tempfile.TemporaryDirectory() as folder:
             answers.write(json.dumps(_gang(request, folder)) + "\n")
             answers.flush()
+    os._exit(0)
 
 
 def _gang(request, folder) -> list[dict]:
@@ -86,20 +88,26 @@ def _gang(request, folder) -> list[dict]:
     left = set(pipes)
     while left and (ready := select.select(left, [], [], max(0, deadline - time.monotonic()))[0]):
         left -= set(ready)  # closed: the rank has answered, or died
+        if any('"error": ""' not in _answer(folder, pipes[pipe]) for pipe in ready):
+            deadline = min(deadline, time.monotonic() + GRACE)
     answers = []
-    for (reading, rank), pid in zip(pipes.items(), pids.values(), strict=True):
-        answer = {"error": "hung" if reading in left else "died"}
-        if (path := Path(f"{folder}/{rank}.json")).exists():
-            answer = json.loads(path.read_text())
+    for reading, rank in pipes.items():
+        answer = json.loads(_answer(folder, rank)) or {"error": "hung" if reading in left else "died"}
         answer["status"] = vars(board.read(rank))
         answer["open"] = _plain(ledger.open_calls(board, rank))
         answer["tallies"] = _plain(ledger.tallies(board, rank))
         answers.append(answer)
-    for (reading, _), pid in zip(pipes.items(), pids.values(), strict=True):
+    for reading, rank in pipes.items():
         os.close(reading)
+        pid = pids[rank]
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     return answers
+
+
+def _answer(folder, rank) -> str:
+    path = Path(f"{folder}/{rank}.json")
+    return path.read_text() if path.exists() else "{}"
 
 
 def _plain(rows) -> list[dict]:

@@ -45,6 +45,7 @@ class Notebook:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=PATIENCE)
+        self.states = ""  # what the live log said last about each rank
         self.live: list[str] = []  # what went to the live log's trait, in the order of arrival
 
     @property
@@ -80,7 +81,9 @@ class Notebook:
                 return output
 
     def _note_live(self, data: dict) -> None:
-        entries = data.get("state", {}).get("batch", {}).get("entries", ())
+        state = data.get("state", {})
+        self.states = str(state.get("states", self.states))
+        entries = state.get("batch", {}).get("entries", ())
         self.live += [f"{rank}:{text}" for rank, _, text in entries]
 
     def run(self, code: str) -> Output:

@@ -20,7 +20,8 @@ BUILT_IN = {
     "gather": "want = [torch.empty_like(x[block]) for _ in range(world_size)] if rank == 0 else None\n"
     "dist.gather(x[block].clone(), want, 0)\n"
     "want, part = (torch.cat(want), slice(None)) if rank == 0 else (x[:0], slice(0))",
-    "reduce": "want = x.clone(); dist.reduce(want, 0); part = slice(None) if rank == 0 else slice(0); want = want[part]",
+    "reduce": "want = x.clone(); dist.reduce(want, 0)\n"
+    "part = slice(None) if rank == 0 else slice(0); want = want[part]",
     "all_gather": "want = torch.empty_like(x); dist.all_gather_single(want, x[block].clone()); part = slice(None)",
     "reduce_scatter": "want = torch.empty_like(x[block]); dist.reduce_scatter_single(want, x.clone()); part = block",
     "all_reduce": "want = x.clone(); dist.all_reduce(want); part = slice(None)",

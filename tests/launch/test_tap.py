@@ -158,7 +158,7 @@ dist.all_reduce(x)
 if rank != 1:
     dist.all_reduce(x)
 """
-    answers = gang.run(source, 3, record=False, timeout=3)
+    answers = gang.run(source, 3, record=False, timeout=6)
     assert answers[1]["status"]["state"] == "idle"
     for rank in (0, 2):
         status = answers[rank]["status"]
@@ -173,7 +173,7 @@ a, b, c = (dist.irecv(torch.zeros(2), 1) for _ in range(3))
 if rank == 0:
     b.wait()
 """
-    calls = gang.run(source.replace(", 1)", ", 1 - rank)"), 2, record=False, timeout=3)[0]["open"]
+    calls = gang.run(source.replace(", 1)", ", 1 - rank)"), 2, record=False, timeout=6)[0]["open"]
     assert [(call["op"], call["seq"], call["peer"], call["line"], call["waiting"]) for call in calls] == [
         ("recv", 1, 1, 2, False),
         ("recv", 2, 1, 2, True),

@@ -1,9 +1,9 @@
 """A small world of ranks that make calls, written without looking at the doctor: the oracle of its tests.
 
-Ranks run programs of collectives and messages, step by step in any order. Messages are a rendezvous, collectives are over
-when gloo would let go of them. `views` says what the black box and the ledger would say. `hopeless` finds out by trying
-who can never go on: every rank that may act does everything that could help anybody, over and over, until nothing
-changes any more.
+Ranks run programs of collectives and messages, step by step in any order. Messages are a rendezvous, collectives are
+over when gloo would let go of them. `views` says what the black box and the ledger would say. `hopeless` finds out by
+trying who can never go on: every rank that may act does everything that could help anybody, over and over, until
+nothing changes any more.
 """
 
 import copy
@@ -47,8 +47,9 @@ class Rank:
 
 
 class World:
-    """`programs` per rank: tuples ("all_reduce", group), ("broadcast", group, root), ("send", to, tag), ("recv", from, tag)
-    and the same with an "i" in front, which do not block; ("wait", k) waits for the k-th call; ("work",) is Python."""
+    """`programs` per rank: tuples ("all_reduce", group), ("broadcast", group, root), ("send", to, tag), ("recv", from,
+    tag) and the same with an "i" in front, which do not block; ("wait", k) waits for the k-th call; ("work",) is
+    Python."""
 
     def __init__(self, programs, groups):
         self.ranks = [Rank(list(program)) for program in programs]
@@ -71,6 +72,10 @@ class World:
         if blocking:
             me.blocked = call
 
+    def may_step(self, rank):
+        me = self.ranks[rank]
+        return self.finished(rank, me.blocked) if me.blocked is not None else not me.ended
+
     def step(self, rank):
         """One move of the rank; False if it cannot move."""
         me = self.ranks[rank]
@@ -84,7 +89,8 @@ class World:
         op = me.program[me.at]
         me.at += 1
         if op[0] == "wait":
-            me.blocked = me.calls[op[1]] if op[1] < len(me.calls) else None
+            call = me.calls[op[1]] if op[1] < len(me.calls) else None
+            me.blocked = call if call is not None and not call.over else None
         elif op[0] != "work":
             self.begin(rank, op)
         return True
@@ -178,7 +184,8 @@ class World:
 
     def view(self, r):
         rank = self.ranks[r]
-        rows = {id(c): OpenCall(c.ticket, 1 + c.key, c.seq, 16, 0, c.peer, c.tag, c.ticket, c is rank.blocked, c.kind, c.name, "float32[4]")
+        rows = {id(c): OpenCall(c.ticket, 1 + c.key, c.seq, 16, 0, c.peer, c.tag, c.ticket, c is rank.blocked,
+                                c.kind, c.name, "float32[4]")
                 for c in rank.calls}  # fmt: skip
         groups = []
         for key, members in enumerate(self.groups):

@@ -6,6 +6,7 @@ import pytest
 
 from widgets import base
 from widgets.player import Player
+from widgets.race import Race
 from widgets.ranklog import RankLog
 
 JS = base.HERE / "js"
@@ -36,12 +37,21 @@ def test_imports_have_no_cycle(name):
     visit(name, [])
 
 
+def test_no_two_modules_export_one_name():
+    names = [
+        name
+        for source in SOURCES.values()
+        for name in re.findall(r"^export \w+ (?:function )?(\w+)", source, re.MULTILINE)
+    ]
+    assert sorted(name for name in set(names) if names.count(name) > 1) in ([], ["default"])
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_module_opens_by_saying_what_it_is(name):
     assert SOURCES[name].startswith("/**\n * ")
 
 
-@pytest.mark.parametrize("widget", [Player, RankLog])
+@pytest.mark.parametrize("widget", [Player, Race, RankLog])
 def test_joined_is_one_module_within_60_kB(widget):
     joined = str(widget._esm)
     assert not re.search(r"^import\b", joined, re.MULTILINE)

@@ -156,7 +156,9 @@ def test_copies_are_hollow_and_reductions_filled_with_a_plus(ring):
 def test_a_cell_explains_itself_and_one_rank_can_be_followed(ring):
     ring.keyboard.press("ArrowRight")
     ring.hover("[data-slot='7']")
-    assert ring.inner_text(".rs-detail") == "rank 1, chunk 3: a3+b3, the sum of 2 of 4 ranks; added from rank 0 in step 1"
+    assert (
+        ring.inner_text(".rs-detail") == "rank 1, chunk 3: a3+b3, the sum of 2 of 4 ranks; added from rank 0 in step 1"
+    )
     ring.mouse.move(2, 2)
     ring.keyboard.press("ArrowDown")
     ring.keyboard.press("ArrowDown")
@@ -192,7 +194,7 @@ def test_names_from_a_recording_are_text(show):
 def test_nothing_is_drawn_outside_and_no_rank_label_overlaps(show, ranks, width):
     page = show(Player(all_reduce.ring(ranks=ranks)))
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_function("w => Math.abs(document.querySelector('.rs-stage').clientWidth - w) < 80", arg=width)
+    page.wait_for_function("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", arg=width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     names = page.locator(".rs-name").evaluate_all(
         """nodes => nodes.map((node) => node.getBoundingClientRect())
@@ -214,3 +216,54 @@ def test_an_error_shows_a_readable_box(page):
         }"""
     )
     assert words.startswith("This picture could not be drawn: no such chunk <7>.")
+
+
+def test_a_chunk_is_followed_by_a_click_or_a_key_and_a_cell_by_both(ring):
+    ring.keyboard.press("ArrowRight")
+    ring.click("[data-slot='3']")
+    bright = (
+        "groups => groups.map((group, chunk) => group.classList.contains('rs-off') ? -1 : chunk).filter(c => c >= 0)"
+    )
+    assert ring.locator(".rs-ofchunk").evaluate_all(bright) == [3]
+    ring.click("[data-slot='3']")
+    assert ring.locator(".rs-ofchunk").evaluate_all(bright) == [0, 1, 2, 3]
+    ring.mouse.move(2, 2)
+    for key in ["]", "ArrowDown"]:
+        ring.keyboard.press(key)
+    assert ring.inner_text(".rs-detail") == "rank 0, chunk 0: a0, rank 0's own"
+
+
+def test_a_recorded_step_shows_the_lines_that_sent(show):
+    sent = [(0, 4, "dist.send(x, 1)"), (1, 4, "dist.send(x, 1)"), (1, 9, "dist.send(y, 0)")]
+    steps = [("copy", "Both send.", [Transfer(0, 1, 0), Transfer(1, 0, 0)], sent)]
+    page = show(Player(Schedule.from_steps("send_recv", "recorded", 2, 1, steps)))
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(".rs-sources") == "line 4: dist.send(x, 1)\nline 9: dist.send(y, 0)  (rank 1)"
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+def test_projector_mode_fills_the_screen_with_large_words_and_gives_everything_back(show, ranks):
+    page = show(Player(all_reduce.ring(ranks=ranks)))
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    before = page.locator(".rs-player").bounding_box()
+    page.keyboard.press("p")
+    page.wait_for_function("document.querySelector('.rs-player').getBoundingClientRect().height === innerHeight")
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll(".rs-projected *")]
+            .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))
+            .filter((node) => node.checkVisibility({ visibilityProperty: true }) && !node.closest(".rs-hidden"))
+            .map((node) => [node.getAttribute("class"), parseFloat(getComputedStyle(node).fontSize)])"""
+    )
+    assert [found for found in sizes if found[1] < 18] == []
+    assert page.evaluate("document.querySelector('.rs-counters').getBoundingClientRect().bottom <= innerHeight")
+    page.keyboard.press("PageDown")
+    assert step(page) == 2
+    page.keyboard.press("b")
+    assert page.is_visible(".rs-curtain")
+    page.keyboard.press("b")
+    page.keyboard.press("p")
+    page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")
+    after = page.locator(".rs-player").bounding_box()
+    assert step(page) == 2 and abs(after["width"] - before["width"]) < 1

@@ -14,13 +14,8 @@ export function plural(/** @type {number} */ count, /** @type {string} */ noun) 
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** @returns {string} "all_reduce ring" */
-export function title(/** @type {Schedule} */ { collective, algorithm }) {
-  return algorithm ? `${collective} ${algorithm}` : collective;
-}
-
 /** Where step `step` (0: before the first) stands among the phases. */
-export function phaseAt(/** @type {Schedule} */ { phases }, /** @type {number} */ step) {
+export function phaseAt(/** @type {{phases: [string, number][]}} */ { phases }, /** @type {number} */ step) {
   let begin = 0;
   for (const [name, count] of phases) {
     if (step <= begin + count) return { name, count, inside: step - begin };
@@ -129,6 +124,19 @@ export function busiest(/** @type {Run} */ run) {
   const most = Math.max(...run.sent);
   const ranks = range(run.sent.length).filter((rank) => most > 0 && run.sent[rank] === most);
   return { most, ranks, all: ranks.length === run.sent.length };
+}
+
+/** Names and values of the counters under a picture. @returns {[string, string][]} */
+export function counters(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
+  const top = busiest(run);
+  const some = top.ranks.length > 2 ? `${top.ranks.length} ranks` : top.ranks.map((rank) => `rank ${rank}`).join(", ");
+  const sent = run.sent.reduce((sum, value) => sum + value, 0);
+  return [
+    ["steps", `${run.step} of ${schedule.steps}`],
+    ["messages", `${run.messages}`],
+    ["sent in all", amount(schedule, sent)],
+    ["busiest", top.most ? `${top.all ? "every rank" : some}, sent ${amount(schedule, top.most)}` : "nobody yet"],
+  ];
 }
 
 export function shorten(/** @type {string} */ text, /** @type {number} */ room) {

@@ -68,16 +68,18 @@ export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { c
   return `<g>${range(count).map(stripe).join("")}${label}</g>`;
 }
 
-/** The label riding on an arrow: which chunks go. Beside a level arrow, on any other. */
+/** The label of an arrow: which chunks go. Above a level arrow, beside an upright one, on any other. */
 function tag({ chunks, scale }, curve, { parts, reduce }) {
   const chunk = chunks === 1 ? "" : parts.length > 2 ? `${parts.length}×` : parts.map(rangeOf).join(",");
   const words = `${reduce ? "+" : ""}${chunk}`;
   if (!words) return "";
   const single = parts.length === 1 && parts[0].count === 1;
   const level = curve[1] === curve[3] && curve[1] === curve[7];
-  const [x, y] = pointOn(curve, 0.5);
-  const middle = y - (level ? 15 * scale : 0);
+  const upright = Math.abs(curve[6] - curve[0]) < 1;
   const [w, h] = [Math.max(20, 9 * words.length + 10) * scale, 20 * scale];
+  const [onX, onY] = pointOn(curve, 0.5);
+  const x = onX + (upright ? w / 2 + 9 * scale : 0);
+  const middle = onY - (level ? 15 * scale : 0);
   const look = single ? `rs-tag ${hue(parts[0].chunk)}` : "rs-tag";
   const pill = rect(look, { x: x - w / 2, y: middle - h / 2, w, h }, `style="rx:${h / 2}px"`);
   return pill + text("rs-tagtext", x, middle, words);

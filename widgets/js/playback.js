@@ -15,6 +15,9 @@ export class Playback {
     this.model = model;
     this.steps = steps;
     this.speed = 1;
+    this.limit = Infinity; // a gate that is still closed: no step beyond it
+    /** Seconds from a step to the next one, at speed 1. */
+    this.secondsAfter = (/** @type {number} */ _step) => STEP_SECONDS;
     /** @type {Set<object>} */
     this.watching = new Set();
     this.timer = 0;
@@ -24,7 +27,7 @@ export class Playback {
   }
 
   get step() {
-    return Math.max(0, Math.min(this.model.get("step"), this.steps));
+    return Math.max(0, Math.min(this.model.get("step"), this.steps, this.limit));
   }
 
   get playing() {
@@ -33,7 +36,7 @@ export class Playback {
 
   /** Milliseconds from one step to the next. */
   get pace() {
-    return (STEP_SECONDS * 1000) / this.speed;
+    return (this.secondsAfter(this.step) * 1000) / this.speed;
   }
 
   /** Calls `listener` after every change of step, playing or speed, until `signal` ends. */
@@ -42,15 +45,22 @@ export class Playback {
     signal.addEventListener("abort", () => this.listeners.delete(listener));
   }
 
+  /** A gate has opened. */
+  release() {
+    this.limit = Infinity;
+    this.#changed();
+  }
+
   go(/** @type {number} */ step) {
-    this.#set({ step: Math.max(0, Math.min(step, this.steps)), playing: false });
+    this.#set({ step: Math.max(0, Math.min(step, this.steps, this.limit)), playing: false });
   }
 
   /** Playing takes the first step at once; from the end it begins again at the start. */
   toggle() {
     if (this.playing) return this.#set({ playing: false });
+    if (this.step === this.limit) return undefined;
     const step = this.step === this.steps ? 0 : this.step + 1;
-    return this.#set({ step, playing: step < this.steps });
+    return this.#set({ step, playing: step < Math.min(this.steps, this.limit) });
   }
 
   setSpeed(/** @type {number} */ speed) {
@@ -89,8 +99,9 @@ export class Playback {
 
   #tick() {
     this.timer = 0;
-    const step = Math.min(this.step + 1, this.steps);
-    this.#set({ step, playing: step < this.steps });
+    const last = Math.min(this.steps, this.limit);
+    const step = Math.min(this.step + 1, last);
+    this.#set({ step, playing: step < last });
     this.#wind();
   }
 }

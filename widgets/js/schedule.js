@@ -12,7 +12,7 @@
 /**
  * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/packing.py)
  * @property {string} collective
- * @property {string} algorithm
+ * @property {string} title
  * @property {number} ranks
  * @property {number} chunks chunks in every buffer of every rank
  * @property {string[]} buffers their names; the first is where the input is
@@ -164,6 +164,11 @@ export class Run {
   /** The messages of the step just done; none before the first. @returns {Message[]} */
   get latest() {
     return this.step ? this.done[this.step - 1].messages : [];
+  }
+
+  /** The slots that the step just done has written. @returns {number[]} */
+  get written() {
+    return this.step ? this.done[this.step - 1].slots : [];
   }
 
   /** Whether the step just done shows only the effect of a library's call. */

@@ -44,11 +44,11 @@ export class Stage {
     const { host, schedule } = this;
     this.layout = layOut(schedule, room);
     const { width, height, dense } = this.layout;
-    host.innerHTML = `<svg aria-hidden="true" class="rs-stage ${dense ? "rs-dense" : ""}" width="${width}" height="${height}">
+    host.innerHTML = `<svg aria-hidden="true" class="rs-picture ${dense ? "rs-dense" : ""}" width="${width}" height="${height}">
       ${scenery(schedule, this.layout)}<g class="rs-marks"></g><g class="rs-arrows"></g><g class="rs-packets"></g></svg>`;
     const all = (/** @type {string} */ selector) => [...host.querySelectorAll(selector)];
     const layer = (/** @type {string} */ name) => all(`.rs-${name}`)[0];
-    this.svg = layer("stage");
+    this.svg = layer("picture");
     this.layers = { marks: layer("marks"), arrows: layer("arrows"), packets: layer("packets") };
     this.nodes = { ranks: all(".rs-rank"), sent: all(".rs-sent"), amounts: all(".rs-amount") };
     this.chunks = all(".rs-ofchunk");
@@ -99,6 +99,11 @@ export class Stage {
       bar.setAttribute(layout.dense ? "height" : "width", String(fixed(share * Number(bar.getAttribute("data-full")))));
       if (this.nodes.amounts.length) this.nodes.amounts[rank].textContent = this.#amounts(rank);
     });
+  }
+
+  /** Frames the cells a student has chosen. */
+  choose(/** @type {Set<number>} */ slots) {
+    this.cells.forEach((node, slot) => node.classList.toggle("rs-chosen", slots.has(slot)));
   }
 
   /** Starts the flight of the step just done: its cells are not written until `land`. False if too much would fly. */

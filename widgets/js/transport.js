@@ -8,7 +8,7 @@
  * Left out: what a step looks like (stage.js) and the clock (playback.js).
  */
 
-import { phaseAt, position } from "./captions.js";
+import { phaseAt } from "./captions.js";
 import { SPEEDS } from "./playback.js";
 import { range } from "./schedule.js";
 
@@ -36,7 +36,10 @@ export const KEYS = [
 ];
 
 export class Transport {
-  /** @param {import("./schedule.js").Schedule} schedule @param {import("./playback.js").Playback} playback */
+  /**
+   * @param {{phases: [string, number][], steps: number}} schedule
+   * @param {import("./playback.js").Playback} playback
+   */
   constructor(schedule, playback) {
     this.schedule = schedule;
     this.playback = playback;
@@ -73,12 +76,13 @@ export class Transport {
     return playback.go({ first: 0, back: step - 1, forward: step + 1, last: steps }[name] ?? step);
   }
 
-  /** Shows the clock's state; `sentence` is what a screen reader hears at the scrubber. */
-  update(/** @type {string} */ sentence) {
+  /** Shows the clock's state; `where` and `sentence` are what a screen reader hears at the scrubber. */
+  update(/** @type {string} */ where, /** @type {string} */ sentence) {
     const { step, steps, playing, speed } = this.playback;
+    this.scrubber.max = String(steps);
     this.scrubber.value = String(step);
     this.scrubber.style.setProperty("--rs-done", `${steps ? (100 * step) / steps : 0}%`);
-    this.scrubber.setAttribute("aria-valuetext", `${position(this.schedule, step)}: ${sentence}`);
+    this.scrubber.setAttribute("aria-valuetext", `${where}: ${sentence}`);
     this.speed.value = String(speed);
     const label = playing ? "pause" : "play";
     if (this.playButton.title !== label) {
@@ -134,7 +138,7 @@ export class Transport {
       return band;
     });
     host.append(...this.bands);
-    if (steps > 64) return;
+    if (steps > 64 || steps === 0) return;
     const ticks = document.createElement("div");
     ticks.className = "rs-ticks";
     ticks.append(...range(steps + 1).map(() => document.createElement("i")));

@@ -1,0 +1,149 @@
+"""Attempts at flat_gather."""
+
+RIGHT = {
+    "all at once": """
+def flat_gather(x):
+    if rank:
+        dist.isend(x, 0).wait()
+        return
+    whole = torch.empty(world_size, len(x), dtype=x.dtype)
+    whole[0] = x
+    for work in [dist.irecv(whole[src], src) for src in range(1, world_size)]:
+        work.wait()
+    return whole.flatten()
+""",
+    "from behind": """
+def flat_gather(x):
+    if rank == 0:
+        result = x
+        others = []
+        for src in range(world_size - 1, 0, -1):
+            piece = torch.empty_like(x)
+            dist.recv(piece, src)
+            others.insert(0, piece)
+        return torch.cat([result, *others])
+    dist.send(x, 0)
+""",
+    "slices": """
+def flat_gather(x):
+    n = x.numel()
+    whole = x.repeat(world_size)
+    if rank == 0:
+        for src in range(1, world_size):
+            dist.recv(whole[src * n:(src + 1) * n], src)
+    else:
+        dist.send(x, 0)
+    return whole
+""",
+}
+
+WRONG = {
+    "not written": (
+        "def flat_gather(x):\n    pieces = [x]\n    dist.recv(..., 1)\n    return torch.cat(pieces)\n",
+        "not written yet",
+    ),
+    "always into the first": (
+        """
+def flat_gather(x):
+    if rank != 0:
+        dist.send(x, 0)
+        return None
+    pieces = [torch.zeros_like(x) for _ in range(world_size)]
+    pieces[0].copy_(x)
+    for src in range(1, world_size):
+        dist.recv(pieces[1], src)
+    return torch.cat(pieces)
+""",
+        "wrong result on rank 0",
+    ),
+    "forgets its own": (
+        """
+def flat_gather(x):
+    if rank != 0:
+        dist.send(x, 0)
+        return None
+    pieces = [torch.zeros_like(x) for _ in range(world_size)]
+    for src in range(1, world_size):
+        dist.recv(pieces[src], src)
+    return torch.cat(pieces)
+""",
+        "wrong result on rank 0",
+    ),
+    "a list": (
+        """
+def flat_gather(x):
+    if rank != 0:
+        dist.send(x, 0)
+        return None
+    pieces = [x] + [torch.empty_like(x) for _ in range(1, world_size)]
+    for src in range(1, world_size):
+        dist.recv(pieces[src], src)
+    return pieces
+""",
+        "should be a tensor and is list",
+    ),
+    "the others only": (
+        """
+def flat_gather(x):
+    if rank != 0:
+        dist.send(x, 0)
+        return None
+    pieces = [torch.empty_like(x) for _ in range(1, world_size)]
+    for src in range(1, world_size):
+        dist.recv(pieces[src - 1], src)
+    return torch.cat(pieces)
+""",
+        "has shape",
+    ),
+    "down a chain": (
+        """
+def flat_gather(x):
+    n = x.numel()
+    mine = x
+    if rank < world_size - 1:
+        tail = torch.empty((world_size - 1 - rank) * n, dtype=x.dtype)
+        dist.recv(tail, rank + 1)
+        mine = torch.cat([x, tail])
+    if rank > 0:
+        dist.send(mine, rank - 1)
+    return mine
+""",
+        "only rank 0",
+    ),
+    "waits for itself": (
+        """
+def flat_gather(x):
+    if rank != 0:
+        dist.send(x, 0)
+        return None
+    pieces = [torch.empty_like(x) for _ in range(world_size)]
+    for src in range(world_size):
+        dist.recv(pieces[src], src)
+    return torch.cat(pieces)
+""",
+        "rank 0",
+    ),
+    "the built-in": (
+        """
+def flat_gather(x):
+    pieces = [torch.empty_like(x) for _ in range(world_size)] if rank == 0 else None
+    dist.gather(x, pieces)
+    return torch.cat(pieces) if rank == 0 else None
+""",
+        "uses the built-in gather",
+    ),
+    "one number at a time": (
+        """
+def flat_gather(x):
+    if rank != 0:
+        for number in x:
+            dist.send(number.clone().reshape(1), 0)
+        return None
+    whole = x.repeat(world_size)
+    for i in range(len(x), len(whole)):
+        dist.recv(whole[i:i + 1], i // len(x))
+    return whole
+""",
+        "messages where",
+    ),
+}

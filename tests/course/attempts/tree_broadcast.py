@@ -1,0 +1,138 @@
+"""Attempts at tree_broadcast."""
+
+RIGHT = {
+    "the farther half first": """
+def tree_broadcast(x):
+    size = 1
+    while size < world_size:
+        size *= 2
+    while size > 1:
+        half = size // 2
+        if rank % size == 0 and rank + half < world_size:
+            dist.send(x, rank + half)
+        elif rank % size == half:
+            dist.recv(x, rank - half)
+        size = half
+""",
+    "bits": """
+def tree_broadcast(x):
+    top = rank.bit_length()
+    if rank:
+        dist.recv(x, rank - (1 << (top - 1)))
+    while rank + (1 << top) < world_size:
+        dist.send(x, rank + (1 << top))
+        top += 1
+""",
+    "recursive": """
+def give(x, low, high):
+    if high - low < 2:
+        return
+    middle = (low + high + 1) // 2
+    if rank == low:
+        dist.isend(x, middle).wait()
+    if rank == middle:
+        dist.irecv(x, low).wait()
+    give(x, low, middle) if rank < middle else give(x, middle, high)
+
+def tree_broadcast(x):
+    give(x, 0, world_size)
+""",
+}
+
+WRONG = {
+    "not written": ("def tree_broadcast(x):\n    ...\n", "not written yet"),
+    "one after the other": (
+        """
+def tree_broadcast(x):
+    if rank == 0:
+        for dst in range(1, world_size):
+            dist.send(x, dst)
+    else:
+        dist.recv(x, 0)
+""",
+        "steps, one after the other",
+    ),
+    "down a chain": (
+        """
+def tree_broadcast(x):
+    if rank > 0:
+        dist.recv(x, rank - 1)
+    if rank < world_size - 1:
+        dist.send(x, rank + 1)
+""",
+        "steps, one after the other",
+    ),
+    "only powers of two": (
+        """
+def tree_broadcast(x):
+    d = 1
+    while d < world_size:
+        if rank < d:
+            dist.send(x, rank + d)
+        elif rank < 2 * d:
+            dist.recv(x, rank - d)
+        d *= 2
+""",
+        "no  on 3 ranks",
+    ),
+    "everyone swaps": (
+        """
+def tree_broadcast(x):
+    d, got = 1, torch.empty_like(x)
+    while d < world_size:
+        work = dist.isend(x.clone(), (rank + d) % world_size)
+        dist.recv(got, (rank - d) % world_size)
+        work.wait()
+        if d <= rank < 2 * d:
+            x.copy_(got)
+        d *= 2
+""",
+        "messages where",
+    ),
+    "stops too early": (
+        """
+def tree_broadcast(x):
+    d = 1
+    while 2 * d < world_size:
+        if rank < d and rank + d < world_size:
+            dist.send(x, rank + d)
+        elif d <= rank < 2 * d:
+            dist.recv(x, rank - d)
+        d *= 2
+""",
+        "wrong result on ranks 2-3",
+    ),
+    "waits for the wrong one": (
+        """
+def tree_broadcast(x):
+    d = 1
+    while d < world_size:
+        if rank < d and rank + d < world_size:
+            dist.send(x, rank + d)
+        elif d <= rank < 2 * d:
+            dist.recv(x, (rank - d + 1) % world_size if rank > 1 else 0)
+        d *= 2
+""",
+        "wait",
+    ),
+    "into a copy": (
+        """
+def tree_broadcast(x):
+    x = x.clone()
+    d = 1
+    while d < world_size:
+        if rank < d and rank + d < world_size:
+            dist.send(x, rank + d)
+        elif d <= rank < 2 * d:
+            dist.recv(x, rank - d)
+        d *= 2
+    return x
+""",
+        "x is as it was",
+    ),
+    "the built-in": ("def tree_broadcast(x):\n    dist.broadcast(x, 0)\n", "uses the built-in broadcast"),
+    "sums zeros": (
+        "def tree_broadcast(x):\n    if rank:\n        x.zero_()\n    dist.all_reduce(x)\n",
+        "uses the built-in all_reduce",
+    ),
+}

@@ -1,0 +1,51 @@
+"""What one cell leaves behind must not mislead the next: calls that were refused, messages from any source."""
+
+import pytest
+
+from launch.errors import DeadlockError, RankError
+from launch.output import raise_failures
+from launch.ranks import Ranks
+
+
+@pytest.fixture(scope="module")
+def ranks():
+    ranks = Ranks()
+    ranks.ensure(4)
+    yield ranks
+    ranks.close()
+
+
+def run(ranks, code):
+    raise_failures(ranks.execute(code))
+
+
+def test_a_collective_that_the_library_refused_was_never_made(ranks):
+    """Its fingerprint must not meet the next collective that has its number."""
+    run(
+        ranks, "try:\n    dist.reduce_scatter_single(torch.empty(4), torch.arange(4.0))\nexcept RuntimeError:\n    pass"
+    )
+    run(ranks, "x = torch.tensor([10.0 * rank + 1]); dist.all_reduce(x); y = x.item()")
+    assert ranks.pull("y") == [64.0] * 4
+
+
+def test_a_deadlock_is_proved_after_messages_from_any_source(ranks):
+    run(
+        ranks,
+        "x = torch.tensor([float(rank)])\nif rank == 0:\n    for _ in range(3):\n        dist.recv(x)\n"
+        "else:\n    dist.send(x, 0)",
+    )
+    with pytest.raises(DeadlockError, match="ranks 0-3 wait in send to the next rank"):
+        run(ranks, "dist.send(x, (rank + 1) % world_size)")
+
+
+@pytest.mark.parametrize("call", ["dist.send(x, 4)", "dist.recv(x, 9)", "dist.broadcast(x, 7)"])
+def test_a_rank_that_does_not_exist_is_named(ranks, call):
+    with pytest.raises(RankError, match=r"ranks 0-3: ValueError: there is no rank \d: the ranks are 0 to 3"):
+        run(ranks, f"x = torch.ones(1)\n{call}")
+
+
+def test_a_traceback_ends_at_the_students_last_line(ranks):
+    answers = ranks.execute("def pass_on(x):\n    return dist.send(x, 4)\npass_on(torch.ones(1))")
+    for answer in answers:
+        text = "\n".join(answer.traceback)
+        assert "pass_on" in text and "site-packages" not in text and "launch" not in text

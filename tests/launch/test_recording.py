@@ -1,0 +1,236 @@
+"""A recorded run is read rightly: its chunks, its sums and copies, its steps, its bytes.
+
+The oracles are the textbook's schedules (`collectives.all_reduce`), which know nothing of recordings, and what torch's
+own all_reduce says the result must be.
+"""
+
+import pytest
+
+from collectives import all_reduce
+from launch.recording import Recording
+from tests.launch.programs import EXCHANGES, NAIVE, NAIVES, RINGS, SETUP, WHOLE_RINGS
+
+PROGRAMS = [
+    *(("ring", name, source) for name, source in RINGS.items()),
+    *(("naive", name, source) for name, source in NAIVES.items()),
+    *(("whole_ring", name, source) for name, source in WHOLE_RINGS.items()),
+    *(("exchange", name, source) for name, source in EXCHANGES.items()),
+]
+DATA = {
+    "origin": "x = (torch.arange(world_size).repeat_interleave(2) + 10 * rank).float()",  # rank 0's chunk 0 is 0
+    "rank": "x = torch.ones(2 * world_size) * rank",  # every chunk of a rank alike, rank 0 all zeros
+    "int64": "x = torch.arange(world_size) + 10 * rank",
+    "float64": "torch.manual_seed(rank); x = torch.randn(3 * world_size, dtype=torch.float64)",
+    "bfloat16": "torch.manual_seed(rank); x = torch.randn(4 * world_size).bfloat16()",
+    "large": "torch.manual_seed(rank); x = torch.randn(20_000 * world_size)",  # sampled, not filmed whole
+}
+
+
+def record(gang, source, ranks, **options) -> tuple[Recording, list[dict]]:
+    answers = gang.run(source, ranks, timeout=60, **options)
+    assert [answer["error"] for answer in answers] == [""] * ranks
+    return Recording([answer["recording"] for answer in answers]), answers
+
+
+def textbook(algorithm: str, ranks: int):
+    return getattr(all_reduce, algorithm)(ranks)
+
+
+SIZES = [(*program, ranks) for program in PROGRAMS for ranks in ((2, 3, 4, 5, 8) if program[0] == "ring" else (2, 5))]
+KINDS = [(*program, data) for program in PROGRAMS for data in (DATA if program[0] == "ring" else ("rank", "float64"))]
+
+
+def identity(case) -> str:
+    algorithm, name, _, last = case
+    return f"{algorithm}-{name}-{last}"
+
+
+@pytest.mark.parametrize("algorithm, name, source, ranks", SIZES, ids=map(identity, SIZES))
+def test_however_it_is_written_it_counts_as_the_textbook_says(gang, algorithm, name, source, ranks):
+    recording, answers = record(gang, SETUP + source, ranks, keep=["y"])
+    expected = textbook(algorithm, ranks)
+    nbytes = 2 * 4 * ranks
+    assert recording.counts() == expected.counts(nbytes=nbytes)
+    assert recording.collective == "all_reduce" and recording.chunks == expected.chunks
+    assert recording.check() is None
+    total = [float(sum(i + 100 * rank for rank in range(ranks))) for i in range(2 * ranks)]
+    assert [answer["keep"]["y"] for answer in answers] == [total] * ranks
+
+
+@pytest.mark.parametrize("algorithm, name, source, data", KINDS, ids=map(identity, KINDS))
+def test_whatever_the_data(gang, algorithm, name, source, data):
+    recording, _ = record(gang, DATA[data] + "\n" + source, 4)
+    expected = textbook(algorithm, 4)
+    busiest = expected.counts(nbytes=4).busiest
+    assert recording.counts() == expected.counts(nbytes=4 * recording.counts().busiest // busiest)
+    assert recording.collective == "all_reduce" and recording.check() is None
+
+
+@pytest.mark.parametrize("name", RINGS)
+def test_a_ring_is_told_as_the_ring(gang, name):
+    """One buffer, p chunks, first sums then copies, the same transfers as the textbook's up to where chunk 0 starts."""
+    recording, _ = record(gang, SETUP + RINGS[name], 4)
+    assert recording.algorithm == "ring" and len(recording.buffers) == 1
+    assert [step.phase for step in recording.steps] == ["reduce"] * 3 + ["copy"] * 3
+    shifts = set()
+    for mine, theirs in zip(recording.steps, all_reduce.ring(4).steps, strict=True):
+        chunks = {(t.src, t.dst): t.chunk for t in theirs.transfers}
+        assert {t.op for t in mine.transfers} == {mine.phase} and all(t.chunk == t.dst_chunk for t in mine.transfers)
+        shifts |= {(t.chunk - chunks[t.src, t.dst]) % 4 for t in mine.transfers}
+    assert len(shifts) == 1
+
+
+def test_steps_know_the_lines_that_caused_them(gang):
+    recording, _ = record(gang, SETUP + RINGS["chunk views, one scratch"], 3)
+    first, last = recording.steps[0], recording.steps[-1]
+    assert (0, 10, "a = dist.isend(chunks[(r - 1 - s) % p], (r + 1) % p)") in first.sources
+    assert {line for _, line, _ in first.sources} == {10, 11} and {line for _, line, _ in last.sources} == {15, 16}
+    assert first.caption == (
+        "What arrives is added: rank 0 sends chunk 2 to rank 1, rank 1 sends chunk 0 to rank 2, "
+        "rank 2 sends chunk 1 to rank 0."
+    )
+
+
+def test_values_are_those_of_the_run(gang):
+    recording, _ = record(gang, "x = torch.arange(3.) + 10 * rank\n" + RINGS["slices, new scratch each step"], 3)
+    start = {(rank, chunk): text for rank, _, chunk, text in recording.start_values()}
+    assert start == {(rank, chunk): str(10 * rank + chunk) for rank in range(3) for chunk in range(3)}
+    held = dict(start)
+    for index in range(len(recording.steps)):
+        cells = recording.states(index).cells["y"]
+        held.update({(rank, chunk): text for rank, _, chunk, text in recording.values(index)})
+        for (rank, chunk), text in held.items():
+            assert text == str(sum(10 * r + c for r, c in cells[rank, chunk].origins)), "the symbols tell the numbers"
+
+
+def test_events_carry_names_values_and_times(gang):
+    recording, _ = record(gang, SETUP + RINGS["rows of a matrix"], 2)
+    send, receive = recording.events[:2]
+    assert (send.rank, send.op, send.peer, send.bytes, send.line, send.name) == (0, "send", 1, 8, 8, "t[0:2]")
+    assert send.code == "req = dist.isend(rows[(rank - s) % world_size], (rank + 1) % world_size)"
+    assert send.before == [[0.0, 1.0]] and receive.after == [[102.0, 103.0]]
+    assert send.dtype == "float32" and send.shape == [[2]] and send.group == (0, 1) and send.via == ("isend",)
+    assert min(event.start for event in recording.events) == 0
+    assert send.start <= send.issued and receive.start <= receive.wait <= receive.end
+
+
+def test_the_same_program_gives_the_same_recording(gang):
+    def told(recording):
+        return (
+            repr(recording),
+            [(step.phase, step.caption, step.transfers, step.sources) for step in recording.steps],
+            [recording.values(index) for index in range(len(recording.steps))],
+            recording.start_values(),
+            [(e.rank, e.op, e.peer, e.line, e.name, e.after) for e in recording.events],
+        )
+
+    runs = [told(record(gang, SETUP + RINGS["blocking, odd and even"], 5)[0]) for _ in range(4)]
+    assert all(run == runs[0] for run in runs)
+
+
+def test_chunks_of_unequal_size_are_chunks(gang):
+    source = "x = torch.arange(10.) + 100 * rank\n" + RINGS["chunk views, one scratch"]
+    source = source.replace("list(acc.chunk(p))", "list(acc.tensor_split(p))")
+    source = source.replace("dist.irecv(buf,", "dist.irecv(buf[:len(chunks[(r - 2 - s) % p])],")
+    source = source.replace("+= buf", "+= buf[:len(chunks[(r - 2 - s) % p])]")
+    recording, _ = record(gang, source, 4)
+    assert list(recording.chunk_bytes) == [12, 12, 8, 8] and recording.check() is None
+    assert recording.collective == "all_reduce" and recording.counts().total_bytes == 6 * 40
+
+
+@pytest.mark.parametrize("how", ["torch.maximum({}, buf)", "torch.minimum({}, buf)", "{} * buf"])
+def test_other_reductions_are_reductions(gang, how):
+    source = RINGS["slices, new scratch each step"]
+    source = source.replace(
+        "y[j * n:(j + 1) * n] += buf", "y[j * n:(j + 1) * n] = " + how.format("y[j * n:(j + 1) * n]")
+    )
+    recording, _ = record(gang, "torch.manual_seed(rank); x = torch.randn(12)\n" + source, 4)
+    assert recording.algorithm == "ring" and [step.phase for step in recording.steps] == ["reduce"] * 3 + ["copy"] * 3
+
+
+def test_wrong_programs_are_told_as_they_are(gang):
+    """A ring that is off by one chunk in its second half: the counts are right, the proof fails where the fault is."""
+    source = RINGS["chunk views, one scratch"].replace("chunks[(r - s) % p]", "chunks[(r + 1 - s) % p]")
+    source = source.replace("dist.irecv(chunks[(r - 1 - s) % p]", "dist.irecv(chunks[(r - s) % p]")
+    recording, _ = record(gang, SETUP + source, 4)
+    assert recording.counts() == all_reduce.ring(4).counts(nbytes=32)
+    assert recording.collective == "recorded"
+
+
+def test_broadcast_and_reduce_are_recognised_with_their_root(gang):
+    broadcast = "x = torch.ones(2) * 7 if rank == 1 else torch.zeros(2)\n" + (
+        "[dist.send(x, r) for r in range(3) if r != 1] if rank == 1 else dist.recv(x, 1)"
+    )
+    recording, _ = record(gang, broadcast, 3)
+    assert (recording.collective, recording.root) == ("broadcast", 1)
+    reduce, _ = record(gang, SETUP + NAIVE.split("    for dst")[0] + "else:\n    dist.send(y, 0)\n", 3)
+    assert (reduce.collective, reduce.root) == ("reduce", 0)
+
+
+def test_sends_of_one_rank_stand_one_after_the_other_if_it_waits_for_each(gang):
+    source = "x = torch.ones(2) * rank\n"
+    each = source + "[dist.send(x, r) for r in (1, 2)] if rank == 0 else dist.recv(x, 0)"
+    together = source + (
+        "w = [dist.isend(x, r) for r in (1, 2)] if rank == 0 else [dist.irecv(x, 0)]\n[work.wait() for work in w]"
+    )
+    assert record(gang, each, 3)[0].counts().steps == 2
+    assert record(gang, together, 3)[0].counts().steps == 1
+
+
+def test_what_is_sent_on_comes_later_also_when_it_was_computed(gang):
+    """A pipeline: what rank 1 sends was computed from what it received, by arithmetic nobody can guess."""
+    source = """
+x = torch.randn(4)
+if rank > 0:
+    dist.recv(x, rank - 1)
+h = torch.tanh(x) * 3
+if rank < world_size - 1:
+    dist.send(h, rank + 1)
+"""
+    recording, _ = record(gang, source, 4)
+    assert recording.counts().steps == 3
+
+
+def test_a_built_in_is_its_effect_and_counts_nothing(gang):
+    recording, _ = record(gang, SETUP + "dist.all_reduce(x)\ndist.barrier()", 3)
+    first, second = recording.steps
+    assert (first.phase, second.phase) == ("all_reduce (built-in)", "barrier (built-in)")
+    assert len(first.transfers) == 6 and {t.op for t in first.transfers} == {"reduce"} and not second.transfers
+    assert recording.counts().messages == recording.counts().total_bytes == recording.counts().steps == 0
+    assert recording.built_ins == (("all_reduce", 24, 3), ("barrier", 0, 3))
+    assert recording.collective == "all_reduce" and recording.check() is None
+    assert first.sources[0] == (0, 3, "dist.all_reduce(x)")
+
+
+def test_built_ins_and_messages_stand_in_the_order_of_the_program(gang):
+    source = (
+        SETUP
+        + RINGS["batch_isend_irecv"]
+        + "dist.all_reduce(x)\nz = torch.zeros(2 * n)\n"
+        + ("dist.reduce_scatter_single(z[:n], x)\n")
+    )
+    recording, _ = record(gang, source, 2)
+    assert [step.phase for step in recording.steps if step.transfers][:3] == [
+        "reduce",
+        "copy",
+        "all_reduce (built-in)",
+    ]
+    assert recording.steps[-1].phase == "reduce_scatter_single (built-in)"
+
+
+def test_a_message_without_its_other_side_is_said(gang):
+    source = "w = dist.isend(torch.ones(2), 1) if rank == 0 else None"
+    recording, _ = record(gang, source, 2)
+    assert recording.lonely == ((0, "send", 1, 1),) and not recording.steps
+
+
+def test_nothing_recorded_is_an_empty_schedule(gang):
+    recording, _ = record(gang, "x = 1", 2)
+    assert recording.ranks == 2 and len(recording.steps) == 0 and recording.events == []
+    assert recording.counts().messages == 0 and repr(recording).startswith("Recording(recorded, ranks=2")
+
+
+def test_counts_takes_no_n(gang):
+    recording, _ = record(gang, SETUP + NAIVE, 2)
+    with pytest.raises(TypeError, match="without nbytes"):
+        recording.counts(nbytes=8)
