@@ -9,7 +9,7 @@ Left out: whether a message says anything in its bytes. That it has come is the 
 
 
 def heard(recording) -> list[set[int]]:
-    """For every rank of a `launch.recording.Recording`, the ranks that it has heard of in the end, itself included."""
+    """For every rank of a `replay.recording.Recording`, the ranks that it has heard of in the end, itself included."""
     known = [{rank} for rank in range(recording.ranks)]
     under_way: dict[tuple, set[int]] = {}
     for _, event in sorted(_moments(recording.events), key=lambda moment: moment[0]):

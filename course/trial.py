@@ -15,7 +15,7 @@ from course.heard import heard
 from launch.errors import LaunchError, name_ranks
 from launch.output import raise_failures
 from launch.ranks import Ranks
-from launch.recording import Recording
+from launch.replay.recording import Recording
 
 LIMIT = 20
 """Seconds after which a function that has neither ended nor provably hung is stopped."""

@@ -3,9 +3,6 @@
 Importing this package is cheap (the agent and every rank do it too); what a name needs is imported when it is used.
 """
 
-import sys
-import types
-
 
 def load_ipython_extension(shell):
     """`%load_ext launch`: registers the magics and starts the agent in the background. Returns at once."""
@@ -40,17 +37,6 @@ def recording():
     from launch.magics import session
 
     return session().recording()
-
-
-class _Package(types.ModuleType):
-    """`launch.recording` is a function for students and a module for us; importing the module must not replace it."""
-
-    def __setattr__(self, name, value):
-        if not (name == "recording" and isinstance(value, types.ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str):

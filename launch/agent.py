@@ -29,7 +29,7 @@ from launch.lineage import adopt_orphans, descendants, die_with_parent, end
 
 # What a rank imports in its first moments.
 FIRST_IMPORTS = (
-    "launch.worker",
+    "launch.rank.worker",
     "numpy.random",
     "IPython.core.completerlib",
     "IPython.core.debugger",
@@ -200,8 +200,8 @@ class Agent:
 def become_rank(rank: int, config: dict, spawn: bool) -> None:
     """In the forked child: a rank from here on, in this interpreter or a new one."""
     if spawn:
-        os.execv(sys.executable, [sys.executable, "-m", "launch.worker", str(rank), config["file"]])
-    from launch import worker
+        os.execv(sys.executable, [sys.executable, "-m", "launch.rank.worker", str(rank), config["file"]])
+    from launch.rank import worker
 
     try:
         worker.serve(rank, config)

@@ -2,7 +2,7 @@
 
 A cell has ended when every rank has said "idle" or has died; there is no barrier and no time limit. While it runs the
 black box is read twenty times a second: it tells the student what each rank is doing, and it shows when ranks wait for
-ever (launch/attendant.py). Those are freed (launch/rescue.py); so are ranks that the stop button does not reach in
+ever (doctor/attendant.py). Those are freed (rank/rescue.py); so are ranks that the stop button does not reach in
 Python.
 
 Runs in the hub's thread. What was printed and raised is collected in `Answer`s; nothing is shown from here except to
@@ -15,12 +15,12 @@ import asyncio
 import signal
 from dataclasses import dataclass, field
 
-from launch import explain
-from launch.attendant import Attendant
 from launch.blackbox import Status
+from launch.doctor import explain
+from launch.doctor.attendant import Attendant
+from launch.doctor.trouble import find_trouble
 from launch.errors import Trouble
 from launch.text import Text
-from launch.trouble import find_trouble
 
 IN_GLOO = "gloo/transport"  # in the messages of errors that come from a lost connection
 LOOK = 0.05  # seconds between two looks at the black box
@@ -155,7 +155,7 @@ class Cell:
             await asyncio.sleep(LOOK)
 
     def endings(self) -> dict[int, tuple[str, str]]:
-        """Which ranks do nothing more in this cell, as launch.snapshot.View wants it: (state, what they did last)."""
+        """Which ranks do nothing more in this cell, as doctor.snapshot.View wants it: (state, what they did last)."""
         outside = range(len(self.crew.members))
         absent = {rank: ("ended", "does not run this cell") for rank in outside if rank not in self.members}
         return absent | {rank: ending(answer) for rank, answer in self.answers.items() if rank not in self.running}

@@ -1,7 +1,7 @@
 """Run any Schedule on real ranks: the textbook's algorithm, carried out by torch's point-to-point calls.
 
 A schedule says what every rank sends; this cuts it into one plain program per rank, sends the programs to the ranks,
-and launch/perform.py carries them out there. So an algorithm that was only drawn so far can be compared with the
+and rank/perform.py carries them out there. So an algorithm that was only drawn so far can be compared with the
 built-in on the same data, recorded and timed.
 
 Left out: speed. Chunks that arrive are kept aside until their step is over, as the schedule's rule demands; a
@@ -15,7 +15,7 @@ from launch.errors import UsageError
 from launch.ranks import Ranks
 
 CELL = """
-from launch.perform import run as _run
+from launch.rank.perform import run as _run
 {name} = _run(_programs, {name}, rank)
 del _run, _programs
 """
@@ -46,7 +46,7 @@ def execute(schedule, name: str = "x", ranks: Ranks | None = None) -> None:
 
 
 def programs(schedule) -> dict:
-    """What each rank has to do, as plain lists and dicts in chunks: see `launch.perform`."""
+    """What each rank has to do, as plain lists and dicts in chunks: see `rank.perform`."""
     steps: list[list[dict]] = [[] for _ in range(schedule.ranks)]
     for step in schedule.steps:
         for rank, part in enumerate(_parts(step, schedule.ranks)):

@@ -2,7 +2,7 @@
 
 A group is renewed by all its members together, under the objects that the student holds; one that some member does not
 know, or whose member has died and forgotten it, cannot be. Left out: the renewing itself, which each rank does
-(launch/rescue.py).
+(rank/rescue.py).
 """
 
 

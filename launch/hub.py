@@ -57,7 +57,7 @@ class Hub:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def address(self, name: str) -> bytes:
-        """Where the rank of this name is reached; only who has the key can be there (cf. launch.worker.identity)."""
+        """Where the rank of this name is reached; only who has the key can be there (cf. rank.worker.identity)."""
         return hmac.new(self.key, name.encode(), hashlib.sha256).digest()[:16]
 
     async def _open(self) -> None:

@@ -2,7 +2,7 @@
 
 The black box says where a rank is; this says why it may never get on. It lies in the same shared memory, behind the
 record of `launch.blackbox`, so that the driver can prove a deadlock and every rank can compare its call with the same
-call of the others (`launch.guard`) before gloo turns a disagreement into wrong numbers.
+call of the others (`rank.guard`) before gloo turns a disagreement into wrong numbers.
 
     tallies       per group: collectives begun and waited for, in all and when the cell began
     messages      per group, direction, other side and tag: messages begun and over
@@ -12,7 +12,7 @@ call of the others (`launch.guard`) before gloo turns a disagreement into wrong 
 Numbers count from 1 within an epoch. The driver begins a new epoch when it has freed stuck ranks, because calls that
 were cut short have left the ranks' counts apart. Every row has a checksum: a reader never believes half of one.
 
-Left out: judging. The driver's doctor and `launch.guard` do that.
+Left out: judging. The driver's doctor and `rank.guard` do that.
 """
 
 import itertools

@@ -15,9 +15,9 @@ from launch import codec, machine
 from launch.blackbox import Status
 from launch.cell import Answer, Cell, how_it_ended
 from launch.crew import Crew
+from launch.doctor.trouble import find_swapped
 from launch.errors import UsageError, name_ranks
 from launch.hub import Hub
-from launch.trouble import find_swapped
 
 DEFAULT_SIZE = 4
 
@@ -89,7 +89,7 @@ class Ranks:
         self._wait(self.crew.request_all("shell", "push", content, buffers))
 
     def call(self, what: str, **content) -> list:
-        """The reply of every rank's desk (launch/desk.py) to a request on the shell channel, indexed by rank."""
+        """The reply of every rank's desk (rank/desk.py) to a request on the shell channel, indexed by rank."""
         self._need_ranks()
         return [value for value, _ in self._wait(self.crew.request_all("shell", what, content))]
 
@@ -102,11 +102,11 @@ class Ranks:
         self._tapes = [tape for tape in self.call("tape") if tape is not None]
 
     def recording(self):
-        """The launch.recording.Recording of what was recorded last; made when it is first asked for."""
+        """The launch.replay.recording.Recording of what was recorded last; made when it is first asked for."""
         if self._tapes is None:
             raise UsageError("nothing has been recorded yet: run a cell with %%ranks --record")
         if self._recording is None:
-            from launch.recording import Recording
+            from launch.replay.recording import Recording
 
             self._recording = Recording(self._tapes)
         return self._recording

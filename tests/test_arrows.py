@@ -44,8 +44,13 @@ def test_collectives_needs_numpy_alone():
 
 
 def test_a_rank_loads_neither_widgets_nor_collectives():
-    loaded = modules_after("import launch.agent, launch.worker, launch.tap, launch.blackbox, launch.rescue")
-    assert "launch" in loaded and not loaded & {"widgets", "collectives", "course", "anywidget", "plotly"}
+    loaded = modules_after("import launch.agent, launch.rank.worker, launch.rank.perform")
+    assert {"launch", "torch"} <= loaded and not loaded & {"widgets", "collectives", "course", "anywidget", "plotly"}
+
+
+def test_what_runs_in_a_rank_imports_neither_either():
+    for source in [ROOT / "launch" / "agent.py", *sorted((ROOT / "launch" / "rank").glob("*.py"))]:
+        assert not imported_packages(source) & {"widgets", "collectives", "course"}, source.name
 
 
 def test_the_notebook_does_not_import_torch_to_load_the_extension():

@@ -41,7 +41,7 @@ class Fault:
 
 
 def named(ranks) -> str:
-    """Written apart from launch.explain: 'ranks 0, 1, 3', three in a row as '0-2'."""
+    """Written apart from launch.doctor.explain: 'ranks 0, 1, 3', three in a row as '0-2'."""
     ranks = sorted(ranks)
     text = ", ".join(map(str, ranks))
     while match := re.search(r"\b(\d+), (\d+), (\d+)\b", text):

@@ -59,7 +59,7 @@ def _serve() -> None:
     sys.path.insert(0, str(ROOT))
     import torch.distributed  # noqa: F401  what the ranks inherit
 
-    import launch.tap  # noqa: F401
+    import launch.rank.tap  # noqa: F401
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a rank prints must not end up among the answers
@@ -118,8 +118,8 @@ def _rank(request, rank, folder, done: int) -> None:
     import torch
     import torch.distributed as dist
 
-    from launch import tap
     from launch.blackbox import Slot
+    from launch.rank import tap
 
     answer = {"recording": None, "keep": {}, "error": ""}
     slot = Slot(f"{folder}/board", rank)

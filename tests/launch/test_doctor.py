@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from launch import explain
-from launch.doctor import examine
+from launch.doctor import examine, explain
 from tests.launch.worlds import World, random_world, settle
 
 

@@ -7,7 +7,7 @@ own all_reduce says the result must be.
 import pytest
 
 from collectives import all_reduce
-from launch.recording import Recording
+from launch.replay.recording import Recording
 from tests.launch.programs import EXCHANGES, NAIVE, NAIVES, RINGS, SETUP, WHOLE_RINGS
 
 PROGRAMS = [

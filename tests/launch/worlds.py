@@ -10,8 +10,8 @@ import copy
 import random
 from dataclasses import dataclass, field
 
+from launch.doctor.snapshot import View
 from launch.ledger import MessageTally, OpenCall, Tally
-from launch.snapshot import View
 
 NAMES = ("all_reduce", "barrier", "all_gather")
 ROOTED = ("broadcast", "gather", "scatter")

@@ -1,12 +1,12 @@
 """The film of one rank, developed: what some bytes of a storage were at every look.
 
-`launch.film` keeps changes of whole storages, or of samples; here they are put together again for any part of a storage
+`rank.film` keeps changes of whole storages, or of samples; here they are put together again for any part of a storage
 that somebody asks about, once, and kept. Samples answer only for exactly the part that was sampled.
 
 gloo may write into a receive buffer any time between the call and the end of the wait, so when a look first saw the
 data is an accident. Here it counts as there when the wait was over, on every run.
 
-Left out: names; see `launch.memory`.
+Left out: names; see `replay.memory`.
 """
 
 import base64

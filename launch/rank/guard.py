@@ -6,7 +6,7 @@ sees the other's fingerprint and raises `MismatchError` before it enters the lib
 already inside waits for a partner that will not come: the driver sees that this one raised, and frees it.
 
 Left out: two calls that look alike but are not meant for each other (the order of two equal all_reduces swapped): no
-fingerprint can tell, only their lines can make one suspect it (`launch.trouble`). Messages received from any source,
+fingerprint can tell, only their lines can make one suspect it (`doctor.trouble`). Messages received from any source,
 whose partner is not known in advance.
 """
 

@@ -2,16 +2,16 @@
 
 Also the state before the first step: what every rank must have held for the run to make sense.
 
-Left out: which step a message belongs to (`launch.matching`), which chunks there are (`launch.layout`).
+Left out: which step a message belongs to (`replay.matching`), which chunks there are (`replay.layout`).
 """
 
 from collections import defaultdict
 
 from collectives.schedule import Schedule, Transfer
 from collectives.state import Cell, empty_cells
-from launch.layout import Layout
-from launch.memory import Memory
-from launch.reading import Reading
+from launch.replay.layout import Layout
+from launch.replay.memory import Memory
+from launch.replay.reading import Reading
 
 BUILT_IN = " (built-in)"
 NAMED = 4  # messages that a caption spells out

@@ -1,13 +1,13 @@
 """Stands by a running cell: notices that nothing moves, asks the ranks, has the doctor say whether that is for ever.
 
 Looks are cheap: the records of the black box, and which ranks are past the cell. When two looks in a row are the same,
-every living rank is asked about itself (launch/selfie.py) and one snapshot is taken; it is believed only if nothing has
+every living rank is asked about itself (rank/selfie.py) and one snapshot is taken; it is believed only if nothing has
 moved from before the questions until after it. A rank that does not answer may do anything.
 
 A cell is given up when the doctor has proved that some ranks are stuck and no other rank can move any more. While one
 still computes, the cell goes on: its result may matter, and it loses nothing by that.
 
-Left out: freeing the ranks (launch/cell.py does it), words (launch/explain.py).
+Left out: freeing the ranks (launch/cell.py does it), words (doctor/explain.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 
 from launch.blackbox import Status
 from launch.doctor import Diagnosis, examine
-from launch.snapshot import Report, take
+from launch.doctor.snapshot import Report, take
 
 COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits somewhere in C++
 STILL_FOR = 0.3  # seconds between two questions; a thread that waits uses no processor time meanwhile

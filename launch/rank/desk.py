@@ -15,10 +15,11 @@ import sys
 import threading
 from contextlib import contextmanager
 
-from launch import aside, codec, selfie, tap
+from launch import codec
 from launch.blackbox import Slot
 from launch.lineage import descendants
-from launch.rescue import Rescue
+from launch.rank import aside, selfie, tap
+from launch.rank.rescue import Rescue
 
 
 class Desk:
@@ -116,7 +117,7 @@ class Desk:
         self.kernel.io_loop.add_callback(lambda: None)
 
     def look(self) -> dict:
-        """What the main thread is in, for `launch.attendant`."""
+        """What the main thread is in, for `doctor.attendant`."""
         return selfie.look(self.rescue.store)
 
     def free(self, cell: str) -> bool:

@@ -7,10 +7,11 @@ ranks have made in different order, which no fingerprint can tell from right one
 
 from __future__ import annotations
 
-from launch import explain, guard, ledger
-from launch.doctor import Diagnosis
+from launch import ledger
+from launch.doctor import Diagnosis, explain
 from launch.errors import DeadlockError, MismatchError, Trouble
 from launch.ledger import Fingerprint
+from launch.rank import guard
 
 COMPARED = ("op", "src", "reduce", "count", "dtype")
 MOST_CALLS = 64  # of a group in a cell that are compared; the shared memory holds twice as many

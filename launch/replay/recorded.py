@@ -1,12 +1,12 @@
 """The calls of a recording as simple objects, with the values and names that the student knows.
 
-Left out: which calls belong together; see `launch.recording`.
+Left out: which calls belong together; see `replay.recording`.
 """
 
 from typing import NamedTuple
 
-from launch.memory import Memory
-from launch.reading import Reading
+from launch.replay.memory import Memory
+from launch.replay.reading import Reading
 
 
 class Event(NamedTuple):

@@ -4,7 +4,7 @@ The black box knows of every wait that passes through Python. Two kinds do not: 
 their collectives themselves, and `new_group` waits in a store. A main thread that sleeps there uses no processor time
 and stands in torch's distributed or autograd code; a `time.sleep`, a read from disk or a computation looks different.
 
-Left out: judging; one look proves nothing, the driver compares two (`launch.attendant`).
+Left out: judging; one look proves nothing, the driver compares two (`doctor.attendant`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from launch import tap
+from launch.rank import tap
 
 _TORCH = str(Path(torch.__file__).parent)
 _WAITING_CODE = tuple(f"{_TORCH}/{part}" for part in ("distributed/", "nn/parallel/", "autograd/"))
@@ -57,7 +57,7 @@ def _foreign(file: str) -> bool:
 
 def _acts(thread: threading.Thread) -> bool:
     """Whether the thread runs code of the student or of torch.distributed; Jupyter's own and idle workers do not."""
-    if thread.name == "ringside-wait":  # waits for the main thread, see launch.aside
+    if thread.name == "ringside-wait":  # waits for the main thread, see launch.rank.aside
         return False
     frame = sys._current_frames().get(thread.ident)
     files = [entry.filename for entry in traceback.extract_stack(frame)] if frame else []

@@ -23,7 +23,7 @@ import torch
 from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
 from torch.distributed import distributed_c10d as c10d
 
-from launch.store import PollStore
+from launch.rank.store import PollStore
 
 FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
 

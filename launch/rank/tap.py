@@ -8,19 +8,19 @@ nothing more. `Work.wait` is wrapped as well, because a call has happened only w
     the
                                 ledger say what the rank is doing, and mismatched calls raise MismatchError
     start(), stop()             around a recorded cell; stop() returns what happened as a dict for JSON
-    (`launch.recording`) reset()                     after stuck ranks were freed: calls are counted from 0 again
+    (`replay.recording`) reset()                     after stuck ranks were freed: calls are counted from 0 again
     refresh()                   from any thread: forget open calls that finished unseen (DDP waits for its own in C++)
 
-Left out: what the calls of different ranks mean together; that is the driver's (`launch.recording`, `launch.doctor`).
+Left out: what the calls of different ranks mean together; that is the driver's (`replay.recording`, `launch.doctor`).
 """
 
 import torch
 from torch._C._distributed_c10d import Work
 
-from launch import aside, callsite
-from launch.events import LIMIT, Recorder
-from launch.ops import OPS, Call, Group, Parser
-from launch.postings import Postings
+from launch.rank import aside, callsite
+from launch.rank.events import LIMIT, Recorder
+from launch.rank.ops import OPS, Call, Group, Parser
+from launch.rank.postings import Postings
 
 _BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _plain_wait = Work.wait
@@ -65,7 +65,7 @@ def start(limit: int = LIMIT) -> None:
 
 
 def stop() -> dict:
-    """End the recording: {"rank", "events", "dropped", "groups", "sites", "film"}, see `launch.recording.Recording`."""
+    """End the recording: {"rank", "events", "dropped", "groups", "sites", "film"}, see `replay.recording.Recording`."""
     global _recorder
     if _recorder is None:
         raise RuntimeError(

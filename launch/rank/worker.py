@@ -1,14 +1,14 @@
 """A rank: an ordinary IPython kernel that dials in at the notebook's kernel instead of waiting to be found.
 
 `serve(rank, config)` turns this process into the rank: it sets the environment, meets the other ranks, and then
-executes what arrives. It runs after a fork by the agent, or in a fresh process (`python -m launch.worker RANK
+executes what arrives. It runs after a fork by the agent, or in a fresh process (`python -m launch.rank.worker RANK
 CONFIG_FILE`).
 
 Standard output and error are pipes that the notebook's kernel drains. Python's print, C's printf and child processes
 all write there in the order in which they happen, and the last words of a dying rank are kept. So ipykernel's own
 capture of output is not used; values, figures and errors still travel as Jupyter messages.
 
-Left out: the requests that are not cells (launch/desk.py), freeing a stuck rank (launch/rescue.py).
+Left out: the requests that are not cells (rank/desk.py), freeing a stuck rank (rank/rescue.py).
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ from ipykernel.iostream import IOPubThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.shellchannel import ShellChannelThread
-from ipykernel.zmqshell import ZMQInteractiveShell
 from traitlets import Any, Type
 from traitlets.config import Config
 
-from launch import tap
 from launch.blackbox import Slot
-from launch.desk import Desk
-from launch.rescue import Rescue
-from launch.store import PollStore
+from launch.rank import tap
+from launch.rank.desk import Desk
+from launch.rank.rescue import Rescue
+from launch.rank.store import PollStore
 
 
 def identity(key: bytes, name: str) -> bytes:
@@ -49,15 +48,21 @@ def identity(key: bytes, name: str) -> bytes:
     return hmac.new(key, name.encode(), hashlib.sha256).digest()[:16]
 
 
-class RankShell(ZMQInteractiveShell):
-    """Shows tracebacks down to the last line that the student can change, not on into torch and the tap."""
+def shorten_tracebacks(shell) -> None:
+    """Tracebacks end at the last line that the student can change, and do not go on into torch and the tap.
 
-    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+    On the instance, not in a subclass: plotly and others show rich output only to ipykernel's own class of shell.
+    """
+    show = shell.showtraceback
+
+    def showtraceback(exc_tuple=None, *args, **kwargs):
         try:
-            kind, error, traceback = self._get_exc_info(exc_tuple)
+            kind, error, traceback = shell._get_exc_info(exc_tuple)
         except ValueError:  # there is no exception; IPython has words for that
-            return super().showtraceback(exc_tuple, *args, **kwargs)
-        return super().showtraceback((kind, error, without_libraries(traceback)), *args, **kwargs)
+            return show(exc_tuple, *args, **kwargs)
+        return show((kind, error, without_libraries(traceback)), *args, **kwargs)
+
+    shell.showtraceback = showtraceback
 
 
 def without_libraries(traceback):
@@ -80,7 +85,6 @@ def is_library(file: str) -> bool:
 class RankKernel(IPythonKernel):
     """Runs cells so that an interrupt hits the cell and nothing else."""
 
-    shell_class = Type(RankShell)
     desk = Any()
 
     def pre_handler_hook(self):
@@ -206,6 +210,7 @@ def serve(rank: int, session: dict) -> None:
     app.kernel.desk = Desk(app.kernel, slot, rescue)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
+    shorten_tracebacks(app.shell)
     app.start()
 
 

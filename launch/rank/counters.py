@@ -3,11 +3,11 @@
 Every rank counts for itself; because all ranks make the calls that belong together in the same order, the same number
 means the same call. The counts stand in the ledger, where the driver compares them.
 
-Left out: the calls themselves; see `launch.postings`.
+Left out: the calls themselves; see `rank.postings`.
 """
 
 from launch.ledger import MESSAGE_TALLIES, TALLIES, MessageTally, Tally, base_of, current_epoch
-from launch.ops import Call
+from launch.rank.ops import Call
 
 
 class Counter:

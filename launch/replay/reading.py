@@ -1,17 +1,17 @@
 """From the ranks' recordings to a story: which message carried what from where to where, in which step.
 
 Puts together what `matching`, `memory` and `dataflow` know. The result is a list of moves between regions of the
-ranks' variables, step by step; `launch.layout` then makes buffers and chunks of the regions.
+ranks' variables, step by step; `replay.layout` then makes buffers and chunks of the regions.
 
-Left out: what happens inside a built-in collective; it is told as its effect (`launch.effects`).
+Left out: what happens inside a built-in collective; it is told as its effect (`replay.effects`).
 """
 
 from collections import Counter
 
-from launch.dataflow import Arrival, Rank, explain
-from launch.effects import effect
-from launch.matching import Call, Message, Move, match, order
-from launch.memory import Memory, Region
+from launch.replay.dataflow import Arrival, Rank, explain
+from launch.replay.effects import effect
+from launch.replay.matching import Call, Message, Move, match, order
+from launch.replay.memory import Memory, Region
 
 GRID = 64  # parts into which a buffer may be cut by the size of the messages
 

@@ -1,7 +1,7 @@
 """What the values say about received data: every place it may have been copied to or added to.
 
 If a region of the student's memory changed to exactly old + received (or the maximum, minimum, product, or the received
-itself) while the received was there, it may be that this is what happened. Whether it did, `launch.dataflow` decides.
+itself) while the received was there, it may be that this is what happened. Whether it did, `replay.dataflow` decides.
 
 Sums of floating point numbers are compared exactly for one summand, and within rounding for several, whose order is not
 known.
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from launch.footage import rounded
-from launch.matching import Call, Message
-from launch.memory import Memory, Region
+from launch.replay.footage import rounded
+from launch.replay.matching import Call, Message
+from launch.replay.memory import Memory, Region
 
 OPERATIONS = {
     "copy": lambda old, new: new,

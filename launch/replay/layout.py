@@ -10,8 +10,8 @@ Left out: what the chunks hold; see `Recording`.
 from bisect import bisect_left
 from collections import Counter
 
-from launch.matching import Move
-from launch.memory import Memory, Region
+from launch.replay.matching import Move
+from launch.replay.memory import Memory, Region
 
 
 class Layout:

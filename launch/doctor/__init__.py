@@ -13,15 +13,15 @@ What a call lacks is what gloo makes it wait for (checked against gloo itself in
     every other collective   everybody, except that a rank that is not the root may get out of `reduce` early; where
                              only that is doubtful the diagnosis says so (`proved` is False)
 
-Left out: noticing that nothing moves (`launch.attendant`), words (`launch.explain`).
+Left out: noticing that nothing moves (`doctor.attendant`), words (`doctor.explain`).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from launch.doctor.snapshot import View
 from launch.ledger import OpenCall
-from launch.snapshot import View
 
 
 class Lack(NamedTuple):

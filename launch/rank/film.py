@@ -2,7 +2,7 @@
 
 Ordinary torch ops are not seen by the tap, so `acc[k] += buf` between two messages leaves no event. It leaves a changed
 `acc`, though. Whenever a call begins or a wait ends, the film looks at the tensors that the call and the student's
-variables reach, and keeps what differs from the last look. From that `launch.dataflow` finds out what was added where.
+variables reach, and keeps what differs from the last look. From that `replay.dataflow` finds out what was added where.
 
 Memory is told apart by storage and byte offset, so views of one tensor are parts of one storage. A storage up to 16 KiB
 is filmed whole; a larger one is sampled at 32 places of each part that is sent or named. Storages are held weakly: the
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from launch.ops import dtype_name, has_memory
+from launch.rank.ops import dtype_name, has_memory
 
 WHOLE_BYTES = 16 * 1024
 PLACES = 32  # samples of one part of a large storage

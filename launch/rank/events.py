@@ -3,15 +3,15 @@
 The tap calls `begin` when a call enters torch and `end` when the student has waited for it. Events are bounded: after
 `limit` calls the rest are only counted.
 
-Left out: matching calls of different ranks and working out what they did; the driver does that (`launch.recording`).
+Left out: matching calls of different ranks and working out what they did; the driver does that (`replay.recording`).
 """
 
 import sys
 import time
 
-from launch import callsite
-from launch.film import Film
-from launch.ops import Call, dtype_name
+from launch.rank import callsite
+from launch.rank.film import Film
+from launch.rank.ops import Call, dtype_name
 
 LIMIT = 20_000
 

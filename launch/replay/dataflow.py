@@ -1,7 +1,7 @@
 """What became of received data: which part of which tensor it was added to or copied into.
 
 A student receives into a scratch tensor and adds that to a chunk; the second half is ordinary arithmetic, which leaves
-no event, only a changed value in the film. `launch.evidence` finds every change that the values allow to be that. One
+no event, only a changed value in the film. `replay.evidence` finds every change that the values allow to be that. One
 coincidence proves little (0 + 5 looks like a copy), so receives that come from the same lines of code, on all ranks,
 must agree on the operation. What left no trace, because adding 0 changes nothing, follows its siblings from the same
 lines.
@@ -12,9 +12,9 @@ stays where it was received.
 
 import numpy as np
 
-from launch.evidence import OPERATIONS, Arrival, Rank, Use, equal, find
-from launch.footage import rounded
-from launch.memory import Memory, Region
+from launch.replay.evidence import OPERATIONS, Arrival, Rank, Use, equal, find
+from launch.replay.footage import rounded
+from launch.replay.memory import Memory, Region
 
 
 def explain(ranks: dict[int, Rank], arrivals: list[Arrival], mirror) -> None:

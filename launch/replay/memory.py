@@ -4,7 +4,7 @@ The value of a variable's bytes at a look, when it changed, which variable a sen
 bound to new memory on the way (`x = x + buf`): it stays the same place. A list whose tensors lie in different memory is
 one place too, item after item.
 
-Left out: why a value changed; `launch.dataflow` finds out.
+Left out: why a value changed; `replay.dataflow` finds out.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch.footage import Footage
+from launch.replay.footage import Footage
 
 
 class Region(NamedTuple):

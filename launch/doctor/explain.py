@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterable
 
 from launch.doctor import Diagnosis, Edge
+from launch.doctor.snapshot import View
 from launch.ledger import Fingerprint, OpenCall
-from launch.snapshot import View
 
 MOST_CLAUSES = 8
 RING = 3  # so many ranks that wait for their neighbours are told in one clause

@@ -1,8 +1,8 @@
 """A Recording: what the ranks of a cell really sent, as a Schedule that plays, checks and counts like any other.
 
 `Recording([dict of rank 0, dict of rank 1, ...])` takes what `tap.stop()` returned on every rank. Its steps are
-logical: a message stands in the earliest step that the program's own order allows (`launch.matching`), and a receive
-into a scratch tensor that is then added to a chunk is told as one transfer, chunk to chunk (`launch.dataflow`). The
+logical: a message stands in the earliest step that the program's own order allows (`replay.matching`), and a receive
+into a scratch tensor that is then added to a chunk is told as one transfer, chunk to chunk (`replay.dataflow`). The
 same program gives the same Recording on every run, its times excepted.
 
 `counts()` counts the messages that the student's program sent, in real bytes. Messages inside a built-in collective
@@ -16,11 +16,11 @@ from functools import cached_property
 
 from collectives.counting import Counts
 from collectives.schedule import Schedule
-from launch.layout import Layout
-from launch.reading import Reading
-from launch.recognise import recognise
-from launch.recorded import Event, events_of, text_of
-from launch.steps import BUILT_IN, start_of, steps_of
+from launch.replay.layout import Layout
+from launch.replay.reading import Reading
+from launch.replay.recognise import recognise
+from launch.replay.recorded import Event, events_of, text_of
+from launch.replay.steps import BUILT_IN, start_of, steps_of
 
 
 class Recording(Schedule):

@@ -18,7 +18,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from launch.memory import Region
+from launch.replay.memory import Region
 
 
 class Call(NamedTuple):

@@ -3,7 +3,7 @@
 Always on: the tap hands every call through here, so that the black box and the ledger say at any time what the rank
 is in, what it waits for and what is still open, and so that the guard can compare the call with those of other ranks.
 
-Left out: values, times and places in memory; only a recording (`launch.events`) keeps those.
+Left out: values, times and places in memory; only a recording (`rank.events`) keeps those.
 """
 
 import sys
@@ -11,10 +11,10 @@ import time
 
 import torch
 
-from launch.counters import Counters
-from launch.guard import Guard
 from launch.ledger import OPEN, Fingerprint, OpenCall, base_of
-from launch.ops import Call, dtype_name
+from launch.rank.counters import Counters
+from launch.rank.guard import Guard
+from launch.rank.ops import Call, dtype_name
 
 
 class Posting:

@@ -1,7 +1,7 @@
 """All ranks at one moment, as the doctor needs them: who may still act, who waits for what, what each has begun.
 
 `take` reads the black box and the ledger. It is sound only while no rank moves: the caller compares the records of all
-ranks before and after, and believes the snapshot if they are the same ones (`launch.attendant` does).
+ranks before and after, and believes the snapshot if they are the same ones (`doctor.attendant` does).
 
 A snapshot is plain data, so that the doctor can be tested on snapshots written by hand.
 """
@@ -48,7 +48,7 @@ class View:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank says about itself while it is inside a cell or after it (`launch.selfie`); see there."""
+    """What a rank says about itself while it is inside a cell or after it (`rank.selfie`); see there."""
 
     place: str = ""
     line: int = 0

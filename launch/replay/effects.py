@@ -5,7 +5,7 @@ built-in is one step in which everything goes straight from where it was to wher
 collective means; it says nothing about messages, and `Recording.counts` leaves it out.
 """
 
-from launch.matching import Call, Collective, Move
+from launch.replay.matching import Call, Collective, Move
 
 SUMMING = ("all_reduce", "reduce", "reduce_scatter")
 
