@@ -33,10 +33,14 @@ def verdict(name, source):
 
 
 def attempts(kind):
+    """A parameter for every attempt that is judged by running it."""
+    found = []
     for name in EXERCISES:
         module = importlib.import_module(f"tests.course.attempts.{name}")
         for title, attempt in getattr(module, kind).items():
-            yield pytest.param(name, attempt, id=f"{name}: {title}")
+            if not any(words in attempt[1] for words in BEFORE_RUNNING):
+                found.append(pytest.param(name, attempt, id=f"{name}: {title}"))
+    return found
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -57,8 +61,6 @@ def test_a_right_answer_passes(name, source):
 @pytest.mark.parametrize("name, attempt", attempts("WRONG"))
 def test_a_wrong_answer_fails_for_the_right_reason(name, attempt):
     source, words = attempt
-    if any(early in words for early in BEFORE_RUNNING):
-        pytest.skip("judged before it runs: see test_judge.py")
     assert words in verdict(name, source)
 
 
