@@ -23,6 +23,7 @@ from collectives import (
 from collectives.catalogue import CATALOGUE, algorithms, build
 from collectives.compare import compare
 from collectives.network import Link, Network, Topology
+from collectives.saved import SavedRun, load
 from collectives.schedule import Cell, Schedule, ScheduleError, State, Step, Transfer
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Cell",
     "Link",
     "Network",
+    "SavedRun",
     "Schedule",
     "ScheduleError",
     "State",
@@ -45,6 +47,7 @@ __all__ = [
     "build",
     "compare",
     "gather",
+    "load",
     "presets",
     "reduce",
     "reduce_scatter",

@@ -213,6 +213,12 @@ class Schedule:
         """Steps, messages and bytes, as `collectives.counting.Counts`; `nbytes` is the larger buffer of one rank."""
         return counting.counts(self, nbytes)
 
+    def save(self, path) -> None:
+        """Writes this schedule to `path` as plain JSON; `collectives.load(path)` gives it back, lines and all."""
+        from collectives import saved  # which needs this module
+
+        saved.save(self, path)
+
     def cost(self, nbytes=None, *, network):
         """Seconds on a Network or Topology, as `collectives.cost.Cost`; `nbytes` is the larger buffer of one rank."""
         return costing.cost(self, nbytes, network)

@@ -55,11 +55,11 @@ class Answer:
 class Cell:
     """A cell under way."""
 
-    def __init__(self, crew, members, code: str, count: int, viewer):
+    def __init__(self, crew, members, code: str, count: int, viewer, can_ask: bool):
         self.crew, self.hub, self.viewer = crew, crew.hub, viewer
         self.members = {member.rank: member for member in members}
         self.answers = {rank: Answer(rank) for rank in self.members}
-        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": False}
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": can_ask, "stop_on_error": False}
         self.requests = {
             rank: self.hub.message("execute_request", content, {"execution_count": count}) for rank in self.members
         }

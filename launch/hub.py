@@ -31,7 +31,8 @@ RETRY = 0.001  # seconds between two attempts to reach a rank whose sockets are 
 class Hub:
     """The loop, the sockets, and who waits for which reply.
 
-    on_iopub(name, message) is called for every message of a rank's iopub channel; set it before ranks are started.
+    on_iopub(name, message) is called for every message of a rank's iopub channel, on_stdin(name, message) for every
+    question; set them before ranks are started.
     """
 
     def __init__(self):
@@ -42,6 +43,7 @@ class Hub:
         self.session = Session(key=self.key)
         self.loop = asyncio.new_event_loop()
         self.on_iopub: Callable[[str, dict], None] = lambda name, message: None
+        self.on_stdin: Callable[[str, dict], None] = lambda name, message: None
         self._replies: dict[str, asyncio.Future] = {}
         self._names: dict[bytes, str] = {}
         self.thread = threading.Thread(target=self._serve, name="ringside", daemon=True)
@@ -77,6 +79,7 @@ class Hub:
         self._tasks = [
             self.loop.create_task(self._receive("shell", self._on_reply)),
             self.loop.create_task(self._receive("control", self._on_reply)),
+            self.loop.create_task(self._receive("stdin", self._on_stdin)),
             self.loop.create_task(self._receive("iopub", self._on_iopub)),
         ]
 
@@ -86,8 +89,8 @@ class Hub:
             try:
                 _, parts = self.session.feed_identities(frames)
                 message = self.session.deserialize(parts)
-            except (ValueError, TypeError):
-                continue  # not signed with our key, or damaged
+            except (ValueError, TypeError, IndexError):
+                continue  # not signed with our key, damaged, or cut off before the signature
             handle(message)
 
     def _on_reply(self, message: dict) -> None:
@@ -97,6 +100,9 @@ class Hub:
 
     def _on_iopub(self, message: dict) -> None:
         self.on_iopub(message["header"]["session"], message)
+
+    def _on_stdin(self, message: dict) -> None:
+        self.on_stdin(message["header"]["session"], message)
 
     def message(self, kind: str, content: dict, metadata: dict | None = None) -> dict:
         return self.session.msg(kind, content, metadata=metadata)
@@ -118,6 +124,11 @@ class Hub:
             return await reply
         finally:
             del self._replies[msg_id]
+
+    async def tell(self, name: str, channel: str, message: dict) -> None:
+        """Sends the message to a rank; it is lost if the rank has gone."""
+        with contextlib.suppress(zmq.ZMQError):
+            await self.sockets[channel].send_multipart(self.session.serialize(message, ident=self.address(name)))
 
     def close(self) -> None:
         """Closes the sockets and ends the thread."""

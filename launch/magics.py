@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from launch import output
 from launch.cell import doing
-from launch.errors import CellSyntaxError, DeadlockError, UsageError
+from launch.errors import CellSyntaxError, DeadlockError, RanksStopped, UsageError
 from launch.machine import check_room, in_words
 from launch.ranks import DEFAULT_SIZE, Ranks
 
@@ -103,7 +103,17 @@ def backend(text: str) -> str:
 
 
 def ranks_cell(line: str, cell: str) -> None:
-    """Runs the cell on the ranks."""
+    """%%ranks: runs the cell on the ranks."""
+    try:
+        run_cell(line, cell)
+    except RanksStopped:
+        raise
+    except KeyboardInterrupt:  # it struck in our own code, on the way there or back
+        raise RanksStopped("stopped; the ranks were not at work at that moment") from None
+
+
+def run_cell(line: str, cell: str) -> None:
+    """Starts what is needed, runs the cell, shows and raises what the ranks answered."""
     from IPython import get_ipython
     from IPython.display import display
 

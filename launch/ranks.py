@@ -18,6 +18,7 @@ from launch.crew import Crew
 from launch.doctor.trouble import find_swapped
 from launch.errors import UsageError, name_ranks
 from launch.hub import Hub
+from launch.questions import Questions, front_end
 
 DEFAULT_SIZE = 4
 
@@ -39,6 +40,7 @@ class Ranks:
     def __init__(self):
         self.hub = Hub()
         self.crew = Crew(self.hub)
+        self.questions = Questions(self.crew)
         self._tapes: list[dict] | None = None
         self._recording = None
         atexit.register(self.close)
@@ -73,7 +75,7 @@ class Ranks:
         UsageError if the cell cannot be run at all. Restores dead ranks and broken process groups before it returns.
         """
         self._need_ranks(only)
-        return self._wait(self._execute(code, only, count, viewer))
+        return self._wait(self._execute(code, only, count, viewer, front_end() is not None))
 
     def pull(self, name: str) -> list:
         """The variable `name` of every rank, indexed by rank."""
@@ -141,11 +143,14 @@ class Ranks:
     # Between the threads
 
     def _wait(self, coroutine):
-        """The coroutine's result; the stop button goes to the ranks, and the coroutine decides when it is over."""
+        """The coroutine's result; the stop button goes to the ranks, and the coroutine decides when it is over.
+
+        What ranks ask meanwhile with `input()` is put to the student.
+        """
         future = self.hub.run(coroutine)
         while True:
             try:
-                return future.result()
+                return self.questions.wait_for(future)
             except KeyboardInterrupt:
                 if future.done():
                     raise
@@ -163,15 +168,17 @@ class Ranks:
             if not 0 <= rank < self.size:
                 raise UsageError(f"there is no rank {rank}: {self.size} ranks are running, 0 to {self.size - 1}")
 
-    async def _execute(self, code: str, only: list[int] | None, count: int, viewer) -> list[Answer]:
+    async def _execute(self, code: str, only: list[int] | None, count: int, viewer, can_ask: bool) -> list[Answer]:
         crew = self.crew
+        if crew.cell:  # of a call that was interrupted before it could wait
+            raise UsageError("the ranks still run another cell; %ranks restart ends it")
         dead = [member for member in crew.members if member.ended.done()]
         if dead:
             how = how_it_ended(dead[0].ended.result())
             crew.notices.append(f"{name_ranks(m.rank for m in dead)} died between two cells ({how}) and starts anew")
             await crew.recover()
         members = [member for member in crew.members if only is None or member.rank in only]
-        crew.cell = cell = Cell(crew, members, code, count, viewer)
+        crew.cell = cell = Cell(crew, members, code, count, viewer, can_ask)
         for member in members:
             for stream, text in member.late.items():
                 cell.on_text(member.rank, stream, str(text))

@@ -33,11 +33,12 @@ from ipykernel.iostream import IOPubThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.shellchannel import ShellChannelThread
+from IPython.core.error import StdinNotImplementedError
 from traitlets import Any, Type
 from traitlets.config import Config
 
 from launch.blackbox import Slot
-from launch.rank import tap
+from launch.rank import loopback, tap
 from launch.rank.desk import Desk
 from launch.rank.rescue import Rescue
 from launch.rank.store import PollStore
@@ -95,6 +96,12 @@ class RankKernel(IPythonKernel):
 
     async def poll_stopped_queue(self):
         """There is no debugger."""
+
+    def raw_input(self, prompt=""):
+        if not self._allow_stdin:
+            rank = self.session.session.partition(".")[0]
+            raise StdinNotImplementedError(f"rank {rank} asks for input, and this front end cannot ask")
+        return super().raw_input(prompt)
 
     async def do_execute(self, code, silent, *args, **kwargs):
         request = self.get_parent("shell")
@@ -199,6 +206,7 @@ def serve(rank: int, session: dict) -> None:
     settle(rank, session)
     slot = Slot(session["board"], rank)
     tap.install(slot)
+    loopback.install()
     rescue = Rescue()
     meet(rank, session, rescue)
     name = f"{rank}.{session['serial']}"

@@ -33,7 +33,7 @@ def effect(collective: Collective, place) -> list:
         own = src == dst  # a rank's own part is put in its place before others are added to it
         moves.append(
             Move(collective.step - (own and op == "reduce"), src, dst, source, target, "copy" if own else op,
-                 calls[dst].end, collective.calls, 0))  # fmt: skip
+                 calls[dst].end, collective.calls, 0, calls[dst].event["reduce"].lower() or "sum"))  # fmt: skip
     return moves
 
 

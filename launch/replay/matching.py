@@ -90,6 +90,7 @@ class Move:
     look: int  # of the receiver's film, at which the result is there
     calls: tuple[Call, ...]  # () for the student's own arithmetic
     nbytes: int
+    how: str = "sum"  # or "max", "min", "product" and so on: what "reduce" did
 
 
 def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]]:

@@ -190,21 +190,17 @@ class Reading:
             source, target, arrival = self.sources[message], self.targets[message], self.arrivals.get(message)
             if source is None or target is None:
                 continue
-            carried = {
-                "src": message.src,
-                "dst": message.dst,
-                "source": source,
-                "calls": message.calls,
-                "nbytes": message.nbytes,
-            }
+            ends = {"src": message.src, "dst": message.dst, "source": source}
+            carried = {**ends, "calls": message.calls, "nbytes": message.nbytes}
             late = [max(message.step, self._read_before(message, use)) for use in arrival.uses]
             if len(arrival.uses) == 1 and not arrival.forwarded and late == [message.step]:
                 use = arrival.uses[0]  # a scratch tensor that is only passed through is not worth showing
-                moves.append(Move(message.step, target=use.region, op=_op(use), look=use.look, **carried))
+                moves.append(Move(message.step, target=use.region, look=use.look, **_did(use), **carried))
             else:
                 moves.append(Move(message.step, target=target, op="copy", look=message.receive.end, **carried))
                 for use, step in zip(arrival.uses, late, strict=True):
-                    moves.append(Move(step, message.dst, message.dst, target, use.region, _op(use), use.look, (), 0))
+                    here = {"src": message.dst, "dst": message.dst, "source": target, "target": use.region}
+                    moves.append(Move(step, **here, look=use.look, calls=(), nbytes=0, **_did(use)))
             for use in arrival.uses:
                 if use.seed and (message.dst, use.region, use.look) not in seeded:
                     seeded.add((message.dst, use.region, use.look))
@@ -228,8 +224,8 @@ def _identical(left, right) -> bool:
     return right is not None and left.dtype == right.dtype and left.tobytes() == right.tobytes()
 
 
-def _op(use) -> str:
-    return "copy" if use.operation == "copy" else "reduce"
+def _did(use) -> dict:
+    return {"op": "copy"} if use.operation == "copy" else {"op": "reduce", "how": use.operation}
 
 
 def _arriving(run):

@@ -10,6 +10,9 @@ import importlib
 import inspect
 from typing import NamedTuple
 
+import numpy as np
+
+from collectives import meaning
 from collectives.errors import ScheduleError
 from collectives.schedule import Schedule
 
@@ -23,6 +26,7 @@ class Found(NamedTuple):
     algorithm: str
     root: int | None
     result: str  # the buffer that holds the result
+    goal: dict | None = None  # where it must stand, if not where `collectives.meaning` says
 
 
 def recognise(schedule: Schedule, start) -> Found:
@@ -32,14 +36,31 @@ def recognise(schedule: Schedule, start) -> Found:
         rooted = [(name, root) for name in ROOTED for root in range(schedule.ranks)]
         for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
             for result in schedule.buffers:
-                if _proved(schedule, start, collective, root, result):
-                    return Found(collective, algorithm(schedule, collective), root, result)
+                for goal in (None, *_in_a_block(schedule, collective, root, result)):
+                    if _proved(schedule, start, collective, root, result, goal):
+                        return Found(collective, algorithm(schedule, collective), root, result, goal)
     return Found("recorded", "recorded", None, schedule.buffers[0])
 
 
-def _proved(schedule: Schedule, start, collective: str, root, result: str) -> bool:
+def _in_a_block(schedule: Schedule, collective: str, root, result: str):
+    """The goal of a rank that keeps its block in a buffer of its own (`out`), where its first chunk is chunk 0."""
+    if collective not in ("reduce_scatter", "scatter") or result == schedule.buffers[0]:
+        return
+    if schedule.chunks % schedule.ranks:
+        return
     parts = {"root": root, "buffers": schedule.buffers, "result": result}
-    claim = Schedule(collective, "", schedule.ranks, schedule.chunks, schedule.steps, start=start, **parts)
+    usual = meaning.goal(Schedule(collective, "", schedule.ranks, schedule.chunks, (), **parts))[result]
+    block = schedule.chunks // schedule.ranks
+    cells = np.full(usual.shape, None, dtype=object)
+    for rank in range(schedule.ranks):
+        if rank != root:  # scatter's root has its own block where it scatters from
+            cells[rank, :block] = usual[rank, rank * block : (rank + 1) * block]
+    yield {result: cells}
+
+
+def _proved(schedule: Schedule, start, collective: str, root, result: str, goal) -> bool:
+    parts = {"root": root, "buffers": schedule.buffers, "result": result}
+    claim = Schedule(collective, "", schedule.ranks, schedule.chunks, schedule.steps, start=start, goal=goal, **parts)
     promise = Schedule(collective, "", schedule.ranks, schedule.chunks, (), **parts)
     try:
         wanted, held = promise.start().cells[schedule.buffers[0]], claim.start().cells

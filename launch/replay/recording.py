@@ -9,13 +9,14 @@ same program gives the same Recording on every run, its times excepted.
 cannot be seen: a built-in is one step that shows its effect (its phase ends in "(built-in)"), is listed in `built_ins`,
 and adds nothing to steps, messages and bytes.
 
-Left out: drawing, and saving to a file.
+Left out: drawing; saving (`Schedule.save`).
 """
 
 from functools import cached_property
 
 from collectives.counting import Counts
 from collectives.schedule import Schedule
+from launch.replay import trace
 from launch.replay.layout import Layout
 from launch.replay.reading import Reading
 from launch.replay.recognise import recognise
@@ -54,6 +55,7 @@ class Recording(Schedule):
             root=found.root,
             result=found.result,
             start=start,
+            goal=found.goal,
             **parts,
         )
         self.dropped = sum(run["dropped"] for run in runs)
@@ -95,6 +97,10 @@ class Recording(Schedule):
             received[message.dst] += message.nbytes
         steps = len({message.step for message in messages})
         return Counts(steps, len(messages), sum(sent), max(sent), tuple(sent), tuple(received))
+
+    def save_trace(self, path) -> None:
+        """Writes the measured times to `path`, for Perfetto (ui.perfetto.dev) and chrome://tracing."""
+        trace.save(self.events, path)
 
     def start_values(self) -> list[tuple[int, str, int, str]]:
         """(rank, buffer, chunk, text) of every chunk that holds something before the first step: the run's numbers."""

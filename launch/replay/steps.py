@@ -14,6 +14,7 @@ from launch.replay.memory import Memory
 from launch.replay.reading import Reading
 
 BUILT_IN = " (built-in)"
+WAYS = {"max": "the maximum", "min": "the minimum", "avg": "the average", "product": "the product"}
 NAMED = 4  # messages that a caption spells out
 
 
@@ -37,7 +38,9 @@ def steps_of(reading: Reading, layout: Layout):
             wrote.update({(move.dst, here, target + i): move.look for i in range(count)})
         phase = " and ".join(dict.fromkeys(built_in[number])) + BUILT_IN if built_in[number] else _phase(transfers)
         sources = sorted({(call.rank, call.line, reading.code_of(call)) for call in calls[number]})
-        steps.append((phase, _caption(phase, transfers, layout.chunks), transfers, sources))
+        ways = {move.how for move in moves[number] if move.op == "reduce"}
+        caption = _caption(phase, transfers, layout.chunks, ways) + _other_than_sum(ways)
+        steps.append((phase, caption, transfers, sources))
         looks.append([(*cell, look) for cell, look in wrote.items()])
     return steps, looks
 
@@ -46,11 +49,12 @@ def _phase(transfers) -> str:
     return "reduce" if any(transfer.op == "reduce" for transfer in transfers) else "copy"
 
 
-def _caption(phase: str, transfers, chunks: int) -> str:
+def _caption(phase: str, transfers, chunks: int, ways: set[str]) -> str:
     """One sentence: what the step does, and its first messages."""
     if phase.endswith(BUILT_IN):
         return f"The library's {phase.removesuffix(BUILT_IN)}, as its effect: what the library sends cannot be seen."
-    says = "What arrives is added" if phase == "reduce" else "What arrives is kept"
+    added = "added" if ways <= {"sum"} else "combined with what is there"
+    says = f"What arrives is {added if phase == 'reduce' else 'kept'}"
     sent = [t for t in transfers if t.src != t.dst]
     if not sent:
         return "Ranks add or copy what they have."
@@ -62,10 +66,19 @@ def _caption(phase: str, transfers, chunks: int) -> str:
     return f"{says}: {', '.join(told)}{', and so on' if len(sent) > NAMED else ''}."
 
 
+def _other_than_sum(ways: set[str]) -> str:
+    """A sentence more where the picture's plus is not a sum."""
+    if ways <= {"sum"}:
+        return ""
+    told = " or ".join(sorted(WAYS.get(way, way) for way in ways))
+    return f" Plus stands for {told} here: the symbols say whose data went in."
+
+
 def start_of(schedule: Schedule, memories: dict[int, Memory], layout: Layout):
     """Buffer -> array [rank, chunk] of Cells. What is read before it is overwritten was there; other chunks are empty.
 
-    A further buffer that starts as a copy of an earlier one bears the same symbols; one that differs is numbered on.
+    A further buffer that starts as a copy of an earlier one, or of the rank's block of it, bears the same symbols; one
+    that differs is numbered on.
     """
     first_use: dict[tuple[int, str, int], bool] = {}  # read first?
     for step in schedule.steps:
@@ -84,12 +97,27 @@ def start_of(schedule: Schedule, memories: dict[int, Memory], layout: Layout):
     cells = {name: empty_cells(schedule.ranks, schedule.chunks) for name in schedule.buffers}
     for index, buffer in enumerate(schedule.buffers):
         for rank, chunk in sorted((r, c) for (r, name, c), full in first_use.items() if full and name == buffer):
-            region = layout.region(rank, buffer, chunk)
-            earlier = [name for name in schedule.buffers[:index] if cells[name][rank, chunk]]
-            alike = [name for name in earlier if _alike(memories.get(rank), region, layout.region(rank, name, chunk))]
-            number = chunk if alike or not earlier else chunk + schedule.chunks * index
-            cells[buffer][rank, chunk] = cells[alike[0]][rank, chunk] if alike else Cell(((rank, number),))
+            earlier = [name for name in schedule.buffers[:index] if cells[name][rank].any()]
+            known = _known(schedule, memories.get(rank), layout, cells, (rank, buffer, chunk), earlier)
+            here = any(cells[name][rank, chunk] for name in earlier)
+            number = chunk + schedule.chunks * index if here else chunk
+            cells[buffer][rank, chunk] = known or Cell(((rank, number),))
     return cells
+
+
+def _known(schedule: Schedule, memory, layout: Layout, cells, place, earlier: list[str]) -> Cell | None:
+    """The symbol of an earlier buffer's chunk that this one starts as a copy of, if any.
+
+    That is the same chunk; but a buffer of one block (`out = x[rank].clone()`) starts as the rank's own block.
+    """
+    rank, buffer, chunk = place
+    region, block = layout.region(*place), schedule.chunks // schedule.ranks
+    small = chunk < block and layout.region(rank, buffer, block) is None
+    for name in earlier:
+        for other in [rank * block + chunk, chunk] if small else [chunk]:
+            if cells[name][rank, other] and _alike(memory, region, layout.region(rank, name, other)):
+                return cells[name][rank, other]
+    return None
 
 
 def _alike(memory: Memory | None, region, other) -> bool:

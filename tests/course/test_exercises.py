@@ -38,7 +38,8 @@ def attempts(kind):
     for name in EXERCISES:
         module = importlib.import_module(f"tests.course.attempts.{name}")
         for title, attempt in getattr(module, kind).items():
-            if not any(words in attempt[1] for words in BEFORE_RUNNING):
+            verdict_words = "" if kind == "RIGHT" else attempt[1]
+            if not any(early in verdict_words for early in BEFORE_RUNNING):
                 found.append(pytest.param(name, attempt, id=f"{name}: {title}"))
     return found
 

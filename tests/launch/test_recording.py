@@ -148,6 +148,20 @@ def test_other_reductions_are_reductions(gang, how):
     assert recording.algorithm == "ring" and [step.phase for step in recording.steps] == ["reduce"] * 3 + ["copy"] * 3
 
 
+@pytest.mark.parametrize("op, words", [("MAX", "the maximum"), ("MIN", "the minimum"), ("PRODUCT", "the product")])
+def test_a_plus_that_is_no_sum_is_said(gang, op, words):
+    by_hand = {"MAX": "torch.maximum({0}, {1})", "MIN": "torch.minimum({0}, {1})", "PRODUCT": "{0} * {1}"}[op]
+    source = "torch.manual_seed(rank); x = torch.randn(4)\nbuf = torch.empty(4)\n"
+    source += "dist.send(x, 0) if rank else dist.recv(buf, 1)\n"
+    source += f"if rank == 0:\n    x[:] = {by_hand.format('x', 'buf')}\ndist.all_reduce(x, op=dist.ReduceOp.{op})\n"
+    recording, _ = record(gang, source, 2)
+    told = f"Plus stands for {words} here: the symbols say whose data went in."
+    assert len(recording.steps) == 2 and all(step.caption.endswith(told) for step in recording.steps)
+    assert "added" not in recording.steps[0].caption
+    plain, _ = record(gang, SETUP + "dist.all_reduce(x)", 2)
+    assert "Plus" not in plain.steps[0].caption
+
+
 def test_wrong_programs_are_told_as_they_are(gang):
     """A ring that is off by one chunk in its second half: the counts are right, the proof fails where the fault is."""
     source = RINGS["chunk views, one scratch"].replace("chunks[(r - s) % p]", "chunks[(r + 1 - s) % p]")
@@ -165,6 +179,39 @@ def test_broadcast_and_reduce_are_recognised_with_their_root(gang):
     assert (recording.collective, recording.root) == ("broadcast", 1)
     reduce, _ = record(gang, SETUP + NAIVE.split("    for dst")[0] + "else:\n    dist.send(y, 0)\n", 3)
     assert (reduce.collective, reduce.root) == ("reduce", 0)
+
+
+BLOCKS = {
+    "reduce_scatter": """
+out = x[rank * n:(rank + 1) * n].clone()
+buf = torch.empty_like(out)
+for s in range(1, world_size):
+    to, source = (rank + s) % world_size, (rank - s) % world_size
+    work = dist.isend(x[to * n:(to + 1) * n], to)
+    dist.recv(buf, source)
+    work.wait()
+    out += buf
+""",
+    "scatter": """
+out = torch.empty(n, dtype=x.dtype)
+if rank == 0:
+    [dist.send(x[r * n:(r + 1) * n], r) for r in range(1, world_size)]
+else:
+    dist.recv(out, 0)
+""",
+}
+
+
+@pytest.mark.parametrize("collective", BLOCKS)
+@pytest.mark.parametrize(
+    "data", [SETUP, "n = 2\nx = torch.ones(n * world_size) * (rank + 1)\n"], ids=["origin", "alike"]
+)
+def test_a_block_in_a_buffer_of_its_own_is_recognised(gang, collective, data):
+    recording, _ = record(gang, data + BLOCKS[collective], 3)
+    assert (recording.collective, recording.result) == (collective, "out")
+    assert recording.check() is None
+    wrong = BLOCKS[collective].replace("x[to * n:(to + 1) * n]", "x[:n]").replace("x[r * n:(r + 1) * n]", "x[:n]")
+    assert record(gang, data + wrong, 3)[0].collective == "recorded"
 
 
 def test_sends_of_one_rank_stand_one_after_the_other_if_it_waits_for_each(gang):

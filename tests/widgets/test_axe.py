@@ -5,11 +5,12 @@ import os
 import shutil
 import subprocess
 import tarfile
+from types import SimpleNamespace
 
 import pytest
 
 from collectives import all_reduce
-from widgets import Player, RankLog
+from widgets import Player, RankLog, Timeline
 
 PACKAGE = "axe-core@4.10.3"
 
@@ -36,12 +37,19 @@ def log():
     return log
 
 
+def timeline():
+    times = {"start": 0.0, "issued": 0.1, "wait": 0.8, "end": 0.9, "finished": 0.9}
+    call = SimpleNamespace(rank=0, op="all_reduce", peer=None, bytes=4096, line=3, code="dist.all_reduce(x)", **times)
+    return Timeline(SimpleNamespace(events=[call]), chosen=0)
+
+
 WIDGETS = {
     "player": (lambda: Player(all_reduce.ring(ranks=4), step=2), []),
     "player with help and one rank": (lambda: Player(all_reduce.naive(ranks=4), step=2), ["?", "ArrowDown"]),
     "player of 16": (lambda: Player(all_reduce.ring(ranks=16), step=9), []),
     "projected": (lambda: Player(all_reduce.ring(ranks=8), step=9), ["p"]),
     "log": (log, []),
+    "timeline": (timeline, []),
 }
 
 

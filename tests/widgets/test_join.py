@@ -8,6 +8,7 @@ from widgets import base
 from widgets.player import Player
 from widgets.race import Race
 from widgets.ranklog import RankLog
+from widgets.timeline import Timeline
 
 JS = base.HERE / "js"
 SOURCES = {path.name: path.read_text() for path in sorted(JS.glob("*.js"))}
@@ -51,7 +52,7 @@ def test_a_module_opens_by_saying_what_it_is(name):
     assert SOURCES[name].startswith("/**\n * ")
 
 
-@pytest.mark.parametrize("widget", [Player, Race, RankLog])
+@pytest.mark.parametrize("widget", [Player, Race, RankLog, Timeline])
 def test_joined_is_one_module_within_60_kB(widget):
     joined = str(widget._esm)
     assert not re.search(r"^import\b", joined, re.MULTILINE)

@@ -136,16 +136,71 @@ def test_one_rank_or_all_side_by_side_by_keyboard(show):
     log._flush()
     page = show(log)
     page.focus("[data-view=all]")
-    for _ in range(3):
+    for _ in range(4):
         page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_function("document.querySelectorAll('.rs-row').length === 1")
     assert page_text(page) == ["I am 1"]
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     page.wait_for_selector(".rs-grid section")
     assert page.locator("section").all_inner_texts() == ["rank 0\nI am 0", "rank 1\nI am 1", "rank 2\nI am 2"]
+
+
+VERSIONS = """async (outputs) => {
+    const { versions } = await import("/js/diff.js");
+    return versions(outputs.map((own) => own.map((text) => ({ text })))).map((line) =>
+        line.map(({ text, ranks, from, to }) => [text, ranks, from, to]));
+}"""
+
+
+@pytest.mark.parametrize(
+    "outputs, lines",
+    [
+        ([["a"], ["a"]], [[["a", [0, 1], 0, 0]]]),
+        ([["sum 4"], ["sum 3"], ["sum 4"]], [[["sum 4", [0, 2], 0, 0], ["sum 3", [1], 4, 5]]]),
+        ([["x"], ["y"]], [[["x", [0], 0, 0], ["y", [1], 0, 1]]]),
+        ([["ab"], ["aab"]], [[["ab", [0], 0, 0], ["aab", [1], 1, 2]]]),  # one a more; the ends may not overlap
+        ([["up"], [], ["up"]], [[["up", [0, 2], 0, 0], [None, [1], 0, 0]]]),
+        ([[], []], []),
+    ],
+)
+def test_each_line_is_held_against_what_most_ranks_have(page, outputs, lines):
+    assert page.evaluate(VERSIONS, outputs) == lines
+
+
+def thirty_two_ranks_of_which_two_differ() -> RankLog:
+    log = RankLog(ranks=32)
+    for rank in range(32):
+        steps = "".join(f"step {i} loss 0.5\n" for i in range(6))
+        log.write(rank, "stdout", f"{steps}sum {3 if rank in (5, 9) else 4} of <all>\n" + "done\n" * (rank != 7))
+    log._flush()
+    return log
+
+
+def test_the_differences_are_marked_by_sign_and_underline_and_reached_by_keyboard(show):
+    page = show(thirty_two_ranks_of_which_two_differ())
+    page.focus("[data-view=all]")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".rs-diff .rs-odd")
+    assert page_text(page) == [
+        ": Ranks differ on 2 of 8 lines:",
+        ": 6 lines on which all ranks agree",
+        "= ranks 0-4,6-8,10-31: sum 4 of <all>",
+        "≠ ranks 5,9: sum 3 of <all>",
+        "= ranks 0-6,8-31: done",
+        "≠ rank 7: (no such line)",
+    ]
+    assert page.locator("mark").all_inner_texts() == ["3"]
+    assert "underline" in page.locator("mark").evaluate("node => getComputedStyle(node).textDecorationLine")
+    assert page.get_attribute("[data-view=diff]", "aria-pressed") == "true"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".rs-grid section")
+    assert page.locator(".rs-odd").count() == 0 and page.locator("section").count() == 32
 
 
 def test_colours_are_colours(show):

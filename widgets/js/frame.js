@@ -12,17 +12,18 @@ const SCREEN = "M3 8V3h5v2H5v3zM12 3h5v5h-2V5h-3zM3 12h2v3h3v2H3zM15 12h2v5h-5v-
 export class Frame {
   /**
    * @param {HTMLElement} el
-   * @param {{name: string, title: string, size: string, picks?: string}} given class, words, and markup of our own
+   * @param {{name: string, title: string, size: string, picks?: string, keys?: [string, string][]}} given
+   *   class, words, markup of our own, the list of keys if it is not that of what plays
    * @param {{press: (key: string) => boolean, resized: () => void}} reacts to keys the frame does not know, and to size
    * @param {AbortSignal} signal
    */
-  constructor(el, { name, title, size, picks = "" }, reacts, signal) {
+  constructor(el, { name, title, size, picks = "", keys = KEYS }, reacts, signal) {
     el.innerHTML = `<div class="ringside rs-frame ${name}" role="group">
       <div class="rs-header"><strong class="rs-title"></strong><span class="rs-muted"></span><span class="rs-space"></span>
         ${picks}<button type="button" class="rs-project" aria-label="projector mode" title="projector mode">
           <svg viewBox="0 0 20 20" aria-hidden="true"><path d="${SCREEN}"/></svg></button>
         <button type="button" class="rs-help" aria-expanded="false" aria-label="keys" title="keys">?</button></div>
-      <dl class="rs-keys" hidden>${KEYS.map(([key, what]) => `<dt>${key}</dt><dd>${what}</dd>`).join("")}</dl>
+      <dl class="rs-keys" hidden>${keys.map(([key, what]) => `<dt>${key}</dt><dd>${what}</dd>`).join("")}</dl>
       <div class="rs-body"></div></div>`;
     this.root = /** @type {HTMLElement} */ (el.firstElementChild);
     this.root.setAttribute("aria-label", `${title}, ${size}`);

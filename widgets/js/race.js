@@ -16,6 +16,7 @@ import { Playback } from "./playback.js";
 import { decode, Run } from "./schedule.js";
 import { Stage } from "./stage.js";
 import { Transport } from "./transport.js";
+import { bytes, seconds } from "./units.js";
 
 const RACE_SECONDS = 15; // a whole race at speed 1
 const NEVER = 1e-12; // seconds: moments closer than this are one
@@ -252,21 +253,6 @@ class RaceView {
     }
     this.#show(this.time);
   }
-}
-
-function bytes(value) {
-  return scaled(value, ["B", "kB", "MB", "GB", "TB"]);
-}
-
-function seconds(value) {
-  if (value === 0) return "0 s";
-  return value < 1 ? scaled(value * 1e9, ["ns", "µs", "ms"]) : `${Number(value.toPrecision(3))} s`;
-}
-
-function scaled(value, units) {
-  let unit = 0;
-  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
-  return `${Number(value.toPrecision(3))} ${units[unit]}`;
 }
 
 export default () => {

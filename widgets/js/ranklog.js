@@ -1,13 +1,14 @@
 /**
  * RankLog: the page of what the ranks print. A chip per rank says what it is doing; below, all ranks folded into one
- * list, or one rank, or all side by side. When the cell has ended it folds to its chips.
+ * list, or one rank, or all side by side, or where they differ. When the cell has ended it folds to its chips.
  *
  * Everything ranks print is shown as text, never as markup. Only the last lines are in the page, more on request.
  */
 
+import { versions } from "./diff.js";
 import { guarded } from "./errors.js";
 import { Log, rankNames } from "./log.js";
-import { styleOf } from "./terminal.js";
+import { diffRows, pieces } from "./rows.js";
 
 const SHOWN = 400; // lines in the page at first, and more for each press of "earlier"
 const SHOWN_IN_GRID = 60;
@@ -17,7 +18,7 @@ class RankLogView {
   constructor({ el, model, log, signal }) {
     this.model = model;
     this.log = log;
-    /** @type {"all" | "grid" | number} */
+    /** @type {"all" | "grid" | "diff" | number} */
     this.view = "all";
     this.shown = SHOWN;
     this.folded = model.get("finished");
@@ -38,7 +39,7 @@ class RankLogView {
       chip(rank, `<i aria-hidden="true"></i><b>${ranks > 16 ? rank : `rank ${rank}`}</b><span></span>`);
     el.innerHTML = `<div class="ringside rs-log" role="group" aria-label="output of ${ranks} ranks">
       <div class="rs-chips" role="toolbar" aria-label="ranks">
-        ${chip("all", "<b>all</b>")}${ranks > 1 ? chip("grid", "<b>side by side</b>") : ""}
+        ${chip("all", "<b>all</b>")}${ranks > 1 ? chip("grid", "<b>side by side</b>") + chip("diff", "<b>≠ differences</b>") : ""}
         ${Array.from({ length: ranks }, (_, rank) => ofRank(rank)).join("")}
         <button type="button" class="rs-fold" tabindex="-1"></button></div>
       <p class="rs-note" hidden></p>
@@ -116,12 +117,16 @@ class RankLogView {
     this.note.textContent = this.#leftOut();
     this.note.hidden = folded || !this.note.textContent;
     const grid = this.view === "grid";
-    const rows = typeof this.view === "number" ? log.lines[this.view] : log.rows;
+    const diff = this.view === "diff";
+    const longest = () => log.lines.reduce((most, own) => (own.length > most.length ? own : most));
+    const rows = typeof this.view === "number" ? log.lines[this.view] : diff ? longest() : log.rows;
     this.earlier.hidden = folded || grid || rows.length <= this.shown;
     if (folded) return;
     if (grid) this.#drawGrid();
+    else if (diff) this.output.replaceChildren(...diffRows(versions(log.lines, Math.max(0, rows.length - this.shown))));
     else this.#drawLines(this.output, rows, typeof this.view === "number" ? this.view : null, this.shown);
     this.output.classList.toggle("rs-grid", grid);
+    this.output.classList.toggle("rs-diff", diff);
     this.output.classList.toggle("rs-quiet", lines === 0);
     if (this.stick) this.output.scrollTop = this.output.scrollHeight;
   }
@@ -200,36 +205,6 @@ class RankLogView {
     this.nodes.set(row, { node, key });
     return node;
   }
-}
-
-/** The text of a row, one node per stretch of equal style. */
-function pieces({ text, styles }) {
-  if (styles === null) return [document.createTextNode(text)];
-  const nodes = [];
-  for (let from = 0; from < text.length; ) {
-    let to = from + 1;
-    while (to < text.length && styles[to] === styles[from]) to++;
-    nodes.push(styled(text.slice(from, to), styleOf(styles.charCodeAt(from))));
-    from = to;
-  }
-  return nodes;
-}
-
-function styled(words, { fg, bg, bold, dim, italic, underline, inverse }) {
-  const node = document.createElement("span");
-  node.textContent = words;
-  const [front, back] = inverse ? [bg || "paper", fg || "ink"] : [fg, bg];
-  if (front) node.style.color = color(front);
-  if (back) node.style.backgroundColor = color(back);
-  node.className = [bold && "rs-bold", dim && "rs-dim", italic && "rs-italic", underline && "rs-underline"]
-    .filter(Boolean)
-    .join(" ");
-  return node;
-}
-
-function color(name) {
-  if (name.startsWith("rgb")) return name;
-  return /^\d+$/.test(name) ? `var(--rs-ansi${name})` : `var(--rs-${name})`;
 }
 
 export default () => {

@@ -1,0 +1,187 @@
+"""A Schedule in a file: plain JSON that another person can load, play, count and check, with numpy and nothing else.
+
+A saved run keeps what only the ranks could know: the numbers that the chunks held, the lines of code behind each step,
+the bytes that were really sent. An algorithm keeps its transfers, step by step, so a file does not depend on the
+version that wrote it. Loading runs no code from the file, and looks at every number before it believes it.
+
+Left out: measured times (`Recording.save_trace` has them), the picture (`Player(...).save_html`).
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from collectives.counting import Counts
+from collectives.schedule import Cell, Schedule, Transfer
+
+VERSION = 1
+MOST_TRANSFERS = 1_000_000  # about 40 MB of JSON; a 256-rank ring has 130,560
+LARGEST = 2**31
+KNOWN = ("collective", "algorithm", "ranks", "chunks")
+
+
+class SavedRun(Schedule):
+    """A Recording that was loaded from a file: its title, counts and values are those of the run.
+
+    built_ins, lonely, dropped   as in `launch.replay.recording.Recording`
+    """
+
+    def __init__(self, *arguments, run: dict, **more):
+        super().__init__(*arguments, **more)
+        self._run = run
+        self._counts = Counts(
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in run["counts"].items()}
+        )
+        self.built_ins, self.lonely = (tuple(map(tuple, run[name])) for name in ("built_ins", "lonely"))
+        self.dropped = run["dropped"]
+
+    @property
+    def title(self) -> str:
+        return self._run["title"]
+
+    def __repr__(self):
+        return f"SavedRun({self.collective}, ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)})"
+
+    def counts(self, nbytes=None) -> Counts:
+        """The messages that were really sent, in the bytes they had. Takes no N, and raises TypeError for one."""
+        if nbytes is not None:
+            raise TypeError("a saved run counts the bytes that were really sent: call counts() without nbytes")
+        return self._counts
+
+    def start_values(self) -> list[tuple[int, str, int, str]]:
+        """(rank, buffer, chunk, text) of every chunk that holds something before the first step: the run's numbers."""
+        return [tuple(row) for row in self._run["start_values"]]
+
+    def values(self, index: int) -> list[tuple[int, str, int, str]]:
+        """(rank, buffer, chunk, text) of every chunk that `steps[index]` wrote, as that rank had it after the step."""
+        return [tuple(row) for row in self._run["values"][index]]
+
+
+def save(schedule: Schedule, path) -> None:
+    """Writes `schedule` to `path`. ValueError if it has more than a million transfers."""
+    Path(path).write_text(json.dumps(_described(schedule), ensure_ascii=False), encoding="utf-8")
+
+
+def load(path) -> Schedule:
+    """The Schedule in a file that `save` wrote; a `SavedRun` if it was recorded.
+
+    ValueError for any other file, OSError (FileNotFoundError and the like) if it cannot be read.
+    """
+    data = Path(path).read_bytes()
+    try:
+        described = json.loads(data)
+        if described["ringside"] != VERSION:
+            raise ValueError(f"written as version {described['ringside']!r}, this Ringside reads {VERSION}")
+        return _made(described)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ValueError(
+            f"{Path(path).name} is not a file that Schedule.save or launch.recording().save wrote, or it was changed "
+            f"since ({why:.120}); save it again and load that"
+        ) from None
+
+
+def _described(schedule: Schedule) -> dict:
+    goal = schedule._goal
+    described = {
+        "ringside": VERSION,
+        **{name: getattr(schedule, name) for name in (*KNOWN, "root", "buffers", "result")},
+        "chunk_bytes": None if schedule.chunk_bytes is None else schedule.chunk_bytes.tolist(),
+        "start": {name: _rows(cells) for name, cells in schedule.start().cells.items()},
+        "goal": None if goal is None else {name: _rows(np.array(cells, object)) for name, cells in goal.items()},
+        "steps": [],
+    }
+    total = 0
+    for step in schedule.steps:
+        total += len(step.columns.src)
+        if total > MOST_TRANSFERS:
+            raise ValueError(
+                f"{schedule.title} on {schedule.ranks} ranks has more than {MOST_TRANSFERS:,} transfers, too much for "
+                "a file; the same algorithm on 64 ranks shows the same pattern"
+            )
+        rows = [list(transfer) for transfer in step.transfers]
+        described["steps"].append([step.phase, step.caption, rows, [list(source) for source in step.sources]])
+    if hasattr(schedule, "start_values"):
+        described["run"] = {
+            "title": schedule.title,
+            "counts": asdict(schedule.counts()),
+            "start_values": schedule.start_values(),
+            "values": [schedule.values(index) for index in range(len(schedule.steps))],
+            **{name: getattr(schedule, name) for name in ("built_ins", "lonely", "dropped")},
+        }
+    return described
+
+
+def _rows(cells: np.ndarray) -> list[list]:
+    """Per rank and chunk the (rank, chunk) of all that is in the cell; None where a goal allows anything."""
+    return [[None if cell is None else [list(origin) for origin in cell.origins] for cell in row] for row in cells]
+
+
+def _made(described: dict) -> Schedule:
+    ranks, chunks = (_whole(described[name], 1) for name in ("ranks", "chunks"))
+    buffers = tuple(map(_text, described["buffers"]))
+    if described["result"] not in buffers:
+        raise ValueError(f"the result is in {described['result']!r}, which is not a buffer")
+    steps = [_step(*step, ranks) for step in described["steps"]]
+    more = {
+        "root": None if described["root"] is None else _whole(described["root"], 0, ranks),
+        "buffers": buffers,
+        "result": described["result"],
+        "start": _cells(described["start"], ranks, chunks),
+        "goal": None if described["goal"] is None else _cells(described["goal"], ranks, chunks),
+        "chunk_bytes": None if described["chunk_bytes"] is None else [_whole(n) for n in described["chunk_bytes"]],
+    }
+    names = [_text(described[name]) for name in KNOWN[:2]]
+    schedule = Schedule.from_steps(*names, ranks, chunks, steps, **more)
+    if "run" not in described:
+        return schedule
+    _check_values(described["run"], schedule)
+    return SavedRun(*names, ranks, chunks, schedule.steps, run=described["run"], **more)
+
+
+def _step(phase, caption, transfers, sources, ranks: int) -> tuple:
+    rows = [Transfer(*row) for row in transfers]
+    for row in rows:  # whether they make sense is for `Schedule.check`: a wrong schedule can be saved too
+        for value in (row.src, row.dst, row.chunk, row.count, row.dst_chunk):
+            _whole(value, -LARGEST, LARGEST)
+    lines = [(_whole(rank, 0, ranks), _whole(line), _text(code)) for rank, line, code in sources]
+    return _text(phase), _text(caption), rows, lines
+
+
+def _cells(buffers: dict, ranks: int, chunks: int) -> dict[str, np.ndarray]:
+    made = {}
+    for name, rows in buffers.items():
+        if len(rows) != ranks or any(len(row) != chunks for row in rows):
+            raise ValueError(f"buffer {name!r} does not have {chunks} chunks on each of {ranks} ranks")
+        made[name] = np.empty((ranks, chunks), object)
+        for place in np.ndindex(ranks, chunks):
+            origins = rows[place[0]][place[1]]
+            made[name][place] = None if origins is None else Cell(tuple((_whole(r), _whole(c)) for r, c in origins))
+    return made
+
+
+def _check_values(run: dict, schedule: Schedule) -> None:
+    """What the Player shows of a run: texts that belong to a cell of the schedule."""
+    _text(run["title"])
+    if len(run["values"]) != len(schedule.steps):
+        raise ValueError("there are not as many values as steps")
+    for rank, buffer, chunk, text in [*run["start_values"], *sum(run["values"], [])]:
+        _whole(rank, 0, schedule.ranks), _whole(chunk, 0, schedule.chunks), _text(text)
+        schedule.buffers.index(buffer)
+
+
+def _whole(value, least: int = 0, end: int | None = None) -> int:
+    """`value` if it is a whole number from `least` up to, not including, `end`."""
+    if type(value) is not int or value < least or (end is not None and value >= end):
+        raise ValueError(
+            f"{value!r:.40} stands where a number from {least}{'' if end is None else f' to {end - 1}'} is"
+        )
+    return value
+
+
+def _text(value) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{value!r:.40} stands where a text is")
+    return value

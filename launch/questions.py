@@ -1,0 +1,88 @@
+"""`input()` on a rank: the question is put to the student by the notebook's own kernel, and says which rank asks.
+
+A front end asks one question at a time, and only the kernel's main thread may ask it to, which is the thread that waits
+for the cell. So the hub's thread hands over what the ranks ask, and the main thread puts it to the student while it
+waits. Ranks that ask at about the same time are served in rank order.
+
+The stop button drops what has been asked: the ranks that asked end their wait themselves (rank/desk.py).
+
+Left out: a front end without standard input (nbval, nbclient). There the rank refuses by itself (rank/worker.py).
+"""
+
+from __future__ import annotations
+
+import queue
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from launch.cell import Cell
+from launch.crew import Crew
+
+GATHER = 0.1  # seconds after a question in which another rank may still ask, and be served before it
+END_OF_FILE = "\x04"  # as an answer: input() raises EOFError
+
+
+def front_end():
+    """The kernel through which the student can be asked now; None where nobody can be."""
+    from IPython import get_ipython
+
+    kernel = getattr(get_ipython(), "kernel", None)
+    return kernel if getattr(kernel, "_allow_stdin", False) else None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a rank asks. `stops`: how often the student had pressed stop when it was asked."""
+
+    rank: int
+    prompt: str
+    password: bool
+    cell: Cell
+    stops: int
+
+
+class Questions:
+    """What the ranks of a crew ask. `wait_for` is the main thread's, the rest the hub's."""
+
+    def __init__(self, crew: Crew):
+        self.crew, self.hub = crew, crew.hub
+        self.hub.on_stdin = self._on_stdin
+        # A queue in C, since KeyboardInterrupt in the middle of a Condition could leave its lock taken for ever.
+        self._arrived: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
+        self._open: dict[int, Question] = {}
+
+    def _on_stdin(self, name: str, message: dict) -> None:
+        rank, cell = int(name.partition(".")[0]), self.crew.cell
+        if cell is None or rank not in cell.running or cell.members[rank].name != name:
+            return
+        content = message["content"]
+        self._arrived.put(Question(rank, str(content["prompt"]), bool(content["password"]), cell, cell.stops))
+
+    def wait_for(self, future: Future):
+        """The result of the future. KeyboardInterrupt drops the questions, and the future goes on."""
+        future.add_done_callback(lambda _: self._arrived.put(None))
+        try:
+            while not future.done():
+                try:
+                    question = self._arrived.get(timeout=GATHER if self._open else None)
+                    if question:
+                        self._open[question.rank] = question
+                except queue.Empty:
+                    self._put(self._open.pop(min(self._open)))
+            return future.result()
+        finally:
+            self._open.clear()
+
+    def _put(self, question: Question) -> None:
+        """Puts the question to the student and sends the answer, if the rank still waits for one."""
+        cell, kernel = question.cell, front_end()
+        over = cell is not self.crew.cell or question.rank not in cell.running or question.stops != cell.stops
+        if over or kernel is None:
+            return
+        ask = kernel.getpass if question.password else kernel.raw_input
+        try:
+            answer = ask(f"rank {question.rank}: {question.prompt}")
+        except EOFError:
+            answer = END_OF_FILE
+        reply = self.hub.message("input_reply", {"value": answer, "status": "ok"})
+        self.hub.run(self.hub.tell(cell.members[question.rank].name, "stdin", reply))

@@ -1,0 +1,89 @@
+"""A schedule that went through a file is the same schedule: every algorithm; and what is told of other files.
+
+What a recorded run keeps is in tests/launch/test_saved_run.py.
+"""
+
+import json
+
+import pytest
+from every import NAMES, schedules
+
+from collectives import Schedule, ScheduleError, Transfer, all_reduce, load
+
+
+def told(schedule):
+    """All that a schedule says of itself."""
+    names = ("collective", "algorithm", "ranks", "chunks", "root", "buffers", "result", "title", "chunk_bytes")
+    steps = [(step.phase, step.caption, step.transfers, step.sources) for step in schedule.steps]
+    return [str(getattr(schedule, name)) for name in names], steps, repr(schedule)
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), NAMES, ids=lambda name: name)
+def test_every_algorithm_comes_back_as_it_was(collective, algorithm, tmp_path):
+    for schedule in (made for ranks in (2, 4, 6) for made in schedules(collective, algorithm, ranks)[-1:]):
+        schedule.save(tmp_path / "a.json")
+        back = load(tmp_path / "a.json")
+        assert told(back) == told(schedule)
+        assert back.check() is None and back.start() == schedule.start()
+        if len(schedule.steps):
+            assert back.states(-1) == schedule.states(-1)
+        assert back.counts(nbytes=960) == schedule.counts(nbytes=960)
+
+
+def test_a_wrong_schedule_comes_back_as_wrong_as_it_was(tmp_path):
+    steps = [("copy", "One.", [Transfer(0, 7, 0)])]
+    Schedule.from_steps("all_reduce", "mine", 2, 2, steps).save(tmp_path / "wrong.json")
+    with pytest.raises(ScheduleError, match="rank 0 sends chunk 0 to rank 7, but the ranks are 0 to 1"):
+        load(tmp_path / "wrong.json").check()
+
+
+def changed(**fields):
+    """The text of a good file with these fields changed."""
+    described = {
+        "ringside": 1, "collective": "all_reduce", "algorithm": "mine", "ranks": 1, "chunks": 1, "root": None,
+        "buffers": ["data"], "result": "data", "chunk_bytes": None, "start": {"data": [[[[0, 0]]]]}, "goal": None,
+        "steps": [["copy", "One.", [[0, 0, 0, "copy", 1, 0, "data", "data"]], []]],
+    }  # fmt: skip
+    return json.dumps(described | fields)
+
+
+def test_the_good_file_is_good(tmp_path):
+    (tmp_path / "good.json").write_text(changed())
+    assert len(load(tmp_path / "good.json").steps) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "3",
+        '{"cells": [], "nbformat": 4}',
+        b"\x89PNG\r\n\x1a\n\xff",
+        "[" * 100_000,
+        changed(ringside=2),
+        changed(ranks="1"),
+        changed(ranks=10**9),
+        changed(result="else"),
+        changed(start={"data": [[]]}),
+        changed(steps=[["copy", "One.", [[0, 0, 0, "divide"]], []]]),
+        changed(steps=[["copy", "One.", [[0, 0, 1.5]], []]]),
+        changed(steps=[["copy", "One.", [[0, 10**30, 0]], []]]),
+        changed(run={"title": "your run"}),
+    ],
+    ids=range(16),
+)
+def test_another_file_is_one_clear_sentence(tmp_path, text):
+    (tmp_path / "other.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ValueError) as raised:
+        load(tmp_path / "other.json")
+    words = str(raised.value)
+    assert words.startswith("other.json is not a file that Schedule.save or launch.recording().save wrote")
+    assert words.endswith("save it again and load that") and "\n" not in words
+
+
+def test_too_much_for_a_file_is_said_before_memory_is_full(tmp_path):
+    with pytest.raises(ValueError, match="more than 1,000,000 transfers"):
+        all_reduce.ring(ranks=1024).save(tmp_path / "large.json")
+    assert not (tmp_path / "large.json").exists()

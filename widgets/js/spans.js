@@ -1,0 +1,88 @@
+/**
+ * What measured calls come to: when each was under way, when it held its rank, and what was hidden behind other work.
+ *
+ * A call is under way from its begin until the library is done with it. It holds its rank twice: until the call itself
+ * returns, and while somebody waits for it. Under way but not holding is overlap: the rank computed meanwhile.
+ * If nobody waited in Python, the wait was perhaps inside torch's C++ (DDP's): from the call's return until the library
+ * was done it is unsure what the rank did, and that time is never called overlap.
+ *
+ * Pure arithmetic on seconds. Left out: pixels and words (timeline.js).
+ */
+
+/**
+ * @typedef {[number, number]} Span begin and end in seconds
+ * @typedef {object} Measured one call as Python sends it (widgets/timeline.py)
+ * @property {number} rank
+ * @property {string} op
+ * @property {number | null} peer
+ * @property {number} bytes
+ * @property {number} line
+ * @property {string} code
+ * @property {(number | null)[]} times begun, issued, wait begun, wait ended, library done
+ *
+ * @typedef {{from: number, until: number, held: Span[], unsure: Span[], lane: number}} Stay
+ */
+
+const LANES = 3;
+
+/** When one call was under way and held its rank. @returns {Stay} */
+export function stayOf(/** @type {Measured} */ { times: [begun, issued, waits, waited, done] }) {
+  const held = [];
+  if (issued !== null) held.push([begun, issued]);
+  if (waits !== null && waited !== null) held.push([waits, waited]);
+  const until = Math.max(done ?? waited ?? issued ?? begun, begun);
+  const unsure = waits === null && issued !== null && until > issued ? [[issued, until]] : [];
+  return /** @type {Stay} */ ({ from: begun, until, held, unsure, lane: 0 });
+}
+
+/** Puts stays that are under way together into different lanes; at most three, then they share. @returns {number} lanes */
+export function spread(/** @type {Stay[]} */ stays) {
+  const free = [];
+  for (const stay of [...stays].sort((a, b) => a.from - b.from)) {
+    let lane = free.findIndex((end) => end <= stay.from);
+    if (lane < 0) lane = free.length < LANES ? free.length : free.indexOf(Math.min(...free));
+    stay.lane = lane;
+    free[lane] = Math.max(free[lane] ?? 0, stay.until);
+  }
+  return Math.max(free.length, 1);
+}
+
+/** Spans in order, those that touch or overlap made one. @returns {Span[]} */
+export function union(/** @type {Span[]} */ spans) {
+  /** @type {Span[]} */
+  const made = [];
+  for (const [from, until] of [...spans].sort((a, b) => a[0] - b[0])) {
+    const last = made[made.length - 1];
+    if (last && from <= last[1]) last[1] = Math.max(last[1], until);
+    else made.push([from, until]);
+  }
+  return made;
+}
+
+function lengthOf(/** @type {Span[]} */ spans) {
+  return union(spans).reduce((sum, [from, until]) => sum + until - from, 0);
+}
+
+/** Seconds that some of these calls (of one rank) were under way, that they held it, and that were surely hidden. */
+export function totals(/** @type {Stay[]} */ stays) {
+  const held = stays.flatMap((stay) => stay.held);
+  const busy = lengthOf([...held, ...stays.flatMap((stay) => stay.unsure)]);
+  /** @type {Span[]} */
+  const flights = stays.map(({ from, until }) => [from, until]);
+  const hidden = lengthOf([...flights, ...held]) - busy;
+  return { away: lengthOf(flights), held: lengthOf(held), hidden };
+}
+
+/** Round moments between two times, `most` at most, and the decimals that tell them apart, in s, ms or µs. */
+export function ticks(/** @type {number} */ from, /** @type {number} */ until, /** @type {number} */ most) {
+  const rough = Math.max((until - from) / most, 1e-9);
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step = size * ([1, 2, 5].find((times) => times * size >= rough) ?? 10);
+  const [unit, name] = step >= 0.1 ? [1, "s"] : step >= 1e-4 ? [1e-3, "ms"] : [1e-6, "µs"];
+  const decimals = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
+  const found = [];
+  for (let k = Math.ceil(from / step); k * step <= until; k++) {
+    found.push({ at: k * step, label: `${((k * step) / unit).toFixed(decimals)} ${name}` });
+  }
+  return found;
+}

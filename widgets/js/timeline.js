@@ -1,0 +1,262 @@
+/**
+ * Timeline: the measured calls of every rank over seconds, with zoom and a keyboard that walks from call to call.
+ *
+ * Per rank: calls under way above (overlapping ones in lanes), the time they held the rank solid below, on a faint band
+ * that is the rank's own work. Bars of one colour are one path, so that thousands of calls stay light.
+ *
+ * Left out: the arithmetic (spans.js).
+ */
+
+import { guarded } from "./errors.js";
+import { plural } from "./captions.js";
+import { Frame } from "./frame.js";
+import { spread, stayOf, ticks, totals } from "./spans.js";
+import { fixed, hue } from "./svg.js";
+import { bytes, seconds } from "./units.js";
+
+/** @type {[string, string][]} */
+const WALKS = [
+  ["← →", "the rank's call before or after"],
+  ["↑ ↓", "the call of another rank at that time"],
+  ["Home End", "the rank's first or last call"],
+  ["+ −", "zoom in or out, around the chosen call"],
+  ["[ ]", "earlier or later"],
+  ["0", "all of it"],
+  ["p", "projector mode; b blanks the screen, Esc leaves"],
+  ["?", "this list"],
+];
+const ZOOM = `<span class="rs-zoom"><button type="button" data-key="-" aria-label="zoom out">−</button>
+  <button type="button" data-key="+" aria-label="zoom in">+</button>
+  <button type="button" data-key="0">all</button></span>`;
+const LABEL = 84; // pixels for the names of the ranks
+const AXIS = 24;
+const CLOSEST = 1e-6; // seconds that a view shows at least
+const SLIM = 1.2; // pixels of the shortest call
+const NEAR = 8; // pixels beside a call that still hit it
+
+/** @typedef {import("./spans.js").Measured & import("./spans.js").Stay & {number: number}} Call */
+
+class TimelineView {
+  constructor({ el, model, signal }) {
+    this.model = model;
+    /** @type {Call[]} */
+    this.calls = model.get("calls").map((call, number) => ({ ...call, ...stayOf(call), number }));
+    this.ranks = Array.from({ length: model.get("ranks") }, (_, rank) => this.calls.filter((c) => c.rank === rank));
+    this.lanes = this.ranks.map((calls) => spread(calls));
+    this.ops = [...new Set(this.calls.map(({ op }) => op))];
+    this.end = Math.max(...this.calls.map(({ until, held }) => Math.max(until, ...held.map((span) => span[1]))), CLOSEST);
+    this.view = [0, this.end];
+    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}`;
+    const reacts = { press: (key) => this.#press(key), resized: () => this.#draw() };
+    this.frame = new Frame(el, { name: "rs-timeline", title: "Timeline", size, picks: ZOOM, keys: WALKS }, reacts, signal);
+    this.#build();
+    model.on("change:chosen", () => this.#choose());
+    const resized = new ResizeObserver(() => this.#draw());
+    resized.observe(this.picture);
+    signal.addEventListener("abort", () => resized.disconnect());
+    this.#choose();
+  }
+
+  #build() {
+    const { body } = this.frame;
+    const ops = this.ops.map((_, i) => `<span class="${hue(i)}"><i class="rs-under"></i><b></b></span>`);
+    body.innerHTML = `<div class="rs-legend">${ops.join("")}<span><i class="rs-hold"></i>holds its rank</span>
+      <span class="rs-perhaps" hidden><i class="rs-unsure"></i>own work, or a wait inside torch</span>
+      <span><i class="rs-own"></i>the rank's own work</span></div>
+      <div class="rs-times" tabindex="0" role="group" aria-label="calls of every rank over time; arrow keys walk them"></div>
+      <div class="rs-caption" role="status" aria-live="polite"></div><pre class="rs-code" hidden></pre>
+      <p class="rs-muted rs-cut" hidden></p>`;
+    body.querySelectorAll(".rs-legend b").forEach((node, i) => (node.textContent = this.ops[i]));
+    this.frame.find(".rs-perhaps").hidden = !this.calls.some(({ unsure }) => unsure.length);
+    this.picture = this.frame.find(".rs-times");
+    this.caption = this.frame.find(".rs-caption");
+    this.code = this.frame.find(".rs-code");
+    const cut = this.frame.find(".rs-cut");
+    cut.hidden = !this.model.get("cut");
+    cut.textContent = `The first ${this.calls.length} calls; ${plural(this.model.get("cut"), "later call")} not drawn.`;
+    this.picture.addEventListener("pointerdown", (event) => this.#hit(event));
+    for (const button of this.frame.root.querySelectorAll("[data-key]")) {
+      button.addEventListener("click", () => this.#press(button.dataset.key));
+    }
+  }
+
+  /** @returns {Call | undefined} */
+  get chosen() {
+    return this.calls[this.model.get("chosen")];
+  }
+
+  #set(/** @type {Call | undefined} */ call) {
+    if (!call) return;
+    this.model.set("chosen", call.number);
+    this.model.save_changes();
+  }
+
+  /** @returns {boolean} whether the key means something here */
+  #press(key) {
+    const { chosen } = this;
+    const mine = chosen ? this.ranks[chosen.rank] : this.calls;
+    const at = chosen ? mine.indexOf(chosen) : -1;
+    if (key === "ArrowRight") this.#set(mine[at + 1]);
+    else if (key === "ArrowLeft") this.#set(mine[Math.max(at, 1) - 1]);
+    else if (key === "Home") this.#set(mine[0]);
+    else if (key === "End") this.#set(mine[mine.length - 1]);
+    else if (key === "ArrowUp") this.#toRank(-1);
+    else if (key === "ArrowDown") this.#toRank(1);
+    else if (key === "+" || key === "=") this.#zoom(0.5);
+    else if (key === "-" || key === "−") this.#zoom(2);
+    else if (key === "[" || key === "]") this.#move((key === "]" ? 0.5 : -0.5) * (this.view[1] - this.view[0]));
+    else if (key === "0") this.#show(0, this.end);
+    else return false;
+    return true;
+  }
+
+  #toRank(/** @type {number} */ way) {
+    const { chosen } = this;
+    if (!chosen) return this.#set(this.calls[0]);
+    let rank = chosen.rank + way;
+    while (this.ranks[rank] && !this.ranks[rank].length) rank += way;
+    const away = (call) => Math.abs(call.from - chosen.from);
+    return this.#set(this.ranks[rank]?.reduce((best, call) => (away(call) < away(best) ? call : best)));
+  }
+
+  #zoom(/** @type {number} */ times) {
+    const [from, until] = this.view;
+    const { chosen } = this;
+    const seen = chosen && chosen.until >= from && chosen.from <= until;
+    const middle = seen ? (Math.max(chosen.from, from) + Math.min(chosen.until, until)) / 2 : (from + until) / 2;
+    const width = Math.min(Math.max((until - from) * times, CLOSEST), this.end);
+    this.#show(middle - width / 2, middle + width / 2);
+  }
+
+  #move(/** @type {number} */ by) {
+    this.#show(this.view[0] + by, this.view[1] + by);
+  }
+
+  /** Shows the time between two moments, as far as it is part of the run. */
+  #show(from, until) {
+    const width = Math.min(until - from, this.end);
+    const begin = Math.min(Math.max(from, 0), this.end - width);
+    this.view = [begin, begin + width];
+    this.#draw();
+  }
+
+  #choose() {
+    const { chosen, view } = this;
+    this.caption.textContent = chosen ? describe(chosen) : this.#overview();
+    this.code.hidden = !chosen?.code;
+    this.code.textContent = chosen ? `${chosen.line}  ${chosen.code}` : "";
+    if (chosen && (chosen.from < view[0] || chosen.from > view[1])) {
+      const half = (view[1] - view[0]) / 2;
+      this.#show(chosen.from - half, chosen.from + half);
+    } else this.#draw();
+  }
+
+  #overview() {
+    if (!this.calls.length) return "No rank called torch.distributed while this was recorded.";
+    const sums = this.ranks.map((calls) => totals(calls));
+    const most = sums.reduce((best, sum, rank) => (sum.held > sums[best].held ? rank : best), 0);
+    const { away, held, hidden } = sums[most];
+    return `Rank ${most} was held longest: ${seconds(held)} of ${seconds(this.end)}. Its calls were under way for ${seconds(away)}, of which ${seconds(hidden)} were hidden behind its own work. Choose a call with the arrow keys or the mouse.`;
+  }
+
+  #draw() {
+    const width = this.picture.clientWidth;
+    if (!width) return;
+    this.row = Math.min(Math.max(420 / Math.max(this.ranks.length, 1), 26), 64);
+    this.scale = (width - LABEL - 8) / (this.view[1] - this.view[0]);
+    const height = this.row * this.ranks.length + AXIS;
+    const rows = this.ranks.map((calls, rank) => this.#rowOf(calls, rank));
+    this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}</svg>`;
+  }
+
+  #axis(width, height) {
+    const marks = ticks(this.view[0], this.view[1], Math.max(2, Math.floor((width - LABEL) / 110)));
+    return marks
+      .map(({ at, label }) => {
+        const x = fixed(this.#x(at));
+        const anchor = x > width - 34 ? "end" : x < LABEL + 24 ? "start" : "middle";
+        return `<path class="rs-tick" d="M${x} 0V${height - AXIS + 5}"/>
+          <text class="rs-when" x="${x}" y="${height - 5}" text-anchor="${anchor}">${label}</text>`;
+      })
+      .join("");
+  }
+
+  #x(/** @type {number} */ time) {
+    return LABEL + (time - this.view[0]) * this.scale;
+  }
+
+  #rowOf(/** @type {Call[]} */ calls, /** @type {number} */ rank) {
+    const top = rank * this.row + 4;
+    const solid = Math.max((this.row - 10) * 0.36, 6);
+    const lane = (this.row - 10 - solid) / this.lanes[rank];
+    const band = top + this.row - 10 - solid;
+    const flights = new Map();
+    const [holds, perhaps] = [new Bars(), new Bars()];
+    for (const call of calls) {
+      const name = hue(this.ops.indexOf(call.op));
+      if (!flights.has(name + call.lane)) flights.set(name + call.lane, [name, new Bars()]);
+      this.#bar(flights.get(name + call.lane)[1], [call.from, call.until], top + call.lane * lane, lane - 1);
+      for (const span of call.held) this.#bar(holds, span, band, solid);
+      for (const span of call.unsure) this.#bar(perhaps, span, band, solid);
+    }
+    const { chosen } = this;
+    const frame = new Bars();
+    if (chosen?.rank === rank) {
+      this.#bar(frame, [chosen.from, chosen.until], top + chosen.lane * lane, lane - 1);
+      for (const span of chosen.held) this.#bar(frame, span, band, solid);
+    }
+    const share = Math.round((100 * totals(calls).held) / this.end);
+    const own = this.#x(this.view[0]);
+    const paths = [...flights.values()].map(([name, bars]) => `<path class="rs-under ${name}" d="${bars.path}"/>`);
+    const small = this.row > 40 ? `<text class="rs-share" x="0" y="${top + 30}">held ${share} %</text>` : "";
+    return `<text class="rs-who" x="0" y="${top + 14}">rank ${rank}</text>${small}
+      <path class="rs-own" d="M${own} ${fixed(band)}H${fixed(this.#x(this.view[1]))}v${fixed(solid)}H${own}z"/>
+      ${paths.join("")}<path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/><path class="rs-chosen" d="${frame.path}"/>`;
+  }
+
+  #bar(/** @type {Bars} */ bars, [from, until], y, h) {
+    if (until < this.view[0] || from > this.view[1]) return;
+    const x = this.#x(Math.max(from, this.view[0]));
+    bars.add(x, Math.max(this.#x(Math.min(until, this.view[1])) - x, SLIM), y, h);
+  }
+
+  #hit(/** @type {PointerEvent} */ event) {
+    const box = this.picture.getBoundingClientRect();
+    const rank = Math.floor((event.clientY - box.top) / this.row);
+    const time = this.view[0] + (event.clientX - box.left - LABEL) / this.scale;
+    const off = (call) => Math.min(...[[call.from, call.until], ...call.held].map(([a, b]) => Math.max(a - time, time - b, 0)));
+    const near = (this.ranks[rank] ?? []).filter((call) => off(call) * this.scale <= NEAR);
+    near.sort((a, b) => off(a) - off(b) || a.until - a.from - (b.until - b.from));
+    this.#set(near[0]);
+  }
+}
+
+/** Bars of one colour as one path; those that fall on pixels which are filled already are left out. */
+class Bars {
+  path = "";
+  full = -Infinity;
+
+  add(x, w, y, h) {
+    if (x + w <= this.full + 0.3 && w <= SLIM) return;
+    this.full = Math.max(this.full, x + w);
+    this.path += `M${fixed(x)} ${fixed(y)}h${fixed(w)}v${fixed(h)}h-${fixed(w)}z`;
+  }
+}
+
+/** One call in measured seconds. */
+function describe(/** @type {Call} */ call) {
+  const whom = call.peer === null ? "" : `${{ send: " to", recv: " from" }[call.op] ?? " with root"} rank ${call.peer}`;
+  const what = `Rank ${call.rank}: ${call.op}${whom}, ${bytes(call.bytes)}${call.line ? `, line ${call.line}` : ""}.`;
+  const { away, held, hidden } = totals([call]);
+  const share = away > 0 ? Math.round((100 * hidden) / away) : 0;
+  const rest = call.unsure.length
+    ? "nobody waited for it in Python, so what the rank did meanwhile, its own work or a wait inside torch, is not known"
+    : `${share} % of it was hidden behind the rank's own work`;
+  return `${what} Began at ${seconds(call.from)}, under way for ${seconds(away)}; it held the rank for ${seconds(held)}, and ${rest}.`;
+}
+
+export default () => ({
+  render({ model, el, signal }) {
+    return guarded(el, () => new TimelineView({ el, model, signal }));
+  },
+});

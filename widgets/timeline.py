@@ -1,0 +1,69 @@
+"""Timeline: what the ranks did when, in measured seconds: every call of torch.distributed, waiting, and overlap.
+
+A Player shows the order of a run; this shows its time. Per rank, what is under way stands above, what holds the rank
+stands solid below it, and the faint rest is the rank's own work. An asynchronous all_reduce that hides behind a
+backward pass is a bar above with nothing solid below.
+
+Nothing that was measured is in the repr or the fallback: both are the same on every run. Left out: what the calls did
+to the data (Player), a file for other programs (`launch.recording().save_trace`).
+"""
+
+import traitlets
+
+from widgets.base import Widget, join, styles
+
+MOST_CALLS = 20_000  # about 3 MB for the browser
+TIMES = ("start", "issued", "wait", "end", "finished")
+
+
+class Timeline(Widget):
+    """Shows the measured times of a recording.
+
+    >>> Timeline(launch.recording())                           # doctest: +SKIP
+
+    run      anything with `events` as `launch.recording()` has them: rank, op, peer, bytes, line, code, and the times
+             start, issued, wait, end, finished in seconds, None where nobody looked
+    chosen   number of the call that is described, counted from 0 over all ranks in order of their begin; -1 for none
+
+    Only the first 20,000 calls are drawn; the widget says so. TypeError for a run without measured events.
+    """
+
+    _esm = join("timeline.js")
+    _css = styles("frame.css", "timeline.css")
+    chosen = traitlets.Int(-1).tag(sync=True)
+    calls = traitlets.List().tag(sync=True)
+    ranks = traitlets.Int(0).tag(sync=True)
+    cut = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, run, **traits):
+        events = getattr(run, "events", None)
+        if events is None:
+            raise TypeError(
+                "Timeline shows measured times, which only launch.recording() has: run a cell with `%%ranks --record` "
+                f"first; got {type(run).__name__} {run!r:.60}"
+            )
+        events = sorted(events, key=lambda event: (event.start, event.rank))
+        ranks = 1 + max((event.rank for event in events), default=-1)
+        calls = [_call(event) for event in events[:MOST_CALLS]]
+        super().__init__(calls=calls, ranks=ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
+
+    @traitlets.validate("chosen")
+    def _within(self, proposal):
+        """Numbers outside the calls become none, or the last."""
+        return max(-1, min(proposal["value"], len(self.calls) - 1))
+
+    def summary(self) -> str:
+        return f"ranks={self.ranks}, events={len(self.calls) + self.cut}"
+
+
+def _call(event) -> dict:
+    """What js/spans.js calls Measured."""
+    return {
+        "rank": event.rank,
+        "op": event.op,
+        "peer": event.peer,
+        "bytes": event.bytes,
+        "line": event.line,
+        "code": event.code,
+        "times": [getattr(event, name) for name in TIMES],
+    }
