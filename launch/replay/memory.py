@@ -74,16 +74,7 @@ class Memory:
                 if binding and (binding.storage, binding.lo, binding.nbytes) == (storage, lo, nbytes):
                     return Region(base, start, start + nbytes)
                 start += items[index][0].nbytes
-        covering = {}
-        for path, bindings in self.variables.items():
-            binding = _at(bindings, look)
-            if (
-                binding
-                and binding.storage == storage
-                and binding.lo <= lo
-                and lo + nbytes <= binding.lo + binding.nbytes
-            ):
-                covering[path] = binding
+        covering = self._reaching(storage, lo, nbytes, look)
         for path in preferred:
             if path in covering:
                 return Region(path, lo - covering[path].lo, lo - covering[path].lo + nbytes)
@@ -96,7 +87,12 @@ class Memory:
 
     def covering(self, storage: int, lo: int, nbytes: int, look: int) -> list[str]:
         """All variables that reach these bytes at that look, larger ones first."""
-        found = []
+        found = self._reaching(storage, lo, nbytes, look)
+        return sorted(found, key=lambda path: -found[path].nbytes)
+
+    def _reaching(self, storage: int, lo: int, nbytes: int, look: int) -> dict:
+        """Path -> binding of every variable that reaches these bytes at that look, innermost frame first."""
+        found = {}
         for path, bindings in self.variables.items():
             binding = _at(bindings, look)
             if (
@@ -105,8 +101,8 @@ class Memory:
                 and binding.lo <= lo
                 and lo + nbytes <= binding.lo + binding.nbytes
             ):
-                found.append((-binding.nbytes, len(found), path))
-        return [path for _, _, path in sorted(found)]
+                found[path] = binding
+        return found
 
     def size(self, place: str) -> int:
         """Bytes of a place."""
