@@ -14,16 +14,17 @@ from html import escape
 from pathlib import Path
 
 import anywidget
+import minify_html
 
 HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
-_COMMENT = re.compile(r"/\*\*.*?\*/ ?\n?|(?<!\S)// [^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*\*.*?\*/", re.DOTALL)  # the minifier drops only the others
 
 
 @cache
 def join(entry: str) -> str:
-    """The module `widgets/js/<entry>` with everything it imports, as one module, without its comments.
+    """The module `widgets/js/<entry>` with everything it imports, as one module, without comments and blanks.
 
     A dependency becomes `const { exports } = (() => { ...; return { exports }; })();`: what it does not export stays
     private. Only `import { a, b } from "./x.js";` and `export function | class | const | let` are understood, and no
@@ -42,7 +43,14 @@ def join(entry: str) -> str:
         return _IMPORT.sub("", source)
 
     body = add(entry)
-    return re.sub(r"\n\s+", "\n", "".join(joined.values()) + body)
+    return _squeeze("".join(joined.values()) + body)
+
+
+def _squeeze(module: str) -> str:
+    """The same module without comments and blanks; names stay, so that an error in the browser can be read."""
+    before, after = "<script type=module>", "</script>"
+    page = minify_html.minify(f"{before}{module}{after}", minify_js=True)
+    return page.removeprefix(before).removesuffix(after)
 
 
 @cache

@@ -48,7 +48,7 @@ def html(widget: Widget) -> str:
         title=escape(repr(widget)),
         css=widget._css,
         host=join("host.js").replace("export ", ""),
-        esm=widget._esm.replace("export default ", "const widget = "),
+        esm=widget._esm.replace("export default", "const widget ="),
         state=_script({name: value for name, value in state.items() if name not in binary}),
         binary=_script(binary),
     )
