@@ -87,7 +87,7 @@ def _described(schedule: Schedule) -> dict:
     goal = schedule._goal
     described = {
         "ringside": VERSION,
-        **{name: getattr(schedule, name) for name in (*KNOWN, "root", "buffers", "result")},
+        **{name: getattr(schedule, name) for name in (*KNOWN, "root", "local", "buffers", "result")},
         "chunk_bytes": None if schedule.chunk_bytes is None else schedule.chunk_bytes.tolist(),
         "start": {name: _rows(cells) for name, cells in schedule.start().cells.items()},
         "goal": None if goal is None else {name: _rows(np.array(cells, object)) for name, cells in goal.items()},
@@ -127,6 +127,7 @@ def _made(described: dict) -> Schedule:
     steps = [_step(*step, ranks) for step in described["steps"]]
     more = {
         "root": None if described["root"] is None else _whole(described["root"], 0, ranks),
+        "local": _whole(described["local"], 1, ranks + 1) if described.get("local") else None,
         "buffers": buffers,
         "result": described["result"],
         "start": _cells(described["start"], ranks, chunks),

@@ -12,20 +12,19 @@ the viewer (a widgets.RankLog or None), which gets the text as it comes.
 from __future__ import annotations
 
 import asyncio
-import signal
 from dataclasses import dataclass, field
 
 from launch.blackbox import Status
 from launch.doctor import explain
 from launch.doctor.attendant import Attendant
 from launch.doctor.trouble import find_trouble
+from launch.doing import Live
 from launch.errors import Trouble
 from launch.text import Text
 
 IN_GLOO = "gloo/transport"  # in the messages of errors that come from a lost connection
 LOOK = 0.05  # seconds between two looks at the black box
-DEAF_AFTER = 0.2  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in gloo
-STOPPING = "stopping; press stop again to end the rank itself"
+DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in C++
 REPLY_AFTER_IDLE = 0.5  # seconds; an interrupt at the wrong moment can cost a rank its reply, never its "idle"
 
 
@@ -69,15 +68,17 @@ class Cell:
         self.freed: set[int] = set()
         self._attendant = Attendant(self)
         self._clears: set[int] = set()
-        self._shown: dict[int, tuple] = {}
+        self.live = Live(viewer, crew.board, self._attendant)
         self._errands: set[asyncio.Task] = set()
 
     async def run(self) -> list[Answer]:
+        self.live.absent(set(range(self.crew.size)) - self.running)
         watch = asyncio.ensure_future(self._watch())
         try:
             await asyncio.gather(*(self._follow(rank) for rank in self.members))
         finally:
             watch.cancel()
+        excuse(self.answers, self.freed)
         trouble = find_trouble(self.crew.board, self.answers, self._attendant.diagnosis)
         for answer in self.answers.values():
             answer.trouble = trouble
@@ -95,13 +96,14 @@ class Cell:
             if reply.done():
                 self._judge(answer, reply.result()["content"])
             elif member.ended.done():
-                answer.status, answer.evalue = "died", how_it_ended(member.ended.result())
+                answer.status, answer.evalue = "died", member.ended.result()
             else:
                 answer.status, answer.ename = "error", "KeyboardInterrupt"
         finally:
             reply.cancel()
             self.running.discard(rank)
-        self._show(rank, "done" if answer.status == "ok" else "failed", answer.ename or answer.evalue)
+        failure = "" if answer.status == "ok" else answer.ename or answer.evalue
+        self.live.ended(rank, rank in self.freed and not self.stops, failure)
 
     def _judge(self, answer: Answer, content: dict) -> None:
         if content["status"] == "ok":
@@ -109,10 +111,6 @@ class Cell:
         answer.status = "error"
         answer.ename, answer.evalue = content["ename"], content["evalue"]
         answer.traceback = content["traceback"]
-        # A rank whose partner was freed or has died sees the end of its connection, freed itself or not.
-        disturbed = self.freed or any(other.status == "died" for other in self.answers.values())
-        if answer.rank in self.freed or (disturbed and IN_GLOO in answer.evalue):
-            answer.status = "freed"
 
     # What the rank says
 
@@ -148,9 +146,7 @@ class Cell:
 
     async def _watch(self) -> None:
         while True:
-            for rank in self.running:
-                state, note = in_few_words(self.crew.board.read(rank))
-                self._show(rank, state, STOPPING if self.stops else note)
+            self.live.look(self.running, bool(self.stops))
             self._attendant.look()
             await asyncio.sleep(LOOK)
 
@@ -164,11 +160,6 @@ class Cell:
         """The ranks that are left wait for ever."""
         self._free(set(self.running))
 
-    def _show(self, rank: int, state: str, note: str) -> None:
-        if self.viewer and self._shown.get(rank) != (state, note):
-            self._shown[rank] = (state, note)
-            self.viewer.state(rank, state, note)
-
     def interrupt(self) -> None:
         """The stop button: Python first, then gloo; asked again, ranks that still run are killed."""
         self.stops += 1
@@ -180,8 +171,10 @@ class Cell:
             self.crew.agent.send(do="kill", pids=[self.members[rank].pid for rank in self.running])
 
     async def _stop_gently(self) -> None:
+        """Who is in a call of torch.distributed is deaf, that is known; of the others it has to be seen."""
         for rank in self.running:
             self._tell(rank, "interrupt")
+        self._free({rank for rank in self.running if self.crew.board.read(rank).state == "waiting"})
         await asyncio.sleep(DEAF_AFTER)
         self._free(set(self.running))
 
@@ -207,6 +200,18 @@ class Cell:
             task.cancel()
 
 
+def excuse(answers: dict[int, Answer], freed: set[int]) -> None:
+    """Ranks that were freed did not fail of themselves, nor did those whose partner was freed or has died.
+
+    These see the end of their connection, often before it is known here that the other one has died: so this is asked
+    when the cell is over.
+    """
+    disturbed = freed or any(answer.status == "died" for answer in answers.values())
+    for rank, answer in answers.items():
+        if answer.status == "error" and (rank in freed or (disturbed and IN_GLOO in answer.evalue)):
+            answer.status = "freed"
+
+
 def ending(answer: Answer) -> tuple[str, str]:
     """How a rank left the cell, for the doctor: (state, words). Whom gloo has thrown out has lost his connections."""
     if answer.status == "died":
@@ -222,29 +227,3 @@ def bundle(content: dict) -> dict:
         data.pop("application/vnd.jupyter.widget-view+json", None)
     display_id = content.get("transient", {}).get("display_id")
     return {"data": data, "metadata": content.get("metadata", {}), "display_id": display_id}
-
-
-def in_few_words(status: Status) -> tuple[str, str]:
-    """State and note for the viewer: ("waiting", "all_reduce #2, line 4")."""
-    if status.state != "waiting":
-        return "running", ""
-    return "waiting", doing(status)
-
-
-def doing(status: Status) -> str:
-    """'all_reduce #2, line 4', 'recv from rank 1, line 3', 'its own code', 'idle'."""
-    if status.state != "waiting":
-        return {"running": "its own code", "new": "starting"}.get(status.state, status.state)
-    text = status.op
-    if status.peer is not None:
-        text += f" {'to' if 'send' in status.op else 'from'} rank {status.peer}"
-    elif status.seq:
-        text += f" #{status.seq}"
-    return text + (f", line {status.line}" if status.line else "")
-
-
-def how_it_ended(code: int) -> str:
-    """'killed by SIGKILL', 'exited with code 3'."""
-    if code < 0:
-        return f"killed by {signal.Signals(-code).name}"
-    return f"exited with code {code}"

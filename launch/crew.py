@@ -1,9 +1,8 @@
 """The processes behind the ranks: brought up by the agent, watched, asked, restored when one dies or is stuck.
 
-Everything here runs in the hub's thread, except for reading plain attributes; launch/ranks.py is what others call.
-
-After a cell in which a rank failed, was freed or died, `recover` gives all of them a new process group under the same
-objects; a dead rank is forked anew under its number, the others keep their variables.
+All of it runs in the hub's thread, except for reading plain attributes; launch/ranks.py is what others call. After a
+cell in which a rank failed, was freed or died, `recover` gives all of them a new process group under the same objects;
+a dead rank is forked anew under its number, the others keep their variables.
 """
 
 from __future__ import annotations
@@ -11,16 +10,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import signal
 
 from launch import ledger, machine
 from launch.agent_link import AgentLink
 from launch.blackbox import Board
 from launch.cell import Cell
-from launch.errors import LaunchError, RankError, UsageError, name_ranks
+from launch.deaths import Deaths
+from launch.errors import LaunchError, RankError, name_ranks
 from launch.groups import groups_in_common
 from launch.hub import Hub, all_or_none
 from launch.member import Member
-from launch.start_file import fresh_environ, write_start_file
+from launch.start_file import fresh_environ, meeting_place, write_start_file
 from launch.text import Text
 
 
@@ -34,11 +35,13 @@ class Crew:
         self.backend, self.bare, self.gpus = "gloo", False, 0
         self.notices: list[str] = []
         self.board: Board | None = None
+        self.deaths = Deaths()
         self.cell: Cell | None = None  # the one under way
         self._generation = 0
         self._coming: dict[str, Member] = {}  # by name: those that the agent has been asked for
         self._serial = itertools.count(1)
         self._work: asyncio.Task | None = None  # starting or restoring
+        self._closed = False
         self._launch_agent()
 
     @property
@@ -78,14 +81,15 @@ class Crew:
         elif kind == "exited":
             for member in {*self.members, *self._coming.values()}:
                 if member.pid == event["pid"]:
-                    member.has_ended(event["status"])
+                    member.has_ended(self.deaths.how(event["status"]))
         elif kind in ("failed", "gone"):
             why = event.get("why", "the agent has died; its log was lost with it")
             if not self._agent_ready.done():
                 self._agent_ready.set_exception(LaunchError(f"ranks cannot be started on this machine: {why}"))
                 self._agent_ready.exception()
+            how = self.deaths.how(-signal.SIGKILL)  # of the agent, which its ranks do not outlive
             for member in {*self.members, *self._coming.values()}:
-                member.has_ended(-9)
+                member.has_ended(how)
 
     def _on_iopub(self, name: str, message: dict) -> None:
         rank = int(name.partition(".")[0])
@@ -109,6 +113,13 @@ class Crew:
         """New processes; those that run are ended, but not before it is known that the new ones have room."""
         await self._interruptible(self._start(size, backend, bare, viewer))
 
+    async def close(self) -> None:
+        """Ends a start that is under way; none begins after this."""
+        self._closed = True
+        if self._work:
+            self._work.cancel()
+            await asyncio.wait({self._work})
+
     async def _interruptible(self, coroutine):
         self._work = asyncio.ensure_future(coroutine)
         try:
@@ -119,25 +130,17 @@ class Crew:
             self._work = None
 
     async def _start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
+        if self._closed:
+            raise LaunchError("the ranks have been closed")
         if self.agent.process.poll() is not None:
             self._launch_agent()
         await asyncio.shield(self._agent_ready)  # the stop button ends the waiting, not the agent
-        backend = self._choose(size, backend)
+        backend = machine.choose_backend(size, backend, self.gpus, self.size)
         await self.stop()
         self.backend, self.bare = backend, bare
         self.board = Board(f"{self.hub.folder}/board-{next(self._serial)}", size)
         self._environ = fresh_environ()
         self.members = await self._bring_up(list(range(size)), size, 1, viewer)
-
-    def _choose(self, size: int, backend: str | None) -> str:
-        """The backend for so many ranks; UsageError if the machine has no room for them."""
-        backend = backend or ("nccl" if self.gpus >= size else "gloo")
-        if backend == "nccl" and self.gpus < size:
-            raise UsageError(
-                f"{size} ranks with nccl need {size} GPUs, this machine has {self.gpus}: use --backend gloo"
-            )
-        machine.check_room(size, self.size, machine.SPAWNED_RANK if backend == "nccl" else machine.FORKED_RANK)
-        return backend
 
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Member]:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
@@ -148,18 +151,9 @@ class Crew:
             member.expect()
             if viewer:
                 viewer.state(member.rank, "starting", "")
-        config = write_start_file(
-            self.hub.folder,
-            self.hub.key,
-            serial,
-            world_size=size,
-            backend=self.backend,
-            bare=self.bare,
-            generation=self._generation,
-            group_count=group_count,
-            board=self.board.path,
-            environ=self._environ,
-        )
+        session = {"world_size": size, "backend": self.backend, "bare": self.bare, "generation": self._generation}
+        session |= {"group_count": group_count, "board": self.board.path, "environ": self._environ}
+        config = write_start_file(self.hub.folder, self.hub.key, serial, **session)
         self._coming = {member.name: member for member in wanted}
         self.agent.send(do="start", config=config, ranks=ranks, spawn=self.backend == "nccl")
         try:
@@ -217,11 +211,17 @@ class Crew:
         count = max(value["count"] for value in known)
         groups = {m.rank: value["groups"] for m, value in zip(living, known, strict=True)}
         names = groups_in_common(groups, {member.rank for member in dead}, {value["world"] for value in known})
-        work = []
         ledger.begin_epoch(self.board.memory)
-        if not self.bare:
-            content = {"generation": self._generation, "names": names, "group_count": count}
-            work.append(self.request_all("shell", "regroup", content, members=living))
+        # Whoever makes a group by himself after this must not meet what is left of the last one in its store.
+        environ = meeting_place() if self.bare else {}
+        self._environ |= environ
+        if self.bare and dead:
+            work = [self.request_all("shell", "leave", {"environ": environ}, members=living)]
+            if any(groups.values()):
+                self.notices.append("the process group has lost a member: make it again with dist.init_process_group()")
+        else:
+            content = {"generation": self._generation, "names": names, "group_count": count, "environ": environ}
+            work = [self.request_all("shell", "regroup", content, members=living)]
         for member in dead:
             member.close()
             self.board.clear(member.rank)
@@ -235,11 +235,7 @@ class Crew:
         """(value, buffers) of each rank; RankError with every rank that refused or died."""
         members = self.members if members is None else members
         replies = await asyncio.gather(*(m.request(channel, {"do": what, **content}, buffers) for m in members))
-        wrong = {
-            m.rank: reply["content"]
-            for m, reply in zip(members, replies, strict=True)
-            if reply["content"]["status"] != "ok"
-        }
+        wrong = {m.rank: r["content"] for m, r in zip(members, replies, strict=True) if r["content"]["status"] != "ok"}
         if wrong:
             by_message: dict[str, list[int]] = {}
             for rank, reply in wrong.items():

@@ -25,6 +25,18 @@ def available_memory() -> int:
     return room
 
 
+def choose_backend(size: int, backend: str | None, gpus: int, running: int) -> str:
+    """The backend for `size` ranks in the place of the `running` ones; UsageError if the machine has no room for them.
+
+    Without a wish it is nccl where every rank can have one of the `gpus`, else gloo.
+    """
+    backend = backend or ("nccl" if gpus >= size else "gloo")
+    if backend == "nccl" and gpus < size:
+        raise UsageError(f"{size} ranks with nccl need {size} GPUs, this machine has {gpus}: use --backend gloo")
+    check_room(size, running, SPAWNED_RANK if backend == "nccl" else FORKED_RANK)
+    return backend
+
+
 def check_room(size: int, running: int = 0, each: int = FORKED_RANK) -> None:
     """UsageError if `size` ranks of `each` bytes do not fit, when the `running` ones have made way."""
     room = available_memory() + running * each

@@ -17,12 +17,13 @@ import shlex
 from dataclasses import dataclass
 
 from launch import output
-from launch.cell import doing
+from launch.doing import doing
 from launch.errors import CellSyntaxError, DeadlockError, RanksStopped, UsageError
 from launch.machine import check_room, in_words
 from launch.ranks import DEFAULT_SIZE, Ranks
 
 _session: Ranks | None = None
+_shown: dict[str, list] = {}  # cell of the notebook -> the widgets of its last run
 
 
 def session() -> Ranks:
@@ -115,7 +116,6 @@ def ranks_cell(line: str, cell: str) -> None:
 def run_cell(line: str, cell: str) -> None:
     """Starts what is needed, runs the cell, shows and raises what the ranks answered."""
     from IPython import get_ipython
-    from IPython.display import display
 
     shell, ranks, options = get_ipython(), session(), parse(line)
     check_syntax(shell, line, cell)
@@ -125,8 +125,9 @@ def run_cell(line: str, cell: str) -> None:
         if beyond:
             raise UsageError(f"there is no rank {beyond[0]}: --only chooses among {size} ranks, 0 to {size - 1}")
     check_room(options.size or ranks.size, ranks.size)
+    forget_last_run(shell)
     viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE)
-    display(viewer)
+    show(shell, viewer)
     try:
         ranks.ensure(options.size, options.backend, options.bare, viewer)
         record = options.record or options.watch
@@ -143,14 +144,35 @@ def run_cell(line: str, cell: str) -> None:
     if options.watch:
         from widgets import Player
 
-        display(Player(ranks.recording()))
+        show(shell, Player(ranks.recording()))
     try:
         output.raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
     except DeadlockError as error:
         from widgets.wait_for import WaitFor
 
-        display(WaitFor(error.edges, ranks.size))
+        show(shell, WaitFor(error.edges, ranks.size))
         raise
+
+
+def notebook_cell(shell) -> str:
+    """By which name the front end knows the cell under way; "" if it does not say."""
+    kernel = getattr(shell, "kernel", None)
+    return kernel.get_parent().get("metadata", {}).get("cellId", "") if kernel else ""
+
+
+def show(shell, widget) -> None:
+    """Displays the widget under the cell, until the cell is run again."""
+    from IPython.display import display
+
+    if cell := notebook_cell(shell):
+        _shown.setdefault(cell, []).append(widget)
+    display(widget)
+
+
+def forget_last_run(shell) -> None:
+    """The front end has taken what the cell's last run displayed off the page; here and there it would live on."""
+    for widget in _shown.pop(notebook_cell(shell), ()):
+        widget.close()
 
 
 def make_viewer(size: int):

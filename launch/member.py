@@ -25,7 +25,7 @@ class Member:
 
     def expect(self) -> None:
         self.up: asyncio.Future[None] = self.hub.loop.create_future()
-        self.ended: asyncio.Future[int] = self.hub.loop.create_future()
+        self.ended: asyncio.Future[str] = self.hub.loop.create_future()  # how it ended
 
     def started(self, pid: int, spawned: bool, fds: list[int], on_text: Callable[[Member, str, str], None]) -> None:
         self.pid, self.spawned = pid, spawned
@@ -42,12 +42,12 @@ class Member:
         if not self.up.done():
             self.up.set_exception(LaunchError(f"rank {self.rank} could not be started: {why}"))
 
-    def has_ended(self, code: int) -> None:
+    def has_ended(self, how: str) -> None:
         if not self.ended.done():
-            self.ended.set_result(code)
+            self.ended.set_result(how)
             self.drain()
             lines = "".join(self.last_words).strip().splitlines()
-            self.fail(lines[-1] if lines else f"its process ended (code {code})")
+            self.fail(lines[-1] if lines else f"its process ended ({how})")
 
     def drain(self) -> None:
         for reader in self.readers:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 import sys
 
-from launch.cell import Answer, doing
+from launch.cell import Answer
+from launch.doing import doing
 from launch.errors import RankError, RanksStopped, Trouble, name_ranks
 
+GROUP_IS_THERE = "trying to initialize the default process group twice"
 SHOWN_TRACEBACKS = 4  # different ones; more are named only
 
 
@@ -127,4 +129,6 @@ def what_failed(answer: Answer) -> str:
     if answer.status == "died":
         return f" died ({answer.evalue})"
     evalue = re.sub(r" at 0x[0-9a-f]+", "", answer.evalue)  # addresses differ from run to run
+    if evalue.startswith(GROUP_IS_THERE):  # torch's words; a program from elsewhere begins with init_process_group
+        evalue += " The ranks have a process group already; %%ranks --bare leaves it to the cell."
     return f": {answer.ename}: {evalue}" if evalue else f": {answer.ename}"

@@ -4,13 +4,16 @@ A front end asks one question at a time, and only the kernel's main thread may a
 for the cell. So the hub's thread hands over what the ranks ask, and the main thread puts it to the student while it
 waits. Ranks that ask at about the same time are served in rank order.
 
-The stop button drops what has been asked: the ranks that asked end their wait themselves (rank/desk.py).
+The stop button drops what has been asked: the ranks that asked end their wait themselves (rank/desk.py). A question
+whose rank dies meanwhile is dropped as well, the cell ends and says so; Jupyter has no message that would take the
+question off the page, but an answer that is typed there later reaches nobody.
 
 Left out: a front end without standard input (nbval, nbclient). There the rank refuses by itself (rank/worker.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ from launch.cell import Cell
 from launch.crew import Crew
 
 GATHER = 0.1  # seconds after a question in which another rank may still ask, and be served before it
-END_OF_FILE = "\x04"  # as an answer: input() raises EOFError
+LOOK = 50  # milliseconds between two looks whether the rank still waits for the answer
 
 
 def front_end():
@@ -56,6 +59,7 @@ class Questions:
         if cell is None or rank not in cell.running or cell.members[rank].name != name:
             return
         content = message["content"]
+        cell.live.asking.add(rank)
         self._arrived.put(Question(rank, str(content["prompt"]), bool(content["password"]), cell, cell.stops))
 
     def wait_for(self, future: Future):
@@ -76,13 +80,34 @@ class Questions:
     def _put(self, question: Question) -> None:
         """Puts the question to the student and sends the answer, if the rank still waits for one."""
         cell, kernel = question.cell, front_end()
-        over = cell is not self.crew.cell or question.rank not in cell.running or question.stops != cell.stops
-        if over or kernel is None:
+        answer = None if kernel is None else self._ask(kernel, question)
+        if answer is None:
             return
-        ask = kernel.getpass if question.password else kernel.raw_input
-        try:
-            answer = ask(f"rank {question.rank}: {question.prompt}")
-        except EOFError:
-            answer = END_OF_FILE
+        cell.live.asking.discard(question.rank)
         reply = self.hub.message("input_reply", {"value": answer, "status": "ok"})
         self.hub.run(self.hub.tell(cell.members[question.rank].name, "stdin", reply))
+
+    def _ask(self, kernel, question: Question) -> str | None:
+        """What the student answers; None as soon as the rank no longer waits for it.
+
+        The kernel's own raw_input says the same to the front end, but then waits until somebody answers.
+        """
+        stdin, session = kernel.stdin_socket, kernel.session
+        while stdin.poll(0):
+            stdin.recv_multipart()  # answers to what was dropped
+        content = {"prompt": f"rank {question.rank}: {question.prompt}", "password": question.password}
+        if self._waits(question):
+            parent, ident = kernel.get_parent("shell"), kernel._parent_ident["shell"]
+            session.send(stdin, "input_request", content, parent, ident=ident)
+        while self._waits(question):
+            if stdin.poll(LOOK):
+                with contextlib.suppress(
+                    ValueError, TypeError, KeyError
+                ):  # not signed with the kernel's key, or damaged
+                    return str(session.recv(stdin)[1]["content"]["value"])
+        return None
+
+    def _waits(self, question: Question) -> bool:
+        """Whether the rank still waits for the answer: not once it has died, or the student has pressed stop."""
+        cell = question.cell
+        return cell is self.crew.cell and question.rank in cell.running and question.stops == cell.stops

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from launch import codec, machine
 from launch.blackbox import Status
-from launch.cell import Answer, Cell, how_it_ended
+from launch.cell import Answer, Cell
 from launch.crew import Crew
 from launch.doctor.trouble import find_swapped
 from launch.errors import UsageError, name_ranks
@@ -21,6 +21,7 @@ from launch.hub import Hub
 from launch.questions import Questions, front_end
 
 DEFAULT_SIZE = 4
+CLOSING = 10  # seconds; a bound for what takes milliseconds, or as long as a start that is under way
 
 
 @dataclass
@@ -102,6 +103,12 @@ class Ranks:
     def stop_recording(self) -> None:
         self._recording = None
         self._tapes = [tape for tape in self.call("tape") if tape is not None]
+        left_out = sum(tape["dropped"] for tape in self._tapes)
+        if left_out:
+            kept = max(len(tape["events"]) for tape in self._tapes)
+            self.crew.notices.append(
+                f"the recording kept the first {kept:,} calls of every rank; {left_out:,} later ones were left out"
+            )
 
     def recording(self):
         """The launch.replay.recording.Recording of what was recorded last; made when it is first asked for."""
@@ -137,8 +144,11 @@ class Ranks:
     def close(self) -> None:
         """Ends everything, for good."""
         atexit.unregister(self.close)
-        self.crew.agent.close()
-        self.hub.close()
+        try:
+            self.hub.run(self.crew.close()).result(timeout=CLOSING)
+        finally:  # whatever the ranks did, their agent goes, and they with it
+            self.crew.agent.close()
+            self.hub.close()
 
     # Between the threads
 
@@ -174,10 +184,11 @@ class Ranks:
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
         dead = [member for member in crew.members if member.ended.done()]
         if dead:
-            how = how_it_ended(dead[0].ended.result())
+            how = dead[0].ended.result()
             crew.notices.append(f"{name_ranks(m.rank for m in dead)} died between two cells ({how}) and starts anew")
             await crew.recover()
         members = [member for member in crew.members if only is None or member.rank in only]
+        crew.deaths.begin()
         crew.cell = cell = Cell(crew, members, code, count, viewer, can_ask)
         for member in members:
             for stream, text in member.late.items():

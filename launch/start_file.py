@@ -33,9 +33,14 @@ def write_start_file(folder: str, key: bytes, serial: int, **session) -> str:
 def fresh_environ() -> dict[str, str]:
     """The notebook's environment for its ranks, with what torch.distributed looks for. RANK and so on come later."""
     environ = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(probe.getsockname()[1]), GLOO_SOCKET_IFNAME="lo")
+    environ.update(meeting_place(), GLOO_SOCKET_IFNAME="lo")
     environ.setdefault("OMP_NUM_THREADS", "1")
     # torch's TCPStore looks up the name of 127.0.0.1; without an answer that would take five seconds per connection
     environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
     return environ
+
+
+def meeting_place() -> dict[str, str]:
+    """Where ranks meet that make a process group themselves: a port that nobody uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}

@@ -5,6 +5,9 @@ a cell differ from its own recording. What is written here is collected and sent
 is new each time (`batch`); a page that comes later gets the history with the widget's state. Memory is bounded at both
 ends, and the picture says what was left out: the whole text is printed once when the cell ends, by launch.
 
+A notebook runs many cells, and each leaves its log behind: of those that are finished the histories have one bound
+together, and the oldest make room for new ones.
+
 Left out: where lines come from, and the text printed in the end (launch).
 """
 
@@ -13,12 +16,15 @@ import time
 from collections import deque
 
 import traitlets
+from ipywidgets import Layout
 
 from widgets.base import Widget, join, styles
 
 STREAMS = ("stdout", "stderr")
 INTERVAL = 0.05  # seconds between two batches
 MOST_KEPT = 1_000_000  # characters of history, and of one batch
+KEPT_IN_ALL = 8_000_000  # characters of history of all finished logs
+KEPT_OF_OLD = 2_000  # characters of one that has made room: its end
 
 
 class RankLog(Widget):
@@ -31,7 +37,7 @@ class RankLog(Widget):
     history = traitlets.Dict().tag(
         sync=True
     )  # the same for all that is kept; filled in when the whole state is asked for
-    states = traitlets.List().tag(sync=True)  # [state, note] per rank
+    states = traitlets.List().tag(sync=True)  # [state, note, seconds] per rank
     finished = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, ranks: int):
@@ -39,11 +45,11 @@ class RankLog(Widget):
             raise ValueError(f"RankLog needs a number of ranks from 1, got {ranks!r}")
         self._lock = threading.RLock()
         self._waiting, self._kept = _Entries(), _Entries()
-        self._states = [["running", ""] for _ in range(ranks)]
+        self._states = [["running", "", 0] for _ in range(ranks)]
         self._seq = 0
         self._sent_at = 0.0
         self._timer: threading.Timer | None = None
-        super().__init__(ranks=ranks, states=[list(state) for state in self._states])
+        super().__init__(ranks=ranks, states=[list(state) for state in self._states], layout=_layout())
 
     def write(self, rank: int, stream: str, text: str) -> None:
         """`text` as rank `rank` wrote it to "stdout" or "stderr": any piece, escape sequences and all."""
@@ -55,12 +61,15 @@ class RankLog(Widget):
             self._kept.add(rank, STREAMS.index(stream), text)
             self._schedule()
 
-    def state(self, rank: int, name: str, note: str = "") -> None:
-        """What rank `rank` is doing: "running", "waiting", "done" or "failed", and a few words more."""
+    def state(self, rank: int, name: str, note: str = "", seconds: int = 0) -> None:
+        """What rank `rank` is doing, a few words more, and for how many seconds it has been (0: not worth saying).
+
+        "running", "waiting", "asks for input", "stuck", "done" and "failed" have signs of their own.
+        """
         self._known(rank)
         with self._lock:
-            if self._states[rank] != [name, note]:
-                self._states[rank] = [name, note]
+            if self._states[rank] != [name, note, seconds]:
+                self._states[rank] = [name, note, seconds]
                 self._schedule()
 
     def finish(self) -> None:
@@ -68,6 +77,12 @@ class RankLog(Widget):
         with self._lock:
             self._flush()
             self.finished = True
+        _shelf.add(self)
+
+    def close(self) -> None:
+        """As ipywidgets has it: the log vanishes from all pages."""
+        _shelf.discard(self)
+        super().close()
 
     def summary(self) -> str:
         return f"ranks={self.ranks}"
@@ -83,6 +98,18 @@ class RankLog(Widget):
             if key is None:
                 state["history"] = self._kept.message(self._seq)
             return state
+
+    def size(self) -> int:
+        """Characters of its history."""
+        return self._kept.size
+
+    def shorten(self) -> None:
+        """Keeps the end of the history only, here and in the pages; both say how much is left out."""
+        with self._lock:
+            self._kept.shorten(KEPT_OF_OLD)
+            self._seq += 1
+            self.batch = {}
+            self.history = self._kept.message(self._seq)
 
     def _known(self, rank: int) -> None:
         if not 0 <= rank < self.ranks:
@@ -127,8 +154,12 @@ class _Entries:
         else:
             self.entries.append([rank, stream, text])
         self.size += len(text)
-        while self.size > MOST_KEPT:
-            excess = self.size - MOST_KEPT
+        self.shorten(MOST_KEPT)
+
+    def shorten(self, most: int) -> None:
+        """Drops from the beginning what is more than `most` characters."""
+        while self.size > most:
+            excess = self.size - most
             oldest = self.entries[0]
             dropped = len(oldest[2]) if len(oldest[2]) <= excess else excess
             oldest[2] = oldest[2][dropped:]
@@ -139,3 +170,33 @@ class _Entries:
 
     def message(self, seq: int) -> dict:
         return {"seq": seq, "entries": [list(entry) for entry in self.entries], "cut": self.cut}
+
+
+class _Shelf:
+    """Finished logs with a history that is worth shortening, oldest first; KEPT_IN_ALL characters of them."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.logs: list[RankLog] = []
+
+    def add(self, log: RankLog) -> None:
+        with self.lock:
+            if log.size() > KEPT_OF_OLD and log not in self.logs:
+                self.logs.append(log)
+            while sum(other.size() for other in self.logs) > KEPT_IN_ALL:
+                self.logs.pop(0).shorten()
+
+    def discard(self, log: RankLog) -> None:
+        with self.lock:
+            self.logs = [other for other in self.logs if other is not log]
+
+
+_shelf = _Shelf()
+_shared: list[Layout] = []
+
+
+def _layout() -> Layout:
+    """One for all logs: each would be a model of its own in the page, of which there is one for every cell."""
+    if not _shared or _shared[0].comm is None:  # closed by somebody who closes all widgets
+        _shared[:] = [Layout()]
+    return _shared[0]

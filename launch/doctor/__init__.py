@@ -13,6 +13,11 @@ What a call lacks is what gloo makes it wait for (checked against gloo itself in
     every other collective   everybody, except that a rank that is not the root may get out of `reduce` early; where
                              only that is doubtful the diagnosis says so (`proved` is False)
 
+Two things are not proved though they may be so, since the records do not say enough. How early a rank gets out of
+`reduce` depends on how gloo cuts the tensor into segments, of which short tensors leave some empty; `doctor.attendant`
+believes it when nothing has moved for a second. And where a rank receives both from any source and from a certain one,
+nobody sees which of the two a message is for: while one is under way, that rank is not held to be stuck.
+
 Left out: noticing that nothing moves (`doctor.attendant`), words (`doctor.explain`).
 """
 
@@ -199,4 +204,6 @@ def _any_sent(view: View, recv: OpenCall, by_rank: dict[int, View]) -> bool:
     if _uncounted(*by_rank.values()):
         return True
     sent = sum(_count(other, "send", recv, (view.rank,)) for other in by_rank.values() if other is not view)
+    if _count(view, "recv", recv, None) == _count(view, "recv", recv, (-1,)):
+        return sent >= recv.seq  # no other receives take any of them, and these are served in the order of their begin
     return sent > _count(view, "recv", recv, None, done=True)

@@ -18,6 +18,7 @@ import time
 from launch.blackbox import Status
 from launch.doctor import Diagnosis, examine
 from launch.doctor.snapshot import Report, take
+from launch.doing import doing
 
 COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits somewhere in C++
 STILL_FOR = 0.3  # seconds between two questions; a thread that waits uses no processor time meanwhile
@@ -27,11 +28,17 @@ LONGEST_PAUSE = 2.0  # seconds between two examinations of ranks that compute fo
 
 
 class Attendant:
-    """Attends to one cell. `diagnosis` is set when the cell has been given up."""
+    """Attends to one cell. `diagnosis` is set when the cell has been given up.
+
+    While nothing moves, `lines` says where ranks are that were asked ("line 7"), and `stuck` where those are that are
+    proved to wait for ever.
+    """
 
     def __init__(self, cell):
         self.cell = cell
         self.diagnosis: Diagnosis | None = None
+        self.lines: dict[int, str] = {}
+        self.stuck: dict[int, str] = {}
         self._seen: tuple = ()
         self._still_since = self._again_at = 0.0
         self._examination: asyncio.Task | None = None
@@ -40,9 +47,16 @@ class Attendant:
         """Called at every look at the black box."""
         now, seen = time.monotonic(), self._state()
         if seen != self._seen:
+            self._forget(seen)
             self._seen, self._still_since, self._again_at = seen, now, now
         elif self._due(now) and (self._examination is None or self._examination.done()):
             self._examination = asyncio.ensure_future(self._examine())
+
+    def _forget(self, seen) -> None:
+        """Something has moved. What was proved stays true of those that have not moved themselves."""
+        self.lines = {}
+        if self.diagnosis is None:
+            self.stuck = {rank: where for rank, where in self.stuck.items() if seen[0][rank] == self._seen[0][rank]}
 
     def close(self) -> None:
         if self._examination is not None:
@@ -72,13 +86,18 @@ class Attendant:
                     reports[rank]["asleep"] = rank in again and again[rank]["cpu"] == reports[rank]["cpu"]
             if self._state() != before:
                 return
+            self.lines = {rank: _where(report) for rank, report in reports.items()}
             told = {rank: _report(report) for rank, report in reports.items()}
             silent = (
                 set(before[0]) - reports.keys() - {rank for rank, (state, _) in before[1].items() if state == "cut"}
             )
             told |= {rank: Report(threads=True) for rank in silent}
             diagnosis = examine(take(self.cell.crew.board, *before, told))
-            if diagnosis is not None and self._state() == before and self._final(diagnosis):
+            if diagnosis is None or self._state() != before:
+                return
+            if diagnosis.proved:
+                self.stuck = {rank: self._place(diagnosis.views[rank]) for rank in diagnosis.stuck}
+            if self._final(diagnosis):
                 self.diagnosis = diagnosis
                 self.cell.give_up()
         finally:
@@ -93,6 +112,12 @@ class Attendant:
         # Some are stuck for ever; the others wait for what is on its way, or so it seems, and nothing has come.
         return rest > LIKELY_AFTER and all(views[rank].state == "waiting" for rank in diagnosis.moving)
 
+    def _place(self, view) -> str:
+        """Where a stuck rank is: 'all_reduce #2, line 4', 'backward, line 7'."""
+        if not view.place:
+            return doing(self._seen[0][view.rank])
+        return ", ".join(filter(None, (view.place, self.lines.get(view.rank))))
+
     async def _ask(self, ranks) -> dict[int, dict]:
         """What those ranks answer that do so in time."""
         members = [self.cell.crew.members[rank] for rank in ranks]
@@ -105,6 +130,13 @@ class Attendant:
             task.cancel()
         replies = {tasks[task]: task.result()["content"] for task in done if task.exception() is None}
         return {rank: reply["value"] for rank, reply in replies.items() if reply["status"] == "ok"}
+
+
+def _where(report: dict) -> str:
+    """'line 7', 'line 7 of train.py'; '' if the rank is in nobody's code."""
+    if not report["line"]:
+        return ""
+    return f"line {report['line']}" + (f" of {report['file']}" if report["file"] else "")
 
 
 def _report(told: dict) -> Report:

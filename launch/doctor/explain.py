@@ -19,6 +19,7 @@ from launch.doctor.snapshot import View
 from launch.ledger import Fingerprint, OpenCall
 
 MOST_CLAUSES = 8
+LONGEST = 120  # characters of a rank's own message
 RING = 3  # so many ranks that wait for their neighbours are told in one clause
 
 
@@ -172,7 +173,7 @@ def raised(ename: str, evalue: str) -> str:
     if ename == "SystemExit":
         return "called sys.exit"
     first = re.sub(r" at 0x[0-9a-f]+", "", evalue.partition("\n")[0])
-    return f"raised {ename}" + (f": {first[:120]}" if first else "")
+    return f"raised {ename}" + (f": {first if len(first) <= LONGEST else first[:LONGEST] + ' ...'}" if first else "")
 
 
 def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:

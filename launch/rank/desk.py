@@ -29,7 +29,8 @@ class Desk:
         self.kernel, self.slot, self.rescue = kernel, slot, rescue
         self.running: str | None = None  # msg_id of the cell under way
         self.recording = False
-        on_main_thread = {"regroup": self.regroup, "record": self.record, "tape": self.tape, "renumber": tap.reset}
+        on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
+        on_main_thread |= {"record": self.record, "tape": self.tape}
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": rescue.groups, "look": self.look}
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
         kernel.control_handlers["rank_request"] = self.answer(at_any_time, {})
@@ -84,8 +85,16 @@ class Desk:
         self.kernel.shell.push(decoded, interactive=False)
         return None, []
 
-    def regroup(self, **how) -> None:
+    def regroup(self, environ: dict[str, str], **how) -> None:
+        """`environ` is where ranks meet from now on that make a group themselves."""
         self.rescue.regroup(**how)
+        os.environ.update(environ)
+        tap.reset()
+
+    def leave(self, environ: dict[str, str]) -> None:
+        """The groups that this rank has made itself have lost a member."""
+        self.rescue.leave()
+        os.environ.update(environ)
         tap.reset()
 
     def record(self) -> None:

@@ -16,12 +16,18 @@ import socket
 
 import torch.distributed as dist
 
+from launch.rank import aside
+from launch.rank.rescue import Rescue
+
 _everywhere = dist.TCPStore
+_opened: set[int] = set()  # ports of the masters that this process has opened
 PATIENCE = datetime.timedelta(seconds=300)  # torch's own
 
 
 class LoopbackStore(_everywhere):
     """A TCPStore; what it is given means what it means there."""
+
+    rescue: Rescue
 
     def __init__(
         self,
@@ -36,14 +42,25 @@ class LoopbackStore(_everywhere):
         use_libuv: bool = True,
     ):
         if is_master and master_listen_fd is None:
-            listening = socket.create_server((host_name, port))
-            # The store owns the socket from here on and closes it; only the libuv one can take it.
-            port, master_listen_fd, use_libuv = listening.getsockname()[1], listening.detach(), True
+            try:
+                listening = socket.create_server((host_name, port))
+            except OSError:
+                # A group that was destroyed may live on in a DDP module; torch then shares its master with the next.
+                if not (multi_tenant and port in _opened):
+                    raise
+            else:
+                # The store owns the socket from here on and closes it; only the libuv one can take it.
+                port, master_listen_fd = listening.getsockname()[1], listening.detach()
+                _opened.add(port)
+            use_libuv = True
         more = (timeout, wait_for_workers, multi_tenant, master_listen_fd, use_libuv)
-        super().__init__(host_name, port, world_size, is_master, *more)
+        # It waits for the others in C++: aside, so that the stop button reaches who waits for one that never comes.
+        with self.rescue.making_store():
+            aside.wait(super().__init__, host_name, port, world_size, is_master, *more)
 
 
-def install() -> None:
-    """From now on every way to a TCPStore in this process leads here."""
+def install(rescue: Rescue) -> None:
+    """From now on every way to a TCPStore in this process leads here; `rescue` hears of their connections."""
+    LoopbackStore.rescue = rescue
     # By name, since torch.distributed.rendezvous is a function that hides the module of the same name.
     dist.TCPStore = importlib.import_module("torch.distributed.rendezvous").TCPStore = LoopbackStore

@@ -68,7 +68,6 @@ class Group:
     them."""
 
     def __init__(self, process_group):
-        self.process_group = process_group  # keeps it alive: groups are told apart by identity
         self.ranks = tuple(dist.get_process_group_ranks(process_group))
         self.world = process_group is dist.group.WORLD
         self.label = "world" if self.world else "ranks " + ",".join(map(str, self.ranks))

@@ -32,22 +32,30 @@ class Rescue:
     """Knows this rank's gloo sockets, its groups and the store in which they meet."""
 
     def __init__(self):
-        self.store: PollStore | None = None  # None where the student makes the process group
+        self.store: PollStore | None = None  # in which groups are renewed
+        self.bare: tuple[int, int] | None = None  # rank and world size, where the student makes the group by himself
         self.has_freed = False  # in the cell under way
         self._sockets: dict[int, int] = {}  # inode -> file descriptor
-        self._before: dict[int, int] | None = None  # while a group is being made: the sockets from before
+        self._sockets_of_stores: dict[int, int] = {}  # of torch's own stores, in which a student's groups meet
+        self._before: dict[int, int] | None = None  # while a group or a store is being made: the sockets from before
+        self._noted = self._sockets  # and where the new ones go
         self._next_type = FIRST_FREE_TYPE
         self._shared_device = None
         make = c10d._new_process_group_helper
 
         def make_and_note(*args, **kwargs):
-            with self._noting_sockets():
+            with self._noting_sockets(self._sockets):
                 return make(*args, **kwargs)
 
         c10d._new_process_group_helper = make_and_note
 
+    def making_store(self):
+        """Around the making of a store of torch's: a group that meets there may wait in it for ever."""
+        return self._noting_sockets(self._sockets_of_stores)
+
     @contextmanager
-    def _noting_sockets(self):
+    def _noting_sockets(self, noted: dict[int, int]):
+        self._noted = noted
         self._before = connected_sockets()
         try:
             yield
@@ -58,7 +66,7 @@ class Rescue:
     def _note_new(self) -> None:
         if self._before is not None:
             now = connected_sockets()
-            self._sockets.update({inode: now[inode] for inode in now.keys() - self._before.keys()})
+            self._noted.update({inode: now[inode] for inode in now.keys() - self._before.keys()})
 
     def free(self) -> None:
         """Ends every wait in gloo or in the store. From any thread."""
@@ -66,9 +74,13 @@ class Rescue:
         if self.store is not None:
             self.store.close()
         self._note_new()  # of a group that is only half made
-        for inode, fd in self._sockets.items():
-            shut_down(fd, inode)
-        self._sockets.clear()
+        ended = [self._sockets]
+        if self.bare and self._before is not None:  # it waits in the student's store, which is of no use after that
+            ended.append(self._sockets_of_stores)
+        for sockets in ended:
+            for inode, fd in sockets.items():
+                shut_down(fd, inode)
+            sockets.clear()
 
     def groups(self) -> dict:
         """{"groups": {name: [global ranks]}, "world": its name, "count": how many names torch has given out}."""
@@ -76,27 +88,40 @@ class Rescue:
         groups = {
             name: sorted(world.pg_group_ranks[group])
             for group, name in world.pg_names.items()
-            if group in world.pg_group_ranks
+            if group in world.pg_group_ranks and self._can_renew(group)
         }
         default = world.pg_names.get(world.default_pg, "")
         return {"groups": groups, "world": default, "count": world.group_count}
 
+    def _can_renew(self, group) -> bool:
+        """Of groups that the student has made: those over gloo, if he counts the ranks as we do."""
+        if self.bare is None:
+            return True
+        return (c10d.get_rank(), c10d.get_world_size()) == self.bare and "gloo" in c10d.get_backend(group)
+
     def regroup(self, generation: int, names: list[str], group_count: int) -> None:
         """Meets the other ranks again in the groups `names`, in the order given: the same on every rank."""
         if self._next_type > LAST_TYPE:
-            raise RuntimeError("the process group was renewed too often")
+            most = LAST_TYPE - FIRST_FREE_TYPE + 1
+            raise RuntimeError(f"torch lets a process group be renewed {most} times, and that is used up")
         self.free()
         self.store.open(generation)
         world = c10d._world
         world.group_count = group_count
         by_name = {name: group for group, name in world.pg_names.items()}
-        with self._noting_sockets():
+        with self._noting_sockets(self._sockets):
             for name in names:
                 if name in by_name:
                     self._renew(by_name[name], ProcessGroup.BackendType(self._next_type))
         self._next_type += 1
         for module in modules_of_ddp():
             rebuild_reducer(module)
+
+    def leave(self) -> None:
+        """Gives up the groups that the student has made: a member has died, and he has to make them again."""
+        self.free()
+        if c10d.is_initialized():
+            c10d.destroy_process_group()
 
     def _device(self):
         """One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it."""
@@ -107,14 +132,18 @@ class Rescue:
         return self._shared_device
 
     def _renew(self, group: ProcessGroup, kind) -> None:
-        _, prefix_store = c10d._world.pg_map[group]
+        name = c10d._world.pg_names[group]
+        backend_name, prefix_store = c10d._world.pg_map[group]
+        if self.bare:  # what is left of the group in the student's store would be taken for new
+            prefix_store = PrefixStore(f"{name}/", self.store)
+            c10d._world.pg_map[group] = backend_name, prefix_store  # the student's store may be gone; new groups ask it
         # The same keys as torch makes for a new group, so that a rank that was forked anew meets this one.
         store = PrefixStore("cpu/", prefix_store)
         options = ProcessGroupGloo._Options()
         options._timeout = c10d._get_default_timeout("gloo")
         options._devices = [self._device()]
         backend = ProcessGroupGloo(store, group.rank(), group.size(), options)
-        backend.options.group_name = name = c10d._world.pg_names[group]
+        backend.options.group_name = name
         backend._set_sequence_number_for_group()
         for device in ("cpu", "cuda"):
             group._register_backend(torch.device(device), kind, backend)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from launch.rank import tap
+from launch.rank import callsite, tap
 
 _TORCH = str(Path(torch.__file__).parent)
 _WAITING_CODE = tuple(f"{_TORCH}/{part}" for part in ("distributed/", "nn/parallel/", "autograd/"))
@@ -30,7 +30,7 @@ def look(store) -> dict:
     """The rank as it is now, as a dict for JSON; `store` is the rank's PollStore or None.
 
     place    the function of torch that the student's code called last ("backward", "new_group"); "" if none
-    line     the line of that call
+    line     the line of the student's code that runs, and "file" the name of its file; "" for a cell
     asleep   the main thread sleeps in torch's distributed or autograd code, not in Python
     meeting  it waits in the store for something that is not there
     cpu      nanoseconds of processor time that the main thread has used
@@ -43,6 +43,7 @@ def look(store) -> dict:
     return {
         "place": next((call.name for call in calls if call.name not in _WRAPPERS and call.name[0] != "_"), ""),
         "line": stack[students[-1]].lineno if students else 0,
+        "file": callsite.short(stack[students[-1]].filename) if students else "",
         "asleep": stack[-1].filename.startswith(_WAITING_CODE) and _sleeps() and not torch.cuda.is_initialized(),
         "meeting": store is not None and store.missing(),
         "cpu": _processor_time(),

@@ -14,6 +14,8 @@ nothing more. `Work.wait` is wrapped as well, because a call has happened only w
 Left out: what the calls of different ranks mean together; that is the driver's (`replay.recording`, `launch.doctor`).
 """
 
+from weakref import WeakKeyDictionary
+
 import torch
 from torch._C._distributed_c10d import Work
 
@@ -29,7 +31,8 @@ _library: torch.library.Library | None = None
 _functional: torch.library.Library | None = None
 _postings: Postings | None = None
 _recorder: Recorder | None = None
-_groups: dict = {}
+_groups: WeakKeyDictionary = WeakKeyDictionary()  # weak: a destroyed group must give back its store's port
+_futureless: set[tuple[str, str]] = set()  # (name, device) of calls whose Work has no future
 
 
 def install(slot, guard: bool = True) -> None:
@@ -118,7 +121,7 @@ def _kernel(op: str):
                 recorder.waits(event)
                 recorder.end(event)
             else:
-                _note_completion(work, event)
+                _note_completion(call, work, event)
         return result
 
     return kernel
@@ -130,11 +133,15 @@ def _work_of(result) -> Work | None:
     return Work.unbox(boxed) if isinstance(boxed, torch.ScriptObject) else None
 
 
-def _note_completion(work, event) -> None:
+def _note_completion(call: Call, work, event) -> None:
+    """Lets the library say when it is done; where gloo has no future (messages, reduce_scatter) the wait tells."""
+    kind = (call.name, call.ins[0].device.type if call.ins else "")
+    if call.kind != "collective" or kind in _futureless:
+        return  # asking in vain costs as much as sending
     try:
         work.get_future().add_done_callback(event.finished)
     except RuntimeError:
-        pass  # gloo has no future for send, recv and reduce_scatter: the wait tells
+        _futureless.add(kind)
 
 
 def _recorded(posting):

@@ -8,11 +8,13 @@ Standard output and error are pipes that the notebook's kernel drains. Python's 
 all write there in the order in which they happen, and the last words of a dying rank are kept. So ipykernel's own
 capture of output is not used; values, figures and errors still travel as Jupyter messages.
 
-Left out: the requests that are not cells (rank/desk.py), freeing a stuck rank (rank/rescue.py).
+Left out: the requests that are not cells (rank/desk.py), freeing a stuck rank (rank/rescue.py), what tracebacks
+show (rank/tracebacks.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import hashlib
 import hmac
@@ -22,7 +24,7 @@ import random
 import resource
 import signal
 import sys
-from types import TracebackType
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -42,45 +44,12 @@ from launch.rank import loopback, tap
 from launch.rank.desk import Desk
 from launch.rank.rescue import Rescue
 from launch.rank.store import PollStore
+from launch.rank.tracebacks import shorten_tracebacks, skip_unseen_tracebacks
 
 
 def identity(key: bytes, name: str) -> bytes:
     """The address of a socket on the wire. Nobody without the key can guess it and take its place."""
     return hmac.new(key, name.encode(), hashlib.sha256).digest()[:16]
-
-
-def shorten_tracebacks(shell) -> None:
-    """Tracebacks end at the last line that the student can change, and do not go on into torch and the tap.
-
-    On the instance, not in a subclass: plotly and others show rich output only to ipykernel's own class of shell.
-    """
-    show = shell.showtraceback
-
-    def showtraceback(exc_tuple=None, *args, **kwargs):
-        try:
-            kind, error, traceback = shell._get_exc_info(exc_tuple)
-        except ValueError:  # there is no exception; IPython has words for that
-            return show(exc_tuple, *args, **kwargs)
-        return show((kind, error, without_libraries(traceback)), *args, **kwargs)
-
-    shell.showtraceback = showtraceback
-
-
-def without_libraries(traceback):
-    """The traceback up to its last frame outside installed packages and this one; whole if there is none."""
-    frames = []
-    while traceback is not None:
-        frames.append(traceback)
-        traceback = traceback.tb_next
-    own = [i for i, entry in enumerate(frames) if not is_library(entry.tb_frame.f_code.co_filename)]
-    shortened = None
-    for entry in reversed(frames[: own[-1] + 1] if own else frames):
-        shortened = TracebackType(shortened, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return shortened
-
-
-def is_library(file: str) -> bool:
-    return file.startswith((sys.prefix, sys.base_prefix, os.path.dirname(__file__)))
 
 
 class RankKernel(IPythonKernel):
@@ -171,7 +140,8 @@ def settle(rank: int, session: dict) -> None:
     """Environment, folder, import path, seeds and streams of this process, as the notebook's kernel has them."""
     os.environ.clear()
     os.environ.update(session["environ"])
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(session["world_size"]))
+    size = str(session["world_size"])  # all of them on this machine
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=size, LOCAL_WORLD_SIZE=size)
     os.chdir(session["cwd"])
     sys.path[:] = session["path"]
     sys.argv[:] = [""]
@@ -187,15 +157,18 @@ def settle(rank: int, session: dict) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     faulthandler.enable(2)
+    with contextlib.suppress(OSError):  # Linux alone: when memory runs out a rank is to go, not the notebook's kernel
+        Path("/proc/self/oom_score_adj").write_text("500")
 
 
 def meet(rank: int, session: dict, rescue: Rescue) -> None:
     """The process group of all ranks; on GPUs, tensors in host memory still go through gloo."""
     if session["backend"] == "nccl":
         torch.cuda.set_device(rank)
-    if session["bare"]:
-        return
     rescue.store = PollStore(f"{session['folder']}/store", session["generation"])
+    if session["bare"]:  # the student makes the group, wherever he wants to meet; it is renewed in our store
+        rescue.bare = (rank, session["world_size"])
+        return
     backend = "cpu:gloo,cuda:nccl" if session["backend"] == "nccl" else "gloo"
     dist.init_process_group(backend, store=rescue.store, rank=rank, world_size=session["world_size"])
     dist.distributed_c10d._world.group_count = session["group_count"]
@@ -206,8 +179,8 @@ def serve(rank: int, session: dict) -> None:
     settle(rank, session)
     slot = Slot(session["board"], rank)
     tap.install(slot)
-    loopback.install()
     rescue = Rescue()
+    loopback.install(rescue)
     meet(rank, session, rescue)
     name = f"{rank}.{session['serial']}"
     app = RankApp(config=kernel_config(session, name))
@@ -220,23 +193,6 @@ def serve(rank: int, session: dict) -> None:
     app.shell.push(names, interactive=False)
     shorten_tracebacks(app.shell)
     app.start()
-
-
-def skip_unseen_tracebacks(shell, rescue: Rescue) -> None:
-    """Spends no time on tracebacks that nobody sees: one through torch's long files takes half a second to render.
-
-    Not by a subclass of the shell: plotly, tqdm and others look at its class to find out where they are.
-    """
-    render = shell.showtraceback
-
-    def showtraceback(exc_tuple=None, *args, **kwargs):
-        kind, error, _ = shell._get_exc_info(exc_tuple)
-        if issubclass(kind, KeyboardInterrupt) or rescue.has_freed:
-            shell._showtraceback(kind, error, [f"{kind.__name__}: {error}"])
-        else:
-            render(exc_tuple, *args, **kwargs)
-
-    shell.showtraceback = showtraceback
 
 
 def main() -> None:

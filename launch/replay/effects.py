@@ -14,7 +14,7 @@ def effect(collective: Collective, place) -> list:
     """The moves of one call by all its ranks. `place(call, side, index)` is the region of one of its tensors, or
     None."""
     calls = {call.rank: call for call in collective.calls}
-    name = collective.calls[0].event["op"].removesuffix("_coalesced").removesuffix("_single")
+    name = kind_of(collective)
     tell = _TELL.get(name)
     if tell is None:
         return []
@@ -35,6 +35,11 @@ def effect(collective: Collective, place) -> list:
             Move(collective.step - (own and op == "reduce"), src, dst, source, target, "copy" if own else op,
                  calls[dst].end, collective.calls, 0, calls[dst].event["reduce"].lower() or "sum"))  # fmt: skip
     return moves
+
+
+def kind_of(collective: Collective) -> str:
+    """What the call does, whatever form it has: "all_gather" for all_gather_single."""
+    return collective.calls[0].event["op"].removesuffix("_coalesced").removesuffix("_single")
 
 
 def _all_reduce(calls, order, place):
@@ -72,20 +77,20 @@ def _gather(calls, order, place):
 
 def _gather_at(dst, calls, order, place):
     for number, src in enumerate(order):
-        yield src, dst, place(calls[src], "ins", 0), _block(calls[dst], "outs", number, len(order), place)
+        yield src, dst, place(calls[src], "ins", 0), block_of(calls[dst], "outs", number, len(order), place)
 
 
 def _scatter(calls, order, place):
     root = calls[order[0]].event["peer"]
     for number, dst in enumerate(order):
         if root in calls:
-            yield root, dst, _block(calls[root], "ins", number, len(order), place), place(calls[dst], "outs", 0)
+            yield root, dst, block_of(calls[root], "ins", number, len(order), place), place(calls[dst], "outs", 0)
 
 
 def _reduce_scatter(calls, order, place):
     for number, dst in enumerate(order):
         for src in order:
-            yield src, dst, _block(calls[src], "ins", number, len(order), place), place(calls[dst], "outs", 0)
+            yield src, dst, block_of(calls[src], "ins", number, len(order), place), place(calls[dst], "outs", 0)
 
 
 def _all_to_all(calls, order, place):
@@ -94,8 +99,8 @@ def _all_to_all(calls, order, place):
             yield (
                 src,
                 dst,
-                _block(calls[src], "ins", there, len(order), place),
-                _block(calls[dst], "outs", here, len(order), place),
+                block_of(calls[src], "ins", there, len(order), place),
+                block_of(calls[dst], "outs", here, len(order), place),
             )
 
 
@@ -111,7 +116,7 @@ _TELL = {
 }
 
 
-def _block(call: Call, side: str, number: int, ranks: int, place):
+def block_of(call: Call, side: str, number: int, ranks: int, place):
     """The part of a call's tensors that belongs to the `number`-th rank: the list's item, or that part of one
     tensor."""
     if len(call.event[side]) > 1 or ranks == 1:

@@ -9,6 +9,8 @@ known.
 Left out: arithmetic that is none of these (a mean, a scaled sum).
 """
 
+from bisect import bisect_right
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -134,8 +136,10 @@ def _find_uses(rank: Rank, arrival: Arrival) -> None:
             seen.add(region)
             arrival.found.append(Use(region, look, {"copy"}, received))
     dtype = memory.dtype(arrival.region.place)
-    for look, region in rank.changes(arrival.region.hi - arrival.region.lo):
-        if not end < look <= arrival.until or region in seen or region.overlaps(arrival.region):
+    changes = rank.changes(arrival.region.hi - arrival.region.lo)
+    first, last = (bisect_right(changes, at, key=lambda change: change[0]) for at in (end, arrival.until))
+    for look, region in changes[first:last]:
+        if region in seen or region.overlaps(arrival.region):
             continue
         seen.add(region)
         if memory.address(region, look) == tuple(arrival.call.event["outs"][0][:2]):
@@ -172,9 +176,12 @@ def _find_sums(ranks: dict[int, Rank], arrivals: list[Arrival]) -> None:
         )
         for nbytes in sorted({arrival.region.hi - arrival.region.lo for arrival in mine}):
             group = [arrival for arrival in mine if arrival.region.hi - arrival.region.lo == nbytes]
+            upcoming, there = deque(group), []
             for look, region in rank.changes(nbytes):
-                pending = [a for a in group if a.call.end < look <= a.until and not region.overlaps(a.region)]
-                pending = [a for a in pending if not any(use.look < look for use in a.found)]
+                while upcoming and upcoming[0].call.end < look:
+                    there.append(upcoming.popleft())
+                there = [a for a in there if look <= a.until and not any(use.look < look for use in a.found)]
+                pending = [a for a in there if not region.overlaps(a.region)]
                 alone = any(
                     use.region == region and use.look == look and "sum" in use.operations
                     for a in pending

@@ -10,7 +10,7 @@ Left out: names; see `replay.memory`.
 """
 
 import base64
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 
@@ -20,7 +20,9 @@ class Footage:
 
     def __init__(self, film: dict, arriving):
         self.storages = film["storages"]
-        self.arriving = arriving
+        self.arriving: dict[int, list] = {}
+        for storage, *span in arriving:
+            self.arriving.setdefault(storage, []).append(span)
         self.whole: dict[int, int] = {}  # storage -> part
         self.sampled: dict[tuple[int, int, int], int] = {}  # (storage, lo, nbytes) -> part
         for number, part in enumerate(film["parts"]):
@@ -70,16 +72,15 @@ class Footage:
         """gloo may write into a buffer any time before the wait returns: make it the moment of the wait, always."""
         if not raws:
             return
-        for where, start, end, begun, done in self.arriving:
-            if where != storage or end <= lo or start >= hi:
+        for start, end, begun, done in self.arriving.get(storage, ()):
+            if end <= lo or start >= hi:
                 continue
             first, last = (max(start, lo) - lo, min(end, hi) - lo) if whole else (0, len(raws[0]))
             at = bisect_right(looks, begun) - 1
             before = raws[at][first:last] if at >= 0 else None
             finally_there = raws[bisect_right(looks, done) - 1]
-            for i in range(at + 1, len(looks)):
-                if before is not None and looks[i] < done:
-                    raws[i] = raws[i][:first] + before + raws[i][last:]
+            for i in range(at + 1, bisect_left(looks, done) if before is not None else 0):
+                raws[i] = raws[i][:first] + before + raws[i][last:]
             i = bisect_right(looks, done)
             if not (i and looks[i - 1] == done):
                 looks.insert(i, done)
@@ -92,6 +93,14 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
         return values
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes of one number; 1 for types that are kept as bytes."""
+    try:
+        return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+    except TypeError:
+        return 1
 
 
 def decode(raw: bytes, dtype: str) -> np.ndarray:

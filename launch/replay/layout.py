@@ -9,6 +9,7 @@ Left out: what the chunks hold; see `Recording`.
 
 from bisect import bisect_left
 from collections import Counter
+from functools import cached_property
 
 from launch.replay.matching import Move
 from launch.replay.memory import Memory, Region
@@ -16,9 +17,12 @@ from launch.replay.memory import Memory, Region
 
 class Layout:
     """`buffers`: names, the one that collects results first; `cuts[name]`: where its chunks begin, and its end, in
-    bytes."""
+    bytes.
 
-    def __init__(self, moves: list[Move], memories: dict[int, Memory]):
+    `together` are lists of (rank, place) that stand for each other: what the ranks gave one call of a built-in.
+    """
+
+    def __init__(self, moves: list[Move], memories: dict[int, Memory], together=()):
         self.memories = memories
         used: Counter = Counter()  # (rank, place) -> moves
         summed: Counter = Counter()
@@ -26,7 +30,7 @@ class Layout:
             used[move.src, move.source.place] += 1
             used[move.dst, move.target.place] += 1
             summed[move.dst, move.target.place] += move.op == "reduce"
-        self.names = self._merge(used)  # (rank, place) -> buffer
+        self.names = self._merge(used, _labels(used, together))  # (rank, place) -> buffer
         self.places = {(rank, name): place for (rank, place), name in self.names.items()}
         weights: dict[str, tuple] = {}
         for key, name in self.names.items():
@@ -36,24 +40,25 @@ class Layout:
         self.buffers = tuple(sorted(weights, key=lambda name: (-size[name], weights[name], name))) or ("data",)
         self.cuts = self._cut(moves, size)
 
-    def _merge(self, used) -> dict[tuple[int, str], str]:
+    def _merge(self, used, labels) -> dict[tuple[int, str], str]:
         """Places that are one buffer: those of one name, and those of one size and type that never meet on a rank."""
         ranks: dict[str, set[int]] = {}
         kinds: dict[str, tuple] = {}
         for rank, place in used:
-            ranks.setdefault(place, set()).add(rank)
+            ranks.setdefault(labels[rank, place], set()).add(rank)
             memory = self.memories[rank]
-            kinds.setdefault(place, (memory.size(place), memory.dtype(place)))
+            kinds.setdefault(labels[rank, place], (memory.size(place), memory.dtype(place)))
+        everywhere = set().union(*ranks.values())
         names: dict[str, str] = {}
+        taken: dict[tuple, dict[str, set[int]]] = {}  # kind -> name -> its ranks; full names are left out
         for place in sorted(ranks, key=lambda place: (-len(ranks[place]), place.startswith("#"), place)):
-            for name in dict.fromkeys(names.values()):
-                members = [other for other, called in names.items() if called == name]
-                if kinds[name] == kinds[place] and not any(ranks[other] & ranks[place] for other in members):
-                    names[place] = name
-                    break
-            else:
-                names[place] = place
-        return {(rank, place): names[place] for rank, place in used}
+            alike = taken.setdefault(kinds[place], {})
+            name = next((name for name, others in alike.items() if not others & ranks[place]), place)
+            names[place] = name
+            alike[name] = alike.get(name, set()) | ranks[place]
+            if alike[name] == everywhere:
+                del alike[name]
+        return {key: names[labels[key]] for key in used}
 
     def _cut(self, moves: list[Move], size: dict[str, int]) -> dict[str, list[int]]:
         cuts = {name: {0, nbytes} for name, nbytes in size.items()}
@@ -78,7 +83,7 @@ class Layout:
                     changed = True
         return {name: sorted(places) for name, places in cuts.items()}
 
-    @property
+    @cached_property
     def chunks(self) -> int:
         """Chunks of the buffer that has most."""
         return max((len(cuts) - 1 for cuts in self.cuts.values()), default=1)
@@ -105,3 +110,17 @@ class Layout:
         if place is None or chunk + 1 >= len(cuts):
             return None
         return Region(place, cuts[chunk], cuts[chunk + 1])
+
+
+def _labels(used, together) -> dict[tuple[int, str], str]:
+    """What to call every (rank, place). Each rank numbers memory without a name for itself: here it is alike on all."""
+    labels: dict[tuple[int, str], str] = {}
+    given: set[tuple[int, str]] = set()  # (rank, label)
+    for number, members in enumerate([*together, *([key] for key in sorted(used))]):
+        members = [key for key in members if key in used and key[1].startswith("#")]
+        label = next((labels[key] for key in members if key in labels), f"#{number}")
+        for rank, place in members:
+            if (rank, place) not in labels and (rank, label) not in given:
+                labels[rank, place] = label
+                given.add((rank, label))
+    return {key: labels.get(key, key[1]) for key in used}

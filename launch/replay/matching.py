@@ -156,7 +156,7 @@ def order(messages: list[Message], collectives: list[Collective]) -> int:
         kind.setdefault(call.rank, _Latest()).add(look, step)
 
     # Both sides of a call must be there before it can happen: in this order causes stand before their effects.
-    for item in sorted([*messages, *collectives], key=_met):
+    for item in sorted([*messages, *collectives], key=met):
         if isinstance(item, Collective):
             item.step = 1 + max(max(latest(kind, call) for kind in (sent, received, barrier)) for call in item.calls)
             item.step = max([item.step, groups.get(item.ranks, 0), *(latest(begun, call) for call in item.calls)])
@@ -178,7 +178,7 @@ def order(messages: list[Message], collectives: list[Collective]) -> int:
     return 1 + max((item.step for item in [*messages, *collectives]), default=-1)
 
 
-def _met(item) -> tuple:
+def met(item) -> tuple:
     """When the last side came, by the clock of the machine; then something that does not depend on it."""
     return (
         max(call.event["times"][0] for call in item.calls),

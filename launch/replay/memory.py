@@ -8,6 +8,7 @@ Left out: why a value changed; `replay.dataflow` finds out.
 """
 
 from bisect import bisect_right
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,7 @@ class Memory:
             else:
                 self.lists.setdefault(base, {}).setdefault(index, []).append(binding)
         self.lists = {base: items for base, items in self.lists.items() if self._own_memory(items)}
+        self.imagined: dict[str, tuple[int, str]] = {}  # place -> (bytes, dtype) of what was never there
         self._histories: dict[Region, tuple[list[int], list]] = {}
 
     @staticmethod
@@ -104,8 +106,17 @@ class Memory:
                 found[path] = binding
         return found
 
+    def imagine(self, name: str, nbytes: int, dtype: str) -> str:
+        """A place that the run did not have, called `name`, or "name 2" if that is one of another size or type."""
+        names = chain([name], (f"{name} {number}" for number in count(2)))
+        place = next(each for each in names if self.imagined.get(each, (nbytes, dtype)) == (nbytes, dtype))
+        self.imagined[place] = (nbytes, dtype)
+        return place
+
     def size(self, place: str) -> int:
         """Bytes of a place."""
+        if place in self.imagined:
+            return self.imagined[place][0]
         if place.startswith("#"):
             return self.storages[int(place[1:])]["nbytes"]
         if place in self.lists:
@@ -116,6 +127,8 @@ class Memory:
         return self.variables[place][0].shape if place in self.variables else ()
 
     def dtype(self, place: str) -> str:
+        if place in self.imagined:
+            return self.imagined[place][1]
         storage = int(place[1:]) if place.startswith("#") else self._pieces(Region(place, 0, 1))[0][1]
         return self.storages[storage]["dtype"]
 
@@ -181,6 +194,8 @@ class Memory:
 
     def _pieces(self, region: Region):
         """Which memory a region was, when: (from look, storage, first byte, until look)."""
+        if region.place in self.imagined:
+            return []
         if region.place.startswith("#"):
             return [
                 (self.storages[int(region.place[1:])]["first"], int(region.place[1:]), region.lo, self.last_look + 1)

@@ -1,23 +1,30 @@
 """From the ranks' recordings to a story: which message carried what from where to where, in which step.
 
 Puts together what `matching`, `memory` and `dataflow` know. The result is a list of moves between regions of the
-ranks' variables, step by step; `replay.layout` then makes buffers and chunks of the regions.
+ranks' variables, step by step (`replay.telling`); `replay.layout` then makes buffers and chunks of the regions.
 
 Left out: what happens inside a built-in collective; it is told as its effect (`replay.effects`).
 """
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 
 from launch.replay.dataflow import Arrival, Rank, explain
 from launch.replay.effects import effect
-from launch.replay.matching import Call, Message, Move, match, order
+from launch.replay.matching import Call, Message, match, order
 from launch.replay.memory import Memory, Region
+from launch.replay.needs import Reuse, find_needs
+from launch.replay.telling import tell
 
 GRID = 64  # parts into which a buffer may be cut by the size of the messages
 
 
 class Reading:
-    """`moves` in order of their steps; `memories` of the ranks; `lonely` calls whose other side was not recorded."""
+    """`moves` in order of their steps; `memories` of the ranks; `lonely` calls whose other side was not recorded.
+
+    `effects` are the moves of each built-in; `told` the (words, phase, calls) of steps that tell one as if by an
+    algorithm, which is empty before `as_if.retell`.
+    """
 
     def __init__(self, runs: list[dict]):
         for run in runs:
@@ -35,25 +42,61 @@ class Reading:
         self.ranks = {run["rank"]: Rank(Memory(run["film"], [*_arriving(run)])) for run in runs}
         self.memories = {number: rank.memory for number, rank in self.ranks.items()}
         self.preferred = _preferred(runs, self.memories)
-        self.sources = {message: self._place(message.send, "ins", 0) for message in self.messages}
-        self.targets = {message: self._place(message.receive, "outs", 0) for message in self.messages}
+        self.sources = {message: self.place(message.send, "ins", 0) for message in self.messages}
+        self.targets = {message: self.place(message.receive, "outs", 0) for message in self.messages}
         self._note_received(runs)
         self._find_candidates()
         self.alternatives = self._see_through_copies()
-        self.arrivals = {message: self._arrival(message) for message in self.messages if self.targets[message]}
+        reuse = Reuse(self.received, self.targets, self.sources)
+        self.arrivals = {message: self._arrival(message, reuse) for message in self.messages if self.targets[message]}
         explain(self.ranks, [*self.arrivals.values()], self.mirror)
         for message, arrival in self.arrivals.items():
             self.sources[message] = self.mirror(arrival) or self.sources[message]
-        for message in self.messages:
-            message.needs = self._needs(message)
+        find_needs(self)
         self.steps = order(self.messages, self.collectives)
-        self.moves = self._tell()
+        self.effects = {item: effect(item, self.place) for item in self.collectives}
+        self.told: dict[int, list] = defaultdict(list)
+        self.begins: dict[int, int] = {}
+        self.moves = tell(self)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The steps in which anything happens; one may be a call's whose memory cannot be looked at."""
+        told = [*self.moves, *self.messages, *self.collectives]
+        return sorted({*self.told, *(item.step for item in told)})
+
+    def keep(self, steps: list[int]) -> None:
+        """Forgets all that is not in `steps`; memory then begins as it was before the first of them."""
+        self.moves = [move for move in self.moves if move.step in steps]
+        self.messages = [message for message in self.messages if message.step in steps]
+        self.collectives = [item for item in self.collectives if item.step in steps]
+        self.told = {step: told for step, told in self.told.items() if step in steps}
+        calls = [call for move in self.moves for call in move.calls]
+        self.begins = {
+            rank: min((call.begin for call in calls if call.rank == rank), default=0) for rank in self.memories
+        }
+
+    def together(self) -> list[list[tuple[int, str]]]:
+        """(rank, place) of the tensors that the ranks gave to one call, first with first: they stand for each other."""
+        found = []
+        for item in self.collectives:
+            for side in ("ins", "outs"):
+                for index in range(max(len(call.event[side]) for call in item.calls)):
+                    regions = [(call.rank, self.place(call, side, index)) for call in item.calls]
+                    found.append([(rank, region.place) for rank, region in regions if region])
+        return found
+
+    def at_start(self, rank: int, region: Region):
+        """The numbers of a region before the first step, or when it was seen first; None if it never was."""
+        looks, values = self.memories[rank].history(region)
+        at = max(bisect_right(looks, self.begins.get(rank, 0)) - 1, 0)
+        return values[at] if values else None
 
     def code_of(self, call: Call) -> str:
         """The text of the line that made the call."""
         return self.code.get((call.rank, call.event["site"]), "")
 
-    def _place(self, call: Call, side: str, index: int) -> Region | None:
+    def place(self, call: Call, side: str, index: int) -> Region | None:
         """Where a call's tensor lies, in the student's terms; None for tensors whose memory cannot be looked at."""
         places = call.event[side]
         if index >= len(places) or places[index] is None:
@@ -65,7 +108,7 @@ class Reading:
             for number, event in enumerate(run["events"]):
                 call = Call(run["rank"], number, event)
                 for index in range(len(event["outs"])):
-                    if region := self._place(call, "outs", index):
+                    if region := self.place(call, "outs", index):
                         self.ranks[call.rank].received.setdefault(call.end, []).append(region)
 
     def _find_candidates(self) -> None:
@@ -137,17 +180,9 @@ class Reading:
             for other in self.received[message.src]
         )
 
-    def _arrival(self, message: Message) -> Arrival:
-        rank, region = message.dst, self.targets[message]
-        again = [
-            later.receive.begin
-            for later in self.received[rank]
-            if later.receive.begin >= message.receive.end
-            and self.targets[later]
-            and region.overlaps(self.targets[later])
-        ]
-        forwarded = any(self.sources[other] and self.sources[other].place == region.place for other in self.sent[rank])
-        return Arrival(message, region, min(again, default=self.memories[rank].last_look), forwarded)
+    def _arrival(self, message: Message, reuse: Reuse) -> Arrival:
+        until = reuse.until(message, self.memories[message.dst].last_look)
+        return Arrival(message, self.targets[message], until, reuse.forwarded(message))
 
     def mirror(self, arrival: Arrival) -> Region | None:
         """The region of the receiver that bears the name of what the sender sent; None if it has none like it."""
@@ -159,73 +194,9 @@ class Reading:
         fits = self.ranks[arrival.call.rank].candidates.get(source.hi - source.lo, [])
         return source if source in fits else None
 
-    def _needs(self, message: Message) -> list[Message]:
-        """The messages that the sender had received and whose data may be in what it sends."""
-        source, send = self.sources[message], message.send
-        before = [other for other in self.received[send.rank] if other.receive.end <= send.begin]
-        if source is None:
-            return before
-        rank, needed = self.ranks[send.rank], []
-        explained = set()
-        for other in before:
-            arrival = self.arrivals.get(other)
-            wrote = [(self.targets[other], other.receive.end)] if self.targets[other] else []
-            wrote += [(use.region, use.look) for use in (arrival.uses if arrival else ()) if use.look <= send.begin]
-            hits = {look for region, look in wrote if region.overlaps(source)}
-            explained |= hits
-            if hits:
-                needed.append(other)
-        unknown = [
-            look
-            for look in rank.memory.changes(source)
-            if look <= send.begin and look not in explained and rank.local(source, look)
-        ]
-        if unknown:  # something was computed there: it may come from anything that had arrived by then
-            needed += [other for other in before if other.receive.end < unknown[-1]]
-        return needed
-
-    def _tell(self) -> list[Move]:
-        moves, seeded = [], set()
-        for message in self.messages:
-            source, target, arrival = self.sources[message], self.targets[message], self.arrivals.get(message)
-            if source is None or target is None:
-                continue
-            ends = {"src": message.src, "dst": message.dst, "source": source}
-            carried = {**ends, "calls": message.calls, "nbytes": message.nbytes}
-            late = [max(message.step, self._read_before(message, use)) for use in arrival.uses]
-            if len(arrival.uses) == 1 and not arrival.forwarded and late == [message.step]:
-                use = arrival.uses[0]  # a scratch tensor that is only passed through is not worth showing
-                moves.append(Move(message.step, target=use.region, look=use.look, **_did(use), **carried))
-            else:
-                moves.append(Move(message.step, target=target, op="copy", look=message.receive.end, **carried))
-                for use, step in zip(arrival.uses, late, strict=True):
-                    here = {"src": message.dst, "dst": message.dst, "source": target, "target": use.region}
-                    moves.append(Move(step, **here, look=use.look, calls=(), nbytes=0, **_did(use)))
-            for use in arrival.uses:
-                if use.seed and (message.dst, use.region, use.look) not in seeded:
-                    seeded.add((message.dst, use.region, use.look))
-                    moves.append(
-                        Move(message.step - 1, message.dst, message.dst, use.seed, use.region, "copy", use.look, (), 0)
-                    )
-        for collective in self.collectives:
-            moves += effect(collective, self._place)
-        moves.sort(key=lambda move: (move.step, not move.calls, move.src if move.calls else move.look, move.dst))
-        return moves
-
-    def _read_before(self, message: Message, use) -> int:
-        """The last step in which the receiver still sent what stood in the region before; -1 if it did not."""
-        return max(
-            (other.step for other in self.sent[message.dst]
-             if self.sources[other] and other.send.begin < use.look and self.sources[other].overlaps(use.region)),
-            default=-1)  # fmt: skip
-
 
 def _identical(left, right) -> bool:
     return right is not None and left.dtype == right.dtype and left.tobytes() == right.tobytes()
-
-
-def _did(use) -> dict:
-    return {"op": "copy"} if use.operation == "copy" else {"op": "reduce", "how": use.operation}
 
 
 def _arriving(run):

@@ -19,6 +19,7 @@ from collectives.schedule import Schedule
 ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
 LARGEST = 200_000  # cells that a check would write
+MOST_BUFFERS = 16  # no collective needs more; a training run has hundreds
 
 
 class Found(NamedTuple):
@@ -32,7 +33,7 @@ class Found(NamedTuple):
 def recognise(schedule: Schedule, start) -> Found:
     """What a schedule is, whose true start is `start`; "recorded" if it is none of the collectives."""
     moved = sum(transfer.count for step in schedule.steps for transfer in step.transfers)
-    if moved and moved * schedule.ranks <= LARGEST:
+    if moved and moved * schedule.ranks <= LARGEST and len(schedule.buffers) <= MOST_BUFFERS:
         rooted = [(name, root) for name in ROOTED for root in range(schedule.ranks)]
         for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
             for result in schedule.buffers:

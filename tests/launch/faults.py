@@ -78,6 +78,11 @@ DEADLOCKS = {
         DEADLOCK,
         WAIT + r"all_reduce #1 \(line 5, float32\[4\]\); {victim} raised ZeroDivisionError: division by zero",
     ),
+    "out_of_memory": Fault(
+        "if rank == victim: bytearray(1 << 60)\ndist.all_reduce(x)",
+        DEADLOCK,
+        WAIT + r"all_reduce #1 \(line 5, float32\[4\]\); {victim} raised MemoryError",
+    ),
     "exits": Fault(
         "import sys\nif rank == victim: sys.exit(3)\ndist.barrier()",
         DEADLOCK,

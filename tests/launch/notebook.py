@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from jupyter_client.manager import KernelManager
 
-PATIENCE = 40  # seconds after which a cell is taken for hung; a bound, not something that is waited for
+PATIENCE = 40  # seconds of silence after which a cell is taken for hung; a bound, not something that is waited for
+LONGEST = 90  # seconds for a cell that says something now and then, as the log does while it runs
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -52,8 +53,15 @@ class Notebook:
     def pid(self) -> int:
         return self.manager.provisioner.pid
 
-    def send(self, code: str) -> str:
-        return self.client.execute(code)
+    def send(self, code: str, cell: str = "") -> str:
+        """Asks for a cell to be run; `cell` is the name by which JupyterLab tells the kernel which one it is."""
+        if not cell:
+            return self.client.execute(code)
+        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}}
+        content |= {"allow_stdin": True, "stop_on_error": True}
+        message = self.client.session.msg("execute_request", content, metadata={"cellId": cell})
+        self.client.shell_channel.send(message)
+        return message["header"]["msg_id"]
 
     def collect(self, msg_id: str, until=None) -> Output:
         """The output of the cell when it has ended, or as soon as `until(output, live)` is true."""
@@ -61,6 +69,7 @@ class Notebook:
         self.live = []
         while True:
             message = self.client.get_iopub_msg(timeout=PATIENCE)
+            assert time.monotonic() - began < LONGEST, f"the cell still runs: {self.states}"
             kind, content = message["msg_type"], message["content"]
             if kind == "comm_msg":
                 self._note_live(content["data"])
@@ -86,8 +95,8 @@ class Notebook:
         entries = state.get("batch", {}).get("entries", ())
         self.live += [f"{rank}:{text}" for rank, _, text in entries]
 
-    def run(self, code: str) -> Output:
-        return self.collect(self.send(code))
+    def run(self, code: str, cell: str = "") -> Output:
+        return self.collect(self.send(code, cell))
 
     def value(self, expression: str):
         """The value of an expression in the kernel, for values that Python can read back."""

@@ -38,6 +38,15 @@ def test_a_deadlock_is_proved_after_messages_from_any_source(ranks):
         run(ranks, "dist.send(x, (rank + 1) % world_size)")
 
 
+def test_receives_from_any_source_are_served_in_their_order_and_the_one_left_over_is_stuck(ranks):
+    two = "x, y = torch.zeros(1), torch.zeros(1)\nif rank == 0:\n    one, other = dist.irecv(x), dist.irecv(y)\n"
+    with pytest.raises(DeadlockError, match="rank 0 waits in recv from any rank .line 3, "):
+        run(ranks, f"{two}    other.wait()\nelif rank == 1: dist.send(x + 5, 0)")
+    assert [x.item() for x in ranks.pull("x")] == [5.0, 0.0, 0.0, 0.0]
+    run(ranks, f"{two}    other.wait(); one.wait()\nelif rank < 3: dist.send(x + 5, 0)")
+    assert [y.item() for y in ranks.pull("y")] == [5.0, 0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("call", ["dist.send(x, 4)", "dist.recv(x, 9)", "dist.broadcast(x, 7)"])
 def test_a_rank_that_does_not_exist_is_named(ranks, call):
     with pytest.raises(RankError, match=r"ranks 0-3: ValueError: there is no rank \d: the ranks are 0 to 3"):

@@ -85,6 +85,9 @@ def test_recv_from_any_source_when_nobody_sends():
     )
     assert stuck([[("recv", -1, 0), ("recv", -1, 0)], [("send", 0, 0)], []]) == (0,)
     assert stuck([[("recv", -1, 0)], [("send", 0, 0)], []]) is None
+    two = [("irecv", -1, 0), ("irecv", -1, 0)]
+    assert stuck([[*two, ("wait", 1)], [("send", 0, 0)], []]) == (0,)  # the first of the two takes the message
+    assert stuck([[*two, ("wait", 0)], [("send", 0, 0)], []]) is None
 
 
 def test_batch_with_a_missing_partner():

@@ -1,5 +1,8 @@
 """`input()` on ranks, in a real notebook kernel whose front end (this test) is asked over the Jupyter protocol."""
 
+import ast
+import os
+import signal
 import time
 
 import pytest
@@ -66,6 +69,30 @@ def test_a_front_end_that_cannot_ask_is_named(three):
     cell = three.client.execute("%%ranks\nif rank == 2: input('Name? ')\nkept", allow_stdin=False)
     error = three.collect(cell).error
     assert error.endswith("rank 2 asks for input, and this front end cannot ask") and error.startswith("RankError")
+
+
+def test_a_question_whose_rank_dies_is_dropped_and_a_late_answer_reaches_nobody(three):
+    pids = [int(line.split()[1]) for line in three.run("%ranks").stdout.splitlines()[1:]]
+    cell = three.send("%%ranks\nif rank == 1: input('Name? ')\nelse: dist.recv(torch.ones(1), 1)")
+    assert asked(three) == "rank 1: Name? "
+    os.kill(pids[1], signal.SIGKILL)
+    output = three.collect(cell)
+    assert output.error == "RankError: rank 1 died (killed by SIGKILL)" and output.seconds < 5
+    three.client.input("too late")
+    cell = three.send("%%ranks --only 2\ninput('Again? ')")
+    assert asked(three) == "rank 2: Again? "
+    three.client.input("in time")
+    assert three.collect(cell).stdout == "rank 2: 'in time'\n"
+
+
+def test_the_log_says_which_rank_asks(three):
+    cell = three.send("%%ranks --only 0,2\nif rank == 2: input('Name? ')")
+    assert asked(three) == "rank 2: Name? "
+    three.collect(cell, until=lambda *_: "asks for input" in three.states)
+    assert ast.literal_eval(three.states)[2][0] == "asks for input"
+    three.client.input("me")
+    assert not three.collect(cell).error
+    assert [state for state, *_ in ast.literal_eval(three.states)] == ["done", "not in this cell", "done"]
 
 
 def test_a_rank_that_dies_is_not_asked_for_and_the_cell_ends(three):

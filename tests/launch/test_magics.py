@@ -131,3 +131,19 @@ def test_another_number_of_ranks_restarts_and_says_so(new_notebook):
     output = notebook.run(f"%%ranks 2 --bare\nassert not dist.is_initialized()\n{bare}{environ}")
     assert output.stdout == "ranks 0-1: (tensor([2.]), '2', '127.0.0.1', True)\n"
     assert not notebook.value("'torch' in __import__('sys').modules")  # all this without torch in the notebook
+
+
+def test_what_a_cells_last_run_has_shown_is_closed_when_it_runs_again(notebook):
+    """The page has dropped it by then; in the kernel and in the browser it would live on."""
+    count = (
+        "import gc\nfrom widgets import RankLog\n"
+        "print(sum(issubclass(type(log), RankLog) and log.comm is not None for log in gc.get_objects()))"
+    )
+    for cell in ("first", "second", "first", "second", "first"):
+        assert not notebook.run("%%ranks 2\nprint('hello')", cell=cell).error
+    before = int(notebook.run(count).stdout)
+    for cell in ("first", "second", "first", "second", "first"):
+        assert not notebook.run("%%ranks 2\nprint('hello')", cell=cell).error
+    assert int(notebook.run(count).stdout) == before
+    assert not notebook.run("%%ranks 2\nprint('hello')", cell="third").error
+    assert int(notebook.run(count).stdout) == before + 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from launch.cell import Answer
+from launch.cell import Answer, excuse
 from launch.errors import RankError, name_ranks
 from launch.output import raise_failures, show
 
@@ -70,3 +70,21 @@ def test_freed_ranks_are_not_to_blame():
 
 def test_no_failure_raises_nothing():
     raise_failures([answer(0), answer(1)])
+
+
+LOST = "[/gloo/transport/tcp/pair.cc:537] Read error: Connection reset by peer"
+
+
+@pytest.mark.parametrize(
+    ("answers", "freed", "statuses"),
+    [
+        ([failed(0, "RuntimeError", LOST), answer(1, status="died")], set(), ["freed", "died"]),
+        ([failed(0, "RuntimeError", LOST), failed(1, "ValueError", "no")], set(), ["error", "error"]),
+        ([failed(0, "RuntimeError", LOST), failed(1, "RuntimeError", LOST)], {1}, ["freed", "freed"]),
+        ([failed(0, "RuntimeError", "mine"), failed(1, "RuntimeError", "closed")], {1}, ["error", "freed"]),
+        ([answer(0), failed(1, "ValueError", "no"), answer(2, status="died")], set(), ["ok", "error", "died"]),
+    ],
+)
+def test_a_lost_connection_is_excused_if_another_died_or_was_freed_whoever_was_heard_first(answers, freed, statuses):
+    excuse({answer.rank: answer for answer in answers}, freed)
+    assert [answer.status for answer in answers] == statuses

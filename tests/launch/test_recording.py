@@ -4,9 +4,12 @@ The oracles are the textbook's schedules (`collectives.all_reduce`), which know 
 own all_reduce says the result must be.
 """
 
+from types import SimpleNamespace
+
 import pytest
 
 from collectives import all_reduce
+from launch.ranks import Ranks
 from launch.replay.recording import Recording
 from tests.launch.programs import EXCHANGES, NAIVE, NAIVES, RINGS, SETUP, WHOLE_RINGS
 
@@ -281,3 +284,15 @@ def test_counts_takes_no_n(gang):
     recording, _ = record(gang, SETUP + NAIVE, 2)
     with pytest.raises(TypeError, match="without nbytes"):
         recording.counts(nbytes=8)
+
+
+def test_a_run_too_long_to_be_kept_whole_says_so_wherever_it_is_read(gang):
+    source = "x = torch.ones(1)\ntap.start(limit=5)\nfor _ in range(8):\n    dist.all_reduce(x)\n"
+    recording, answers = record(gang, source, 2)
+    assert recording.title == "your run: all_reduce (built-in), first 5 calls of every rank"
+    assert repr(recording).endswith("events=10, dropped=6)")
+    assert recording.part(1, 2).title == f"{recording.title}, steps 1 to 2 of 5"
+    ranks = object.__new__(Ranks)  # without processes: their tapes are there already
+    ranks.call, ranks.crew = lambda _: [answer["recording"] for answer in answers], SimpleNamespace(notices=[])
+    ranks.stop_recording()
+    assert ranks.crew.notices == ["the recording kept the first 5 calls of every rank; 6 later ones were left out"]

@@ -51,6 +51,13 @@ export class Log {
     return true;
   }
 
+  /** Python has shortened what a finished log keeps: here it makes room, too. */
+  restart(/** @type {Parameters<Log["take"]>[0]} */ history) {
+    Object.assign(this, new Log(this.ranks));
+    this.take(history);
+    this.close();
+  }
+
   /** Nothing more will come: what is still open counts as a line. */
   close() {
     this.terminals.forEach((streams, rank) =>

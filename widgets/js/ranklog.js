@@ -7,14 +7,19 @@
 
 import { versions } from "./diff.js";
 import { guarded } from "./errors.js";
+import { listenToKeys } from "./keys.js";
 import { Log, rankNames } from "./log.js";
 import { diffRows, pieces } from "./rows.js";
+import { fewWords, phrase, sign, together, urgent } from "./signs.js";
 
 const SHOWN = 400; // lines in the page at first, and more for each press of "earlier"
 const SHOWN_IN_GRID = 60;
-const MARKS = { running: "●", waiting: "◐", done: "✓", failed: "✕" };
+const MANY = 16; // ranks, beyond which there is no room for words on their chips
 
 class RankLogView {
+  /** @type {HTMLButtonElement[]} */ chips;
+  /** @type {HTMLButtonElement[]} */ rankChips;
+
   constructor({ el, model, log, signal }) {
     this.model = model;
     this.log = log;
@@ -26,7 +31,8 @@ class RankLogView {
     this.stick = true;
     this.nodes = new WeakMap();
     this.#build(el);
-    for (const name of ["batch", "states", "finished"]) model.on(`change:${name}`, () => this.#changed(name));
+    listenToKeys(this.root, (key, target) => this.#press(key, target), signal);
+    for (const name of ["batch", "history", "states", "finished"]) model.on(`change:${name}`, () => this.#changed(name));
     signal.addEventListener("abort", () => cancelAnimationFrame(this.frame));
     this.#draw();
   }
@@ -36,12 +42,13 @@ class RankLogView {
     const chip = (view, label) =>
       `<button type="button" class="rs-chip" data-view="${view}" tabindex="-1">${label}</button>`;
     const ofRank = (rank) =>
-      chip(rank, `<i aria-hidden="true"></i><b>${ranks > 16 ? rank : `rank ${rank}`}</b><span></span>`);
+      chip(rank, `<i aria-hidden="true"></i><b>${ranks > MANY ? rank : `rank ${rank}`}</b><span></span>`);
     el.innerHTML = `<div class="ringside rs-log" role="group" aria-label="output of ${ranks} ranks">
       <div class="rs-chips" role="toolbar" aria-label="ranks">
         ${chip("all", "<b>all</b>")}${ranks > 1 ? chip("grid", "<b>side by side</b>") + chip("diff", "<b>≠ differences</b>") : ""}
         ${Array.from({ length: ranks }, (_, rank) => ofRank(rank)).join("")}
         <button type="button" class="rs-fold" tabindex="-1"></button></div>
+      <p class="rs-doing" hidden></p>
       <p class="rs-note" hidden></p>
       <button type="button" class="rs-earlier" hidden>earlier lines</button>
       <div class="rs-output" tabindex="0" role="log" aria-live="off" aria-label="lines"></div>
@@ -49,6 +56,7 @@ class RankLogView {
     const find = (selector) => el.querySelector(selector);
     this.root = el.firstElementChild;
     this.output = find(".rs-output");
+    this.doing = find(".rs-doing");
     this.note = find(".rs-note");
     this.earlier = find(".rs-earlier");
     this.fold = find(".rs-fold");
@@ -56,7 +64,6 @@ class RankLogView {
     this.chips = [...el.querySelectorAll(".rs-chips button")];
     this.#rove(this.chips[0]);
     this.rankChips = this.chips.filter((chip) => /^\d+$/.test(chip.dataset.view ?? ""));
-    this.root.addEventListener("keydown", (event) => this.#key(event));
     for (const chip of this.chips) chip.addEventListener("click", () => this.#choose(chip));
     this.earlier.addEventListener("click", () => {
       this.shown += SHOWN;
@@ -87,17 +94,15 @@ class RankLogView {
     this.#draw();
   }
 
-  /** Arrow keys walk along the chips; keys without a modifier stay here, or JupyterLab would act on the cell. */
-  #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab" || event.key === "Escape") return;
-    event.stopPropagation();
-    const at = this.chips.indexOf(event.target);
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (at < 0 || !step) return;
-    event.preventDefault();
+  /** Arrow keys walk along the chips. */
+  #press(key, target) {
+    const at = this.chips.indexOf(target);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+    if (at < 0 || !step) return false;
     const next = this.chips[(at + step + this.chips.length) % this.chips.length];
     this.#rove(next);
     next.focus();
+    return true;
   }
 
   #rove(chip) {
@@ -123,7 +128,7 @@ class RankLogView {
     this.earlier.hidden = folded || grid || rows.length <= this.shown;
     if (folded) return;
     if (grid) this.#drawGrid();
-    else if (diff) this.output.replaceChildren(...diffRows(versions(log.lines, Math.max(0, rows.length - this.shown))));
+    else if (diff) this.output.replaceChildren(...diffRows(versions(log.lines, this.shown)));
     else this.#drawLines(this.output, rows, typeof this.view === "number" ? this.view : null, this.shown);
     this.output.classList.toggle("rs-grid", grid);
     this.output.classList.toggle("rs-diff", diff);
@@ -132,20 +137,23 @@ class RankLogView {
   }
 
   #drawChips() {
+    /** @type {import("./signs.js").State[]} */
     const states = this.model.get("states");
-    states.forEach(([state, note], rank) => {
+    const many = this.log.ranks > MANY;
+    states.forEach((state, rank) => {
       const chip = this.rankChips[rank];
-      chip.dataset.state = state;
-      chip.children[0].textContent = MARKS[state] ?? "○";
-      chip.children[2].textContent = this.log.ranks > 16 ? "" : note || (state === "running" ? "" : state);
-      chip.setAttribute("aria-label", `rank ${rank}: ${state}${note ? `, ${note}` : ""}`);
-      chip.title = `rank ${rank}: ${state}${note ? `, ${note}` : ""}`;
+      chip.dataset.state = state[0];
+      chip.children[0].textContent = sign(state);
+      chip.children[2].textContent = many ? "" : fewWords(state);
+      chip.title = `rank ${rank}: ${phrase(state)}`;
+      chip.setAttribute("aria-label", chip.title);
     });
+    this.doing.hidden = !many || states.every(([state]) => state === "done");
+    this.doing.textContent = this.doing.hidden ? "" : together(states);
     for (const chip of this.chips)
       if (chip !== this.fold)
         chip.setAttribute("aria-pressed", String(!this.folded && chip.dataset.view === String(this.view)));
-    const failed = states.flatMap(([state], rank) => (state === "failed" ? [rank] : []));
-    const words = this.model.get("finished") ? `finished${failed.length ? `; failed: ${rankNames(failed)}` : ""}` : "";
+    const words = [this.model.get("finished") && "finished", urgent(states)].filter(Boolean).join("; ");
     if (this.status.textContent !== words) this.status.textContent = words;
   }
 
@@ -207,20 +215,36 @@ class RankLogView {
   }
 }
 
+/** What was said before this page looked. */
+function logOf(model) {
+  const log = new Log(model.get("ranks"));
+  log.take(model.get("history"));
+  log.take(model.get("batch"));
+  if (model.get("finished")) log.close();
+  return log;
+}
+
 export default () => {
   /** @type {Log} */
   let log;
+  /** @type {unknown} what went wrong before there was a view to say it in */
+  let failed = null;
   return {
     initialize({ model }) {
-      log = new Log(model.get("ranks"));
-      log.take(model.get("history"));
-      log.take(model.get("batch"));
-      if (model.get("finished")) log.close();
+      try {
+        log = logOf(model);
+      } catch (error) {
+        failed = error;
+      }
       model.on("change:batch", () => log.take(model.get("batch")));
+      model.on("change:history", () => log.restart(model.get("history")));
       model.on("change:finished", () => model.get("finished") && log.close());
     },
     render({ el, model, signal }) {
-      return guarded(el, () => void new RankLogView({ el, model, log, signal }));
+      return guarded(el, () => {
+        if (failed) throw failed;
+        new RankLogView({ el, model, log, signal });
+      });
     },
   };
 };

@@ -65,7 +65,7 @@ function versionRow({ text, ranks, from, to }, place, count) {
   if (!place || text === null || from === to) return row;
   const mark = document.createElement("mark");
   mark.textContent = text.slice(from, to);
-  row.lastElementChild.replaceChildren(text.slice(0, from), mark, text.slice(to));
+  row.lastElementChild?.replaceChildren(text.slice(0, from), mark, text.slice(to));
   return row;
 }
 
