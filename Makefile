@@ -3,6 +3,8 @@
 # make venv     only set up
 # make refresh  execute the chapters again and save their normalised outputs
 # make bench    figures against the peers, as ratios in one run
+# make gallery  a page with the approved picture of every widget, and what the last test drew differently
+# make pictures approve how every widget looks now; look at the gallery first
 # make lint     the style check that the tests run too
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -19,7 +21,7 @@ LAB_FLAGS += --no-browser
 endif
 endif
 
-.PHONY: lab test venv refresh bench lint
+.PHONY: lab test venv refresh bench gallery pictures lint
 
 lab: .venv/course.stamp
 	cd course && ../$(BIN)/jupyter lab $(LAB_FLAGS) 00_start_here.ipynb
@@ -34,6 +36,12 @@ refresh: .venv/test.stamp
 
 bench: .venv/test.stamp
 	$(BIN)/python -m tests.benchmarks
+
+gallery: .venv/test.stamp
+	$(BIN)/python -m tests.pictures.gallery
+
+pictures: .venv/test.stamp
+	$(BIN)/python -m tests.pictures.approve
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

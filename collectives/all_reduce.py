@@ -201,7 +201,7 @@ def hierarchical(nodes: int, local: int) -> Schedule:
         ring_all_gather(between, "all-gather between"),
         ring_all_gather(inside, "all-gather inside"),
     ]
-    return Schedule.from_phases("all_reduce", "hierarchical", p, p, phases)
+    return Schedule.from_phases("all_reduce", "hierarchical", p, p, phases, local=local)
 
 
 ALGORITHMS = (

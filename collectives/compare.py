@@ -2,8 +2,10 @@
 
     compare("all_reduce", ranks=32, sizes=[1e3, 1e6, 1e9], network=presets.dgx_h100())
 
-shows as a table; `.figure()` draws it. Algorithms that cut the vector into as many chunks as one likes are taken with
-the best of a few numbers of chunks for each size.
+shows as a table. Algorithms that cut the vector into as many chunks as one likes are taken with the best of a few
+numbers of chunks for each size.
+
+Left out: the picture (widgets/cost_explorer.py).
 """
 
 import inspect
@@ -18,9 +20,7 @@ from collectives.errors import ScheduleError, check_ranks
 from collectives.network import check_network
 
 CHUNKS = (2, 8, 32, 128)
-COLUMNS = 8  # sizes shown in the table; the figure has all
-OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("solid", "dash", "dot")
+COLUMNS = 8  # sizes shown in the table; `seconds` has all
 
 
 class Crossover(NamedTuple):
@@ -124,33 +124,6 @@ class Comparison:
         steps = [f"{cross.after} from {size(cross.nbytes)} on" for cross in self.crossovers]
         skipped = f" Not for this network or number of ranks: {', '.join(self.skipped)}." if self.skipped else ""
         return f"Fastest: {', '.join([self.best[0], *steps])}.{skipped}"
-
-    def figure(self):
-        """A plotly Figure: seconds over bytes, both logarithmic, with the crossovers marked."""
-        import plotly.graph_objects as go  # only who draws needs plotly
-
-        figure = go.Figure()
-        for i, (name, times) in enumerate(self.seconds.items()):
-            line = {"color": OKABE_ITO[i % len(OKABE_ITO)], "dash": DASHES[i // len(OKABE_ITO) % len(DASHES)]}
-            figure.add_scatter(x=self.sizes.tolist(), y=times.tolist(), name=name, mode="lines", line=line)
-        crossovers = self.crossovers
-        figure.add_scatter(
-            x=[cross.nbytes for cross in crossovers],
-            y=[cross.seconds for cross in crossovers],
-            text=[f"{size(cross.nbytes)}: from {cross.before} to {cross.after}" for cross in crossovers],
-            name="crossover",
-            mode="markers",
-            hoverinfo="text",
-            marker={"symbol": "circle-open", "size": 12, "color": "#666666"},
-        )
-        figure.update_layout(
-            template="none",
-            title={"text": self._title()},
-            height=480,
-            xaxis={"type": "log", "title": {"text": "N, bytes of one rank's vector"}},
-            yaxis={"type": "log", "title": {"text": "seconds"}},
-        )
-        return figure
 
 
 def compare(collective: str, ranks: int, sizes, network) -> Comparison:

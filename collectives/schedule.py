@@ -131,6 +131,7 @@ class Schedule:
     start, goal    dict buffer -> [rank][chunk] of Cells, lists or arrays; by default what the collective's name means
                    (`collectives.meaning`); a buffer that is not in `start` is empty, None in `goal` may hold anything
     chunk_bytes    bytes of every chunk, where they are not all alike (recordings)
+    local          ranks per machine, for algorithms with levels (rank = machine * local + local rank); else None
     """
 
     def __init__(
@@ -147,9 +148,10 @@ class Schedule:
         start=None,
         goal=None,
         chunk_bytes=None,
+        local=None,
     ):
         self.collective, self.algorithm = collective, algorithm
-        self.ranks, self.chunks, self.root = ranks, chunks, root
+        self.ranks, self.chunks, self.root, self.local = ranks, chunks, root, local
         self.buffers = tuple(buffers)
         self.result = self.buffers[0] if result is None else result
         self.steps: Sequence[Step] = steps

@@ -1,8 +1,12 @@
-"""Shows things in the browser: schedules (Player, Race), measured times (Timeline), prints (RankLog); no process."""
+"""What the browser shows: schedules (Player, Race, Zoo ...), times (Timeline), prints (RankLog). No process."""
 
+from widgets.cost_explorer import cost_explorer
 from widgets.player import Player
 from widgets.race import Race
 from widgets.ranklog import RankLog
 from widgets.timeline import Timeline
+from widgets.topology_map import TopologyMap
+from widgets.wait_for import WaitFor
+from widgets.zoo import Zoo
 
-__all__ = ["Player", "Race", "RankLog", "Timeline"]
+__all__ = ["Player", "Race", "RankLog", "Timeline", "TopologyMap", "WaitFor", "Zoo", "cost_explorer"]

@@ -19,6 +19,8 @@ import minify_html
 HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+_BLANK = re.compile(r">\n\s+(?=[<$])")  # between the lines of a template, which the minifier has to keep
+_DECLARED = re.compile(r"^  /\*\* @type .*\*/ \w+;\n", re.MULTILINE)  # a field of a class that only tells its type
 _COMMENT = re.compile(r"/\*\*.*?\*/", re.DOTALL)  # the minifier drops only the others
 
 
@@ -33,7 +35,7 @@ def join(entry: str) -> str:
     joined: dict[str, str] = {}
 
     def add(name: str) -> str:
-        source = _COMMENT.sub("", (HERE / "js" / name).read_text())
+        source = _BLANK.sub(">", _COMMENT.sub("", _DECLARED.sub("", (HERE / "js" / name).read_text())))
         for needed in _IMPORT.findall(source):
             if needed not in joined:
                 body = add(needed)
@@ -43,6 +45,8 @@ def join(entry: str) -> str:
         return _IMPORT.sub("", source)
 
     body = add(entry)
+    if "export default" in body:  # a widget; its own names may be those of exports that it does not import
+        body = f"export default (() => {{\n{body.replace('export default', 'return')}\n}})();\n"
     return _squeeze("".join(joined.values()) + body)
 
 
@@ -50,7 +54,7 @@ def _squeeze(module: str) -> str:
     """The same module without comments and blanks; names stay, so that an error in the browser can be read."""
     before, after = "<script type=module>", "</script>"
     page = minify_html.minify(f"{before}{module}{after}", minify_js=True)
-    return page.removeprefix(before).removesuffix(after)
+    return page.removeprefix(before).removesuffix(after).replace("/* @__PURE__ */ ", "")  # a note to bundlers
 
 
 @cache

@@ -12,6 +12,7 @@ RECORD = np.dtype([
 ])  # fmt: skip
 REDUCE_BIT = 128
 BUILT_IN = "(built-in)"  # how a Recording ends the phase of a step whose messages the library sent unseen
+UNPROMISED = ("barrier", "send_recv", "recorded")  # collectives that leave no result in a buffer
 MOST_TRANSFERS = 250_000  # 4 MB; a 256-rank ring has 130,560
 
 
@@ -47,6 +48,8 @@ def _meta(schedule, counts: list[int]) -> dict:
         "ranks": schedule.ranks,
         "chunks": schedule.chunks,
         "buffers": list(schedule.buffers),
+        "result": None if schedule.collective in UNPROMISED else schedule.result,
+        "local": schedule.local if schedule.local and 1 < schedule.local < schedule.ranks else None,
         "counts": counts,
         "phases": _phases(schedule),
         "captions": [step.caption for step in schedule.steps],

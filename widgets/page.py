@@ -18,11 +18,12 @@ PAGE = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ margin: 12px; }}
+h1 {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }}
 @media (prefers-color-scheme: dark) {{ body {{ background: #14171a; }} }}
 {css}</style>
 </head>
 <body>
-<main><h1 style="position: absolute; clip-path: inset(50%)">{title}</h1><div id="widget"></div></main>
+<main><h1>{title}</h1><div id="widget"></div></main>
 <script type="module">
 {host}
 {esm}

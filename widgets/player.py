@@ -14,6 +14,7 @@ from widgets import strip
 from widgets.base import Widget, join, styles
 from widgets.packing import pack
 
+MOST_BUFFERS = 12  # of one rank; more are a picture of several screens
 NUMBERS = ("messages", "steps", "busiest")  # what js/predict.js can ask about a whole schedule
 
 
@@ -28,6 +29,9 @@ class Player(Widget):
     predict   a question in front of what it asks about. A step (counted from 1): which cells will it write? Or
               "messages", "steps", "busiest": the number the whole schedule comes to. It can be skipped; `predicted`
               then holds what was said, what is, and the sentence about it. Nothing in Python waits for it.
+
+    Of a recording with more tensors than a picture can hold it plays the beginning, and its title says so;
+    `launch.recording().part(first, last)` plays other steps.
 
     TypeError for anything that is not a Schedule, ValueError for one with more transfers than a browser can play.
     """
@@ -49,6 +53,8 @@ class Player(Widget):
             )
         if nbytes is not None and not nbytes > 0:
             raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
+        if len(schedule.buffers) > MOST_BUFFERS and hasattr(schedule, "beginning"):
+            schedule = schedule.beginning(MOST_BUFFERS)  # of a training, say: its title tells which steps these are
         data, meta = pack(schedule)
         self.schedule = schedule
         question = _question(predict, len(schedule.steps))

@@ -1,14 +1,18 @@
 """Race: two or more schedules side by side on one clock, every step as long as it takes on a network.
 
 Which algorithm is fastest depends on N, latency and bandwidth; with the sliders the winner flips before one's eyes. The
-browser works out the times itself (js/cost.js, the model of `collectives.network`).
+browser works out the times itself (js/cost.js, the model of `collectives.network`). Which links a message takes on a
+topology only Python knows: it sends what every step puts on them, and the sliders make all links faster or slower.
 
-Left out: topologies: a Race draws a flat network, `schedule.cost` knows the others.
+Left out: sliders for single kinds of links; a Race on another Topology shows what they would.
 """
 
+import numpy as np
 import traitlets
 
-from collectives import Network, Schedule
+from collectives import Network, Schedule, Topology
+from collectives.network import check_network
+from collectives.traffic import of_steps, per_rank
 from widgets.base import Widget, join, styles
 from widgets.packing import pack
 
@@ -21,12 +25,13 @@ class Race(Widget):
     >>> Race(all_reduce.naive(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6)      # doctest: +SKIP
 
     nbytes     N in bytes, the larger buffer of one rank
-    network    a flat `collectives.Network`: alpha seconds per message, beta per byte, gamma per byte added
+    network    a flat `collectives.Network`: alpha seconds per message, beta per byte, gamma per byte added; or a
+               `Topology`: its sliders then say how many times the latency and the bandwidth of all its links
     step       at how many moments (ends of steps, of any schedule) the clock has been
     playing    True while it plays
 
-    TypeError for anything but Schedules and a flat Network; ValueError for fewer than two schedules or N that is not
-    positive.
+    TypeError for anything but Schedules and a network; ValueError for fewer than two schedules or N that is not
+    positive, ScheduleError for a topology with too few ranks.
     """
 
     _esm = join("race.js")
@@ -37,10 +42,11 @@ class Race(Widget):
     alpha = traitlets.Float().tag(sync=True)
     bandwidth = traitlets.Float().tag(sync=True)
     gamma = traitlets.Float().tag(sync=True)
+    topology = traitlets.Unicode(allow_none=True).tag(sync=True)
     data = traitlets.Bytes().tag(sync=True)
     metas = traitlets.List().tag(sync=True)
 
-    def __init__(self, *schedules: Schedule, nbytes: float = 1e6, network: Network = DEFAULT, **traits):
+    def __init__(self, *schedules: Schedule, nbytes: float = 1e6, network: Network | Topology = DEFAULT, **traits):
         for schedule in schedules:
             if not isinstance(schedule, Schedule):
                 raise TypeError(f"Race plays Schedules, such as all_reduce.ring(ranks=8); got {schedule!r:.60}")
@@ -48,20 +54,41 @@ class Race(Widget):
             raise ValueError(f"Race needs at least two schedules, got {len(schedules)}")
         if not nbytes > 0:
             raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
-        if not isinstance(network, Network):
-            raise TypeError(f"Race draws a flat network: give it a Network(alpha, beta), got {network!r:.60}")
+        if not isinstance(network, Network | Topology):
+            told = "Race runs on a Network(alpha, beta) or a Topology, such as Topology.machines(4, gpus=8, ...)"
+            raise TypeError(f"{told}; got {network!r:.60}")
+        flat = isinstance(network, Network)
         packed = [pack(schedule) for schedule in schedules]
+        metas = [meta | {"nbytes": None} for _, meta in packed]
+        if not flat:
+            metas = [meta | _on(network, schedule) for schedule, meta in zip(schedules, metas, strict=True)]
         self.schedules = schedules
         super().__init__(
             data=b"".join(data for data, _ in packed),
-            metas=[meta | {"nbytes": None} for _, meta in packed],
+            metas=metas,
             nbytes=nbytes,
-            alpha=network.alpha,
-            bandwidth=1 / network.beta,
+            alpha=network.alpha if flat else 1.0,
+            bandwidth=1 / network.beta if flat else 1.0,
             gamma=network.gamma,
+            topology=None if flat else network.name,
             **traits,
         )
 
     def summary(self) -> str:
         names = (schedule.title for schedule in self.schedules)
         return f"{', '.join(names)}, {self.schedules[0].ranks} ranks"
+
+
+def _on(topology: Topology, schedule: Schedule) -> dict:
+    """What js/cost.js calls Work of every step, in seconds on this topology; and the machines, to draw them."""
+    check_network(topology, schedule.ranks)
+    betas = topology.betas(schedule.ranks)
+    work = []
+    for traffic in of_steps(schedule):
+        loads = topology.loads(traffic, schedule.ranks)
+        lines = np.unique(np.stack([loads.seconds, loads.units * betas], axis=1), axis=0)
+        added = per_rank(traffic.adder, traffic.reduced, schedule.ranks).max(initial=0)
+        work.append({"lines": lines.tolist(), "added": int(added)})
+    local = topology.local
+    drawn = local and 1 < local < schedule.ranks and schedule.ranks % local == 0
+    return {"work": work, "local": local if drawn else None}

@@ -9,3 +9,5 @@ configure_jupyter_server(c)
 c.ServerApp.port = int(os.environ["RINGSIDE_LAB_PORT"])
 c.ServerApp.root_dir = os.environ["RINGSIDE_LAB_ROOT"]
 c.ServerApp.allow_root = True
+c.JupyterNotebookApp.expose_app_in_browser = True  # Notebook 7
+c.NotebookNotary.db_file = ":memory:"  # what the developer has trusted is as new here as on a fresh clone

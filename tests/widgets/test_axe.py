@@ -1,31 +1,20 @@
 """axe-core finds no violation on any widget, light or dark. It comes from the npm registry, and only in CI."""
 
 import json
-import os
-import shutil
-import subprocess
-import tarfile
 from types import SimpleNamespace
 
 import pytest
 
-from collectives import all_reduce
-from widgets import Player, RankLog, Timeline
+from collectives import all_reduce, presets
+from widgets import Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
 
 PACKAGE = "axe-core@4.10.3"
 
 
 @pytest.fixture(scope="session")
-def axe(tmp_path_factory):
+def axe(npm):
     """The source of axe-core."""
-    if os.environ.get("CI") != "true" or not shutil.which("npm"):
-        pytest.skip(f"{PACKAGE} is fetched with npm in CI only (set CI=true)")
-    folder = tmp_path_factory.mktemp("axe")
-    packed = subprocess.run(
-        ["npm", "pack", "--silent", PACKAGE], cwd=folder, check=True, capture_output=True, text=True
-    )
-    with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
-        return archive.extractfile("package/axe.min.js").read().decode()
+    return (npm(PACKAGE) / "axe.min.js").read_text()
 
 
 def log():
@@ -33,6 +22,26 @@ def log():
     log.write(0, "stdout", "\x1b[31mred\x1b[0m \x1b[32mgreen\x1b[0m \x1b[33myellow\x1b[0m\n")
     log.state(1, "failed", "ValueError")
     log.state(2, "waiting", "in recv")
+    log._flush()
+    return log
+
+
+def log_with_differences():
+    """And with the other states a rank can be in."""
+    log = RankLog(ranks=5)
+    for rank in range(5):
+        log.write(rank, "stdout", f"same\nsum {4 + rank // 4}\n" + "more\n" * (rank != 2))
+    log.state(0, "stuck", "all_reduce #2, line 4", 12)
+    log.state(1, "asks for input")
+    log.state(2, "running", "line 7", 12)
+    log.state(3, "done")
+    log._flush()
+    return log
+
+
+def many_ranks():
+    log = RankLog(ranks=32)
+    log.state(3, "running", "line 7", 12)
     log._flush()
     return log
 
@@ -47,9 +56,18 @@ WIDGETS = {
     "player": (lambda: Player(all_reduce.ring(ranks=4), step=2), []),
     "player with help and one rank": (lambda: Player(all_reduce.naive(ranks=4), step=2), ["?", "ArrowDown"]),
     "player of 16": (lambda: Player(all_reduce.ring(ranks=16), step=9), []),
+    "player as a tree": (lambda: Player(all_reduce.tree(ranks=16), step=3), ["l", "ArrowDown", "]"]),
+    "player of machines": (lambda: Player(all_reduce.hierarchical(nodes=4, local=8), step=3), []),
+    "race": (lambda: Race(all_reduce.ring(ranks=8), all_reduce.naive(ranks=8), step=3), []),
     "projected": (lambda: Player(all_reduce.ring(ranks=8), step=9), ["p"]),
     "log": (log, []),
+    "log of 32": (many_ranks, []),
+    "log with differences": (log_with_differences, ["[data-view=diff]"]),
     "timeline": (timeline, []),
+    "zoo": (lambda: Zoo(ranks=4), []),
+    "zoo with a player": (lambda: Zoo(ranks=4), ["[data-name='all_reduce.ring']", "ArrowRight"]),
+    "map": (lambda: TopologyMap(all_reduce.ring(32), topology=presets.dgx_h100(), nbytes=1e9), ["ArrowDown"]),
+    "wait-for": (lambda: WaitFor([(0, 2, "all_reduce, line 4"), (3, 1, "recv, line 7")], 4), []),
 }
 
 
@@ -60,8 +78,17 @@ def test_axe_finds_nothing(axe, show, page, name, scheme):
     page.emulate_media(color_scheme=scheme)
     show(make())
     for key in keys:
-        page.focus("input[type=range]")
-        page.keyboard.press(key)
+        if key.startswith("["):  # something to click on
+            page.click(key)
+        else:
+            page.focus("input[type=range]")
+            page.keyboard.press(key)
     page.evaluate(axe)
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
     assert not found, json.dumps([(violation["id"], violation["nodes"][0]["html"]) for violation in found], indent=1)
+
+
+@pytest.mark.parametrize("name", ["player", "player as a tree", "race"])
+def test_axe_finds_nothing_on_a_phone(axe, show, page, name):
+    page.set_viewport_size({"width": 360, "height": 740})
+    test_axe_finds_nothing(axe, show, page, name, "light")

@@ -42,6 +42,25 @@ def test_the_picture_shows_what_the_schedule_says_at_every_step(ring):
         ring.keyboard.press("ArrowRight")
 
 
+def test_a_picture_that_is_hidden_at_first_catches_up(ring):
+    ring.evaluate(
+        """async () => {
+            const { mount } = await import("/js/host.js");
+            const { default: widget } = await import("/js/player.js");
+            const el = document.body.appendChild(document.createElement("div"));
+            el.id = "later";
+            el.hidden = true;
+            const later = await mount(widget, { ...model.state, step: 1 }, el);
+            later.set("step", 3);
+            el.hidden = false;
+        }"""
+    )
+    ring.wait_for_selector("#later .rs-picture")
+    state = all_reduce.ring(ranks=4).states(2)
+    assert texts(ring, "#later tbody td") == [str(cell) for rank in range(4) for cell in state[rank]["data"]]
+    assert ring.inner_text("#later .rs-where") == "Step 3 of 6, reduce-scatter."
+
+
 def test_each_step_has_one_sentence_in_one_live_region(ring):
     schedule = all_reduce.ring(ranks=4)
     assert ring.locator("[aria-live], [role=status], [role=alert]").count() == 1

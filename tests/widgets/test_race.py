@@ -2,7 +2,7 @@
 
 import pytest
 
-from collectives import Network, all_reduce
+from collectives import Link, Network, ScheduleError, Topology, all_reduce
 from widgets import Race
 from widgets.packing import pack
 
@@ -10,7 +10,7 @@ SECONDS = """async ([meta, records, nbytes, network]) => {
     const { decode } = await import("/js/schedule.js");
     const { secondsOf, unitBytes, workOf } = await import("/js/cost.js");
     const schedule = decode(meta, new DataView(Uint8Array.from(records).buffer));
-    return secondsOf(workOf(schedule), unitBytes(schedule, nbytes), network);
+    return secondsOf(schedule.work ?? workOf(schedule), unitBytes(schedule, nbytes), network);
 }"""
 
 
@@ -23,6 +23,48 @@ def test_steps_last_as_long_as_the_cost_model_says(page, algorithm, nbytes):
     costs = {"alpha": network.alpha, "beta": network.beta, "gamma": network.gamma}
     seen = page.evaluate(SECONDS, [meta, list(data), nbytes, costs])
     assert seen == pytest.approx(list(schedule.cost(nbytes=nbytes, network=network).step_seconds))
+
+
+def cluster(machines=2, gpus=4):
+    """Inside a machine a hundred times the bandwidth, and a tenth of the latency, of what is between them."""
+    inside, between = Link(1e-6, 1 / 400e9), Link(10e-6, 1 / 4e9)
+    return Topology.machines(machines, gpus=gpus, inside=inside, between=between, nic="machine", gamma=1 / 100e9)
+
+
+@pytest.mark.parametrize("nbytes", [4, 64_000_000])
+@pytest.mark.parametrize("topology", [cluster(), Topology.ring(8, Link(2e-6, 1e-9)), Topology.shared(8, Link(0, 1e-8))])
+def test_on_a_topology_too(page, topology, nbytes):
+    schedules = [all_reduce.ring(ranks=8), all_reduce.hierarchical(nodes=2, local=4), all_reduce.tree(ranks=8)]
+    race = Race(*schedules, nbytes=nbytes, network=topology)
+    factors = {"alpha": race.alpha, "beta": 1 / race.bandwidth, "gamma": race.gamma}
+    for schedule, meta in zip(schedules, race.metas, strict=True):
+        seen = page.evaluate(SECONDS, [meta, list(pack(schedule)[0]), nbytes, factors])
+        assert seen == pytest.approx(list(schedule.cost(nbytes=nbytes, network=topology).step_seconds))
+
+
+def test_a_topology_is_named_and_drawn_and_its_sliders_are_factors(show):
+    schedules = [all_reduce.ring(ranks=8), all_reduce.hierarchical(nodes=2, local=4)]
+    page = show(Race(*schedules, nbytes=64e6, network=cluster()))
+    assert cluster().name in page.inner_text(".rs-header")
+    assert page.locator(".rs-lane").first.locator(".rs-box").count() == 2
+    assert page.inner_text("[data-of=alpha]") == page.inner_text("[data-of=bandwidth]") == "1×"
+    before = page.locator(".rs-won").all_inner_texts()
+    page.focus("[data-name=bandwidth]")
+    page.keyboard.press("End")
+    assert page.inner_text("[data-of=bandwidth]") == "100×"
+    assert page.locator(".rs-won").all_inner_texts() != before
+
+
+def test_the_winner_flips_on_a_topology_too(show):
+    schedules = [all_reduce.ring(ranks=8), all_reduce.tree(ranks=8)]
+    page = show(Race(*schedules, nbytes=64e6, network=cluster()))
+    for n, key in ((64e6, None), (1, "Home")):
+        if key:
+            page.focus("[data-name=nbytes]")
+            page.keyboard.press(key)
+        seconds = [schedule.cost(nbytes=n, network=cluster()).seconds for schedule in schedules]
+        assert winner(page) == [schedules[seconds.index(min(seconds))].title]
+    assert winner(page) == ["all_reduce tree"]
 
 
 @pytest.fixture
@@ -63,6 +105,12 @@ def test_a_paused_race_shows_the_slower_one_under_way(race):
     assert "step 0 of 1" in slower.inner_text() and "step 1 of 14" in faster.inner_text()
 
 
+def test_it_may_begin_in_the_middle(show):
+    page = show(Race(all_reduce.exchange(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6, step=3))
+    assert "ring 3 of 14 steps" in page.inner_text(".rs-caption")
+    assert page.locator(".rs-lane >> nth=1").locator(".rs-arrow").count() == 8
+
+
 def test_it_plays_to_the_end(race):
     race.select_option(".rs-speed select", "16")
     race.focus(".rs-scrub input")
@@ -88,7 +136,12 @@ def test_it_plays_to_the_end(race):
             ValueError,
             "nbytes is N in bytes and positive, got -1",
         ),
-        (lambda: Race(all_reduce.ring(4), all_reduce.naive(4), network=3), TypeError, "Race draws a flat network"),
+        (lambda: Race(all_reduce.ring(4), all_reduce.naive(4), network=3), TypeError, "Race runs on a Network(alpha"),
+        (
+            lambda: Race(all_reduce.ring(9), all_reduce.naive(9), network=cluster()),
+            ScheduleError,
+            "has 8 ranks, the schedule has 9",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_sentence(make, error, words):

@@ -1,5 +1,7 @@
 """RankLog: batches and bounds in Python, then what a real browser makes of them."""
 
+import difflib
+import random
 import threading
 
 import pytest
@@ -54,6 +56,52 @@ def test_memory_is_bounded_and_the_newest_text_survives(monkeypatch):
     history = log.get_state()["history"]
     kept = "".join(text for _, _, text in history["entries"])
     assert len(kept) == 1000 and kept.endswith("line 0499\n") and history["cut"] == 500 * 10 - 1000
+
+
+def finished_log(text: str) -> RankLog:
+    log = RankLog(ranks=1)
+    log.write(0, "stdout", text)
+    log.finish()
+    return log
+
+
+def kept(log) -> str:
+    return "".join(text for _, _, text in log.get_state()["history"]["entries"])
+
+
+@pytest.fixture
+def little_room(monkeypatch):
+    """All finished logs together may keep 3000 characters, one that made room its last 100."""
+    monkeypatch.setattr(ranklog, "KEPT_IN_ALL", 3000)
+    monkeypatch.setattr(ranklog, "KEPT_OF_OLD", 100)
+    monkeypatch.setattr(ranklog, "_shelf", ranklog._Shelf())
+
+
+def test_the_oldest_finished_logs_make_room_and_say_how_much_is_left_out(little_room):
+    text = "".join(f"line {i:04}\n" for i in range(100))
+    logs = [finished_log(text) for _ in range(5)]
+    assert [kept(log) for log in logs] == [text[-100:]] * 2 + [text] * 3
+    assert [log.get_state()["history"]["cut"] for log in logs] == [900, 900, 0, 0, 0]
+    assert [sum(map(len, map(str, log.batch.get("entries", ())))) < 100 for log in logs[:2]] == [True, True]
+    running = RankLog(ranks=1)
+    running.write(0, "stdout", text * 3)
+    assert len(kept(running)) == 3000 and len(kept(logs[2])) == 1000  # what still runs counts when it has finished
+
+
+def test_a_closed_log_gives_its_room_back(little_room):
+    logs = [finished_log("x" * 1000) for _ in range(3)]
+    logs[0].close()
+    assert len(kept(logs[1])) == len(kept(finished_log("x" * 1000))) == len(kept(logs[1])) == 1000
+
+
+def test_a_page_in_which_a_log_makes_room_says_so(show):
+    page = show(finished_log("".join(f"line {i}\n" for i in range(50))))
+    page.click(".rs-fold")
+    assert page.locator(".rs-row").count() == 50
+    page.evaluate("model.set('history', {seq: 9, entries: [[0, 0, 'line 48\\nline 49\\n']], cut: 1384})")
+    page.wait_for_function("document.querySelectorAll('.rs-row').length === 2")
+    assert page_text(page) == ["rank 0: line 48", "rank 0: line 49"]
+    assert page.inner_text(".rs-note") == "Left out here: 1,384 characters of older output, to bound memory."
 
 
 def test_a_page_that_opens_late_gets_the_history_and_a_batch_does_not_carry_it():
@@ -129,6 +177,48 @@ def test_lines_arrive_while_ranks_run_and_fold_away_at_the_end(show):
     assert page_text(page) == ["ranks 0-1: hello", "rank 1: <b>50%</b>"]
 
 
+def chips(page) -> list[str]:
+    return page.locator(".rs-chip[data-state]").evaluate_all(
+        "chips => chips.map(chip => `${chip.children[0].textContent} ${chip.children[2].textContent}`.trim())"
+    )
+
+
+def test_each_chip_says_what_its_rank_is_doing_and_since_when(show):
+    log = RankLog(ranks=6)
+    log.state(0, "running", "line 7", 12)
+    log.state(1, "waiting", "all_reduce #2, line 4", 300)
+    log.state(2, "asks for input", "", 3)
+    log.state(3, "stuck", "recv from rank 1, line 3", 12)
+    log.state(4, "failed", "ValueError")
+    log.state(5, "done")
+    log._flush()
+    page = show(log)
+    assert chips(page) == [
+        "● line 7, for 12 s",
+        "◐ all_reduce #2, line 4, for 5 min",
+        "? asks for input, for 3 s",
+        "■ stuck in recv from rank 1, line 3, for 12 s",
+        "✕ ValueError",
+        "✓ done",
+    ]
+    assert page.get_attribute("[data-view='3']", "aria-label") == "rank 3: stuck, recv from rank 1, line 3, for 12 s"
+    assert page.text_content("[role=status]") == "asks for input: rank 2; stuck: rank 3; failed: rank 4"
+    assert page.locator(".rs-doing").is_hidden()
+
+
+def test_what_many_ranks_do_is_said_together_the_few_first(show):
+    log = RankLog(ranks=32)
+    for rank in range(32):
+        log.state(rank, "waiting", "all_reduce #2, line 4", 10 + rank % 3)
+    log.state(5, "running", "line 7", 12)
+    log._flush()
+    page = show(log)
+    together = "rank 5: running, line 7, for 12 s · ranks 0-4,6-31: waiting, all_reduce #2, line 4, for 12 s"
+    assert page.inner_text(".rs-doing") == together and chips(page) == ["◐"] * 5 + ["●"] + ["◐"] * 26
+    page.evaluate("model.set('states', model.get('states').map(() => ['done', '', 0]))")
+    page.wait_for_selector(".rs-doing", state="hidden")
+
+
 def test_one_rank_or_all_side_by_side_by_keyboard(show):
     log = RankLog(ranks=3)
     for rank in range(3):
@@ -148,9 +238,10 @@ def test_one_rank_or_all_side_by_side_by_keyboard(show):
     assert page.locator("section").all_inner_texts() == ["rank 0\nI am 0", "rank 1\nI am 1", "rank 2\nI am 2"]
 
 
-VERSIONS = """async (outputs) => {
+BOTH = [0, 1]
+VERSIONS = """async ([outputs, most]) => {
     const { versions } = await import("/js/diff.js");
-    return versions(outputs.map((own) => own.map((text) => ({ text })))).map((line) =>
+    return versions(outputs.map((own) => own.map((text) => ({ text }))), most ?? Infinity).map((line) =>
         line.map(({ text, ranks, from, to }) => [text, ranks, from, to]));
 }"""
 
@@ -164,10 +255,72 @@ VERSIONS = """async (outputs) => {
         ([["ab"], ["aab"]], [[["ab", [0], 0, 0], ["aab", [1], 1, 2]]]),  # one a more; the ends may not overlap
         ([["up"], [], ["up"]], [[["up", [0, 2], 0, 0], [None, [1], 0, 0]]]),
         ([[], []], []),
+        (  # a line that one rank lacks moves none of the others
+            [["a", "b", "c", "d"], ["a", "c", "d"]],
+            [
+                [["a", [0, 1], 0, 0]],
+                [["b", [0], 0, 0], [None, [1], 0, 0]],
+                [["c", [0, 1], 0, 0]],
+                [["d", [0, 1], 0, 0]],
+            ],
+        ),
+        (  # nor does one that it has in addition, though it is the longer output: two have the other
+            [["a", "c"], ["a", "b", "c"], ["a", "c"]],
+            [[["a", [0, 1, 2], 0, 0]], [[None, [0, 2], 0, 0], ["b", [1], 0, 1]], [["c", [0, 1, 2], 0, 0]]],
+        ),
+        (  # lines that stand twice hold nothing together, but those around them do
+            [["x", "p", "x", "q"], ["x", "x", "q"]],
+            [
+                [["x", [0, 1], 0, 0]],
+                [["p", [0], 0, 0], [None, [1], 0, 0]],
+                [["x", [0, 1], 0, 0]],
+                [["q", [0, 1], 0, 0]],
+            ],
+        ),
     ],
 )
 def test_each_line_is_held_against_what_most_ranks_have(page, outputs, lines):
-    assert page.evaluate(VERSIONS, outputs) == lines
+    assert page.evaluate(VERSIONS, [outputs, None]) == lines
+
+
+def test_outputs_with_lines_dropped_and_changed_are_put_together_again(page):
+    """Against Python's difflib: what it finds equal stands in one row, and every rank's lines stand there in order."""
+    rng = random.Random(3)
+    for _ in range(30):
+        whole = [f"line {rng.randrange(60)}" for _ in range(rng.randrange(1, 60))]
+        outputs = [whole, whole] + [
+            [line + "!" * (rng.random() < 0.1) for line in whole if rng.random() < 0.9] for _ in range(2)
+        ]
+        rows = page.evaluate(VERSIONS, [outputs, None])
+        for rank, own in enumerate(outputs):
+            there = [next(text for text, ranks, *_ in row if rank in ranks) for row in rows]
+            assert [text for text in there if text is not None] == own
+        for rank in (2, 3):
+            matcher = difflib.SequenceMatcher(None, whole, outputs[rank], autojunk=False)
+            agree = sum(any({0, rank} <= set(ranks) and text is not None for text, ranks, *_ in row) for row in rows)
+            assert agree >= 0.9 * sum(block.size for block in matcher.get_matching_blocks())
+
+
+def test_only_the_last_lines_are_compared_and_rightly_though_one_rank_lacks_some(page):
+    whole = [f"line {i}" for i in range(1000)]
+    rows = page.evaluate(VERSIONS, [[whole, whole[:900] + whole[907:]], 100])
+    assert len(rows) == 100 and [len(row) for row in rows] == [2] * 7 + [1] * 93
+    assert rows[0][0][0] == "line 900" and rows[-1] == [["line 999", [0, 1], 0, 0]]
+
+
+def test_thirty_two_outputs_that_agree_nowhere_are_compared_quickly(page):
+    outputs = [[f"rank {rank} step {i}" for i in range(800)] for rank in range(32)]
+    spent = page.evaluate(
+        """async (outputs) => {
+            const { versions } = await import("/js/diff.js");
+            const lines = outputs.map((own) => own.map((text) => ({ text })));
+            const begin = performance.now();
+            versions(lines, 400);
+            return performance.now() - begin;
+        }""",
+        outputs,
+    )
+    assert spent < 1000  # milliseconds; about 40 on an idle machine
 
 
 def thirty_two_ranks_of_which_two_differ() -> RankLog:

@@ -147,3 +147,22 @@ def test_a_second_buffer_may_be_numbered_on(page):
     schedule = Schedule.from_steps("recorded", "recorded", 2, 2, steps, buffers=("x", "y"), start=start)
     assert play(page, schedule, [1])[0]["symbols"] == [str(cell) for cell in cells_after(schedule, 1)]
     assert "a2+b0" in map(str, cells_after(schedule, 1))
+
+
+SAY_START = """async (start) => {
+    const { sentence } = await import("/js/captions.js");
+    return sentence({ start, ranks: 4 }, { step: 0 }).split(" data;")[0];
+}"""
+
+
+@pytest.mark.parametrize(
+    "start, words",
+    [
+        (["own"], "Every rank holds its own"),
+        ([[], "own"], "Every rank holds its own"),  # a recording whose first buffer is the one that is filled
+        ([[[0, 0, 0, 0]], [[2, 0, 2, 0], [2, 1, 2, 1]]], "2 ranks of 4 hold"),
+        ([[], [[3, 0, 3, 0]]], "Only rank 3 holds"),
+    ],
+)
+def test_who_holds_data_at_the_start_is_asked_of_every_buffer(page, start, words):
+    assert page.evaluate(SAY_START, start) == words

@@ -12,7 +12,7 @@ EDGES = [(0, 2, "all_reduce, line 4"), (1, 2, "all_reduce, line 4"), (3, 2, "all
 
 
 def test_every_edge_is_an_arrow_with_its_words():
-    root = ElementTree.fromstring(WaitFor(EDGES, 4).svg())
+    root = ElementTree.fromstring(WaitFor(EDGES, 4).picture)
     titles = [node.text for node in root.iter("{http://www.w3.org/2000/svg}title")]
     assert titles[1:] == [f"rank {rank} waits for rank 2: all_reduce, line 4" for rank in (0, 1, 3)]
     numbers = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
@@ -22,8 +22,8 @@ def test_every_edge_is_an_arrow_with_its_words():
 
 
 def test_the_saved_form_is_stable_and_survives_a_sanitiser():
-    html = WaitFor(EDGES, 4)._repr_html_()
-    assert html == WaitFor(EDGES, 4)._repr_html_()
+    html = WaitFor(EDGES, 4).fallback()
+    assert html == WaitFor(EDGES, 4).fallback()
     assert 'alt="rank 0 waits for rank 2; rank 1 waits for rank 2; rank 3 waits for rank 2"' in html
     (data,) = re.findall(r"base64,([^\"]+)", html)
     assert base64.b64decode(data).startswith(b"<svg")
@@ -31,11 +31,50 @@ def test_the_saved_form_is_stable_and_survives_a_sanitiser():
 
 
 def test_what_is_written_on_an_arrow_is_text():
-    svg = WaitFor([(0, 1, "<script>alert(1)</script>")], 2).svg()
+    svg = WaitFor([(0, 1, "<script>alert(1)</script>")], 2).picture
     assert "<script>" not in svg
 
 
 def test_many_ranks_are_told_in_words_and_wrong_ones_refused():
-    assert WaitFor([(0, 63, "recv, line 1")], 64)._repr_html_() == "<span>rank 0 waits for rank 63</span>"
+    assert WaitFor([(0, 63, "recv, line 1")], 64).fallback() == "<span>rank 0 waits for rank 63</span>"
     with pytest.raises(ValueError, match="rank 4: there are ranks 0 to 3"):
         WaitFor([(0, 4, "")], 4)
+
+
+def lit(page):
+    return page.evaluate("""() => ({
+        arrows: [...document.querySelectorAll(".rs-wait.rs-lit")].map((node) => node.dataset.ends),
+        ranks: [...document.querySelectorAll("[data-rank].rs-lit")].map((node) => node.dataset.rank),
+    })""")
+
+
+def test_a_row_of_the_table_lights_up_its_arrow(show):
+    page = show(WaitFor([*EDGES[:2], (3, 1, "recv, line 7")], 4))
+    rows = page.locator("tbody tr")
+    assert rows.all_inner_texts()[2].split("\t") == ["rank 3", "rank 1", "recv, line 7"]
+    page.keyboard.press("Tab")
+    assert lit(page) == {"arrows": ["0 2"], "ranks": ["0", "2"]}
+    page.keyboard.press("End")
+    assert lit(page) == {"arrows": ["3 1"], "ranks": ["1", "3"]}
+    page.keyboard.press("ArrowUp")
+    assert lit(page) == {"arrows": ["1 2"], "ranks": ["1", "2"]}
+    page.keyboard.press("Tab")
+    assert lit(page) == {"arrows": [], "ranks": []}, "the table is one stop"
+    page.hover("[data-rank='3'] text")
+    assert lit(page)["arrows"] == ["3 1"] and "rs-lit" in rows.nth(2).get_attribute("class")
+
+
+@pytest.mark.parametrize("scheme, ink", [("light", "rgb(20, 23, 26)"), ("dark", "rgb(242, 244, 245)")])
+def test_the_live_picture_has_the_colours_of_the_page(show, page, scheme, ink):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 360, "height": 720})
+    show(WaitFor(EDGES, 4))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    fill = "(node) => getComputedStyle(node).fill"
+    assert page.locator(".rs-sheet").evaluate(fill) == "none"
+    assert page.locator(".rs-waits circle").first.evaluate(fill) == ink
+
+
+def test_calls_are_text_in_the_table_too(show):
+    page = show(WaitFor([(0, 1, "<b>recv</b>")], 2))
+    assert page.inner_text("tbody td:last-child") == "<b>recv</b>"

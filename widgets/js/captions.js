@@ -34,10 +34,23 @@ export function position(/** @type {Schedule} */ schedule, /** @type {number} */
 /** The one sentence of a step. */
 export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
   if (run.step > 0) return schedule.captions[run.step - 1];
-  const holding = schedule.start[0] === "own" ? schedule.ranks : new Set(schedule.start[0].map(([rank]) => rank)).size;
-  if (holding === schedule.ranks) return "Every rank holds its own data; nothing has been sent yet.";
-  if (holding !== 1) return `${plural(holding, "rank")} of ${schedule.ranks} hold data; nothing has been sent yet.`;
-  return `Only rank ${schedule.start[0][0][0]} holds data; nothing has been sent yet.`;
+  // A rank holds data if any of its buffers does: of an out-of-place run the one that is filled may come first.
+  const holding = new Set(
+    schedule.start.flatMap((given) => (given === "own" ? range(schedule.ranks) : given.map(([rank]) => rank))),
+  );
+  if (holding.size === schedule.ranks) return "Every rank holds its own data; nothing has been sent yet.";
+  if (holding.size !== 1) {
+    return `${plural(holding.size, "rank")} of ${schedule.ranks} hold data; nothing has been sent yet.`;
+  }
+  return `Only rank ${[...holding][0]} holds data; nothing has been sent yet.`;
+}
+
+/** Whether the result ends where the input was, and which buffers are neither; "" where no result is promised. */
+export function placeOf(/** @type {Schedule} */ { buffers: [input, ...others], result }) {
+  if (result === null) return "";
+  const scratch = others.filter((name) => name !== result);
+  const place = result === input ? "in place" : `out of place: ${input} → ${result}`;
+  return scratch.length ? `${place}, scratch: ${scratch.join(", ")}` : place;
 }
 
 /** What one cell holds, in words: "rank 2, chunk 1: a1+b1+c1, the sum of 3 ranks" */
@@ -133,6 +146,7 @@ export function counters(/** @type {Schedule} */ schedule, /** @type {Run} */ ru
   const sent = run.sent.reduce((sum, value) => sum + value, 0);
   return [
     ["steps", `${run.step} of ${schedule.steps}`],
+    ["idle", run.latest.length ? `${schedule.ranks - run.busy.size} of ${plural(schedule.ranks, "rank")}` : "–"],
     ["messages", `${run.messages}`],
     ["sent in all", amount(schedule, sent)],
     ["busiest", top.most ? `${top.all ? "every rank" : some}, sent ${amount(schedule, top.most)}` : "nobody yet"],

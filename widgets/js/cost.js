@@ -1,14 +1,15 @@
 /**
- * How long the steps of a schedule take on a flat network: the model of collectives/network.py, in the browser, so that
+ * How long the steps of a schedule take on a network: the model of collectives/network.py, in the browser, so that
  * sliders answer at once.
  *
  * A rank that sends (or receives) k messages of u units in a step is busy for k * alpha + u * beta; the rank that adds
  * most adds gamma per unit; the step lasts as long as its busiest. Seconds, bytes, seconds per byte throughout.
  *
- * Left out: topologies (Python has them).
+ * On a flat network messages are counted here. On a topology Python has done that, in seconds on each link: alpha and
+ * beta are then how many times the topology's own they are.
  */
 
-import { range, transfersOf, messagesOf } from "./schedule.js";
+import { amountOf, range, transfersOf, messagesOf } from "./schedule.js";
 
 /**
  * @typedef {{alpha: number, beta: number, gamma: number}} Network seconds per message, per byte, per byte added
@@ -29,7 +30,7 @@ export function workOf(/** @type {import("./schedule.js").Schedule} */ schedule)
       }
     }
     const added = new Float64Array(ranks);
-    for (const part of transfersOf(schedule, k)) if (part.reduce) added[part.dst] += sizeOf(schedule, part);
+    for (const part of transfersOf(schedule, k)) if (part.reduce) added[part.dst] += amountOf(schedule, part);
     return { lines: busiestLines(messages, units), added: Math.max(...added) };
   });
 }
@@ -53,10 +54,6 @@ export function unitBytes(
 ) {
   if (knowledge) return 0;
   return nbytes / (sizes ? sizes.reduce((sum, size) => sum + size, 0) : chunks);
-}
-
-function sizeOf({ chunk_bytes: sizes }, { chunk, count }) {
-  return sizes ? sizes.slice(chunk, chunk + count).reduce((sum, size) => sum + size, 0) : count;
 }
 
 /** The (messages, units) pairs that no other pair exceeds in both. */

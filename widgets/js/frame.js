@@ -4,8 +4,9 @@
  * Left out: the picture and the controls, which the widget puts into `body`.
  */
 
+import { listenToKeys } from "./keys.js";
 import { Projector } from "./projector.js";
-import { KEYS, listenToKeys } from "./transport.js";
+import { KEYS } from "./transport.js";
 
 const SCREEN = "M3 8V3h5v2H5v3zM12 3h5v5h-2V5h-3zM3 12h2v3h3v2H3zM15 12h2v5h-5v-2h3z";
 
@@ -33,7 +34,7 @@ export class Frame {
     this.projector = new Projector(this.root, reacts.resized, signal);
     this.find(".rs-project").addEventListener("click", () => this.projector.toggle());
     this.find(".rs-help").addEventListener("click", () => this.#help());
-    listenToKeys(this.root, (key) => this.#press(key) || reacts.press(key));
+    listenToKeys(this.root, (key) => this.#press(key) || reacts.press(key), signal);
   }
 
   /** @returns {any} */

@@ -6,7 +6,7 @@
  */
 
 import { shorten } from "./captions.js";
-import { barHeight } from "./layout.js";
+import { barHeight } from "./inside.js";
 import { baseOf, letter } from "./schedule.js";
 
 export const VIEWS = ["symbols", "contributors", "numbers"];
@@ -32,7 +32,8 @@ export function typeFor(schedule, layout, view) {
   const font =
     [full, view === "symbols" ? letters : full].map(fitting).find((size) => size >= Math.min(least + 1, largest)) ??
     Math.min(least3, 14 * layout.scale);
-  const readable = font >= (layout.scale > 1 ? 18 : 8.5) && w >= 2.4 * font * WIDTH;
+  // On a projector 18 px is the aim; with code lines or an answer below the picture, 14 are better than an empty cell.
+  const readable = font >= (layout.scale > 1 ? 14 : 8.5) && w >= 2.4 * font * WIDTH;
   return { font, room: readable ? Math.floor((w - 3) / font / WIDTH + 0.05) : 0, short: full * WIDTH * font > w };
 }
 

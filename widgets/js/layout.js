@@ -1,57 +1,67 @@
 /**
  * Where everything stands: one box per rank, one per cell, in pixels for the width there is.
  *
- * Two shapes. "row": ranks side by side, messages as arcs above them. "ring": the ranks walk around a racetrack, the
- * first half along the top, the rest back along the bottom. A row that has no room for cards becomes dense: one column
- * per rank, one band per chunk, labels thinned out until none overlap.
+ * places.js says how the ranks stand to each other and inside.js what they look like; here they get their size. A rank
+ * is a card where there is room for it, else a column (in a row) or a tile. Labels thin out until none overlap.
  *
  * Pure arithmetic, so that it can be tested without drawing. Left out: arrows (arrows.js) and ink (stage.js).
  */
 
-import { messagesOf, range } from "./schedule.js";
+import { card, clamp, column, tile } from "./inside.js";
+import { placesOf } from "./places.js";
+import { range } from "./schedule.js";
 
 /**
- * @typedef {{x: number, y: number, w: number, h: number}} Box
- * @typedef {object} Layout
- * @property {"row" | "ring"} shape
- * @property {boolean} dense
+ * @typedef {import("./schedule.js").Schedule} Schedule
+ * @typedef {import("./places.js").Places} Places
+ * @typedef {import("./inside.js").Inside} Inside
+ * @typedef {import("./inside.js").Box} Box
+ *
+ * @typedef {object} Placed
+ * @property {import("./survey.js").Shape} shape
  * @property {number} width
  * @property {number} height
  * @property {number} ranks
  * @property {number} chunks
- * @property {number} chip width of the chunk's number beside its cell; 0 where there is no room for it
  * @property {number} scale 1 in a notebook, more on a projector
- * @property {Box[]} cards one per rank; in a dense row the column
- * @property {(slot: number) => Box} cell
- * @property {Box} size of every cell (x and y unused)
- * @property {{buffer: number, x: number, y: number}[]} names where a buffer's name is written, relative to a card
- * @property {number} rankEvery every how many ranks a label fits
+ * @property {boolean} dense whether ranks are not cards
+ * @property {Box[]} cards one per rank, whatever it is drawn as
+ * @property {{x: number, y: number}} pitch from a rank to its neighbour, and from line to line
+ * @property {number} band room for arcs above a line
+ * @property {{name: string, box: Box}[]} frames around machines
+ * @property {number[] | null} branches the parent of every rank in a tree
+ * @property {boolean[]} labelled whether there is room for the rank's number
  * @property {number} chunkEvery every how many chunks a label fits
+ * @property {(slot: number) => Box} cell
+ *
+ * @typedef {Inside & Placed} Layout
+ * @typedef {{width: number, tall: number, shape: import("./survey.js").Shape, scale: number}} Room what there is:
+ *   pixels, and the size of words (1 in a notebook). A picture that needs more than `tall` takes it.
  */
 
-const PAD = 8;
-const SMALLEST_CARD = 84;
+const SMALLEST_CARD = 84; // beside others of its line; where lines are many, it pays only when it can be wider
+const MARGIN = 66; // for the name of a machine
+const NOTE = 20; // for a line that says how chunks run on
+const EDGE = 8; // on the right of a row of columns
 
-/** Ring if all messages go the same way around and the ring can be taken in at a glance; else a row. */
-export function bestShape(/** @type {import("./schedule.js").Schedule} */ schedule) {
-  const { ranks, steps } = schedule;
-  if (ranks < 3 || ranks > 10) return "row";
-  const ways = new Set(
-    range(steps).flatMap((k) => messagesOf(schedule, k).map(({ src, dst }) => (dst - src + ranks) % ranks)),
-  );
-  const around = ways.size === 1 && (ways.has(1) || ways.has(ranks - 1));
-  return around && messagesOf(schedule, 0).length === ranks ? "ring" : "row";
-}
-
-/**
- * @typedef {{width: number, tall: number, shape: "row" | "ring", scale: number}} Room what there is: pixels, and the size
- *   of words (1 in a notebook). A picture that needs more than `tall` takes it.
- * @param {import("./schedule.js").Schedule} schedule @param {Room} room @returns {Layout}
- */
-export function layOut(schedule, room) {
-  const columns = room.shape === "ring" ? Math.ceil(schedule.ranks / 2) : schedule.ranks;
-  const dense = room.width / columns < SMALLEST_CARD * room.scale;
-  return dense ? denseRow(schedule, room) : cards(schedule, room, columns);
+/** @returns {Layout} */
+export function layOut(/** @type {Schedule} */ schedule, /** @type {Room} */ room) {
+  const { width, tall, shape, scale } = room;
+  const places = placesOf(schedule, shape);
+  const { columns, lines, stacks } = places;
+  const pitch = (width - stacks * MARGIN * scale) / columns;
+  const narrow = pitch < SMALLEST_CARD * scale * (lines > 2 ? 1.6 : 1);
+  if (narrow && shape === "row") return denseRow(schedule, room, places);
+  const w = Math.min(pitch - clamp(pitch * 0.28, 14, 120), 380 * scale * Math.min(schedule.buffers.length, 2));
+  const air = airOf(schedule, room, false, lines);
+  const share = shareOf(tall, air, lines);
+  const made = card(schedule, w, share, scale, scale > 1 || shape === "tree" || stacks > 0);
+  const bulky = shape !== "row" && made.h > share + (scale > 1 ? 0 : 40);
+  if (!narrow && !bulky) return spread(schedule, room, places, made, air);
+  const small = Math.min(pitch - clamp(pitch * 0.16, 2, 40), 240 * scale);
+  const tight = airOf(schedule, room, true, lines);
+  const left = tall - (schedule.chunks > 1 ? NOTE * scale : 0);
+  return spread(schedule, room, places, tile(schedule, small, shareOf(left, tight, lines), scale), tight);
 }
 
 /** The room a picture of this width takes in a notebook: no more than a laptop shows at once. */
@@ -59,104 +69,82 @@ export function notebookHeight(/** @type {number} */ width) {
   return clamp(width * 0.48, 380, 480);
 }
 
-/** @returns {Layout} */
-function cards({ ranks, chunks, buffers }, { width, tall, shape, scale }, columns) {
-  const lines = shape === "ring" ? 2 : 1;
-  const band = shape === "row" && ranks > 2 ? Math.min(40 + 12 * ranks, 110) : 6;
-  const large = scale > 1;
-  const between = lines > 1 ? (large ? 44 : 54) : 0;
-  const head = large ? 34 : 28;
-  const foot = large ? 14 : 32;
-
-  const pitch = width / columns;
-  const gutter = clamp(pitch * 0.28, 14, 120);
-  const w = Math.min(pitch - gutter, 380 * scale * Math.min(buffers.length, 2));
-  const chip = w >= 90 ? 26 * scale : w >= 60 ? 18 : 0;
-  const across = buffers.length > 1 && (w - chip) / buffers.length >= 56;
-  const name = buffers.length > 1 ? 18 * scale : 0;
-
-  const stacked = across ? 1 : buffers.length;
-  const room = (tall - band - between) / lines - head - foot - stacked * name;
-  const cellH = clamp(room / (stacked * chunks), 17, (chunks * stacked < 3 ? 64 : 46) * scale);
-  const cellW = (w - 2 * PAD - chip) / (across ? buffers.length : 1) - (across ? 4 : 0);
-  const h = head + foot + stacked * (name + chunks * cellH);
-
-  const gap = columns > 1 ? Math.min((width - columns * w) / (columns - 0.4), 200) : 0;
-  const boxes = range(ranks).map((rank) => {
-    const line = Math.floor(rank / columns);
-    const inLine = line ? ranks - columns : columns;
-    const place = line ? inLine - 1 - (rank - columns) : rank;
-    const left = (width - inLine * w - (inLine - 1) * gap) / 2;
-    return { x: left + place * (w + gap), y: band + line * (h + between), w, h };
-  });
-
-  const corner = (buffer) => ({
-    buffer,
-    x: PAD + chip + (across ? buffer * (cellW + 4) : 0),
-    y: head + (across ? 0 : buffer * (name + chunks * cellH)),
-  });
-  return {
-    shape,
-    dense: false,
-    width,
-    scale,
-    chip,
-    ranks,
-    chunks,
-    height: Math.max(...boxes.map((box) => box.y)) + h + 6,
-    cards: boxes,
-    names: name ? range(buffers.length).map(corner) : [],
-    size: { x: 0, y: 0, w: cellW, h: cellH - 3 },
-    rankEvery: 1,
-    chunkEvery: 1,
-    cell: (slot) => {
-      const { buffer, rank, chunk } = unpack(slot, ranks, chunks);
-      const { x, y } = corner(buffer);
-      return { x: boxes[rank].x + x, y: boxes[rank].y + y + name + chunk * cellH, w: cellW, h: cellH - 3 };
-    },
-  };
+/** Room above every line, and from one line to the next: for arcs, arrows and their labels. */
+function airOf({ ranks }, { shape, scale }, dense, lines) {
+  if (shape === "row") return { band: ranks > 2 ? Math.min(40 + 12 * ranks, 110) : 6, between: 0 };
+  if (shape === "machines") {
+    const band = dense ? (lines > 4 ? 12 : 20) : 30;
+    return { band: band * scale, between: (band + 14) * scale };
+  }
+  if (shape === "tree") return { band: 6, between: dense ? 24 : 40 };
+  return { band: 6, between: scale > 1 ? 44 : 54 };
 }
 
-/** @returns {Layout} */
-function denseRow({ ranks, chunks, buffers }, { width, tall, scale }) {
-  const band = 70;
+/** How tall a rank may be, so that all lines fit. */
+function shareOf(tall, { band, between }, lines) {
+  return (tall - band - 12 - (lines - 1) * between) / lines;
+}
+
+/** Ranks that all look alike, as far apart as the width allows. @returns {Layout} */
+function spread(schedule, room, places, inside, air) {
+  const { width, shape, scale } = room;
+  const { columns, stacks } = places;
+  const overhang = stacks || inside.w > 20 * scale ? 0 : 8; // of a number that is wider than its rank
+  const free = width - overhang - stacks * MARGIN * scale - columns * inside.w;
+  const widest = shape === "row" || shape === "ring" ? 200 : Infinity;
+  const gap = Math.min(free / (columns - (stacks ? 0 : 0.4)), widest);
+  const left = stacks ? MARGIN * scale : (width - columns * inside.w - (columns - 1) * gap) / 2;
+  return put(schedule, room, places, inside, air, { left, pitch: inside.w + gap });
+}
+
+/** A row of many: every rank a column, every chunk a band through all of them. @returns {Layout} */
+function denseRow(schedule, room, places) {
+  const { width, tall, scale } = room;
+  const { ranks, chunks, buffers } = schedule;
+  const air = { band: 70, between: 0 };
   const axis = 34 * scale;
-  const head = 22 * scale;
-  const foot = 44;
-  const name = buffers.length > 1 ? 20 * scale : 0;
-  const pitch = Math.min((width - axis - PAD) / ranks, 96 * scale);
-  const left = axis + (width - axis - PAD - pitch * ranks) / 2;
-  const cellW = pitch >= 8 ? pitch * 0.88 : Math.max(pitch - 0.6, 1);
-  const room = (chunks * buffers.length > 32 ? tall + 70 : tall) - band - head - foot - buffers.length * name;
-  const cellH = clamp(room / (buffers.length * chunks), 5, 34 * scale);
-  const gap = cellH > 10 ? 2 : 0.8;
-  const h = head + foot + buffers.length * (name + chunks * cellH);
-  const boxes = range(ranks).map((rank) => ({ x: left + rank * pitch, y: band, w: cellW, h }));
-  const top = (buffer) => head + name + buffer * (name + chunks * cellH);
-  return {
-    shape: "row",
-    dense: true,
-    width,
-    scale,
-    chip: 0,
-    ranks,
-    chunks,
-    height: band + h + 4,
-    cards: boxes,
-    names: name ? range(buffers.length).map((buffer) => ({ buffer, x: 0, y: top(buffer) - name })) : [],
-    size: { x: 0, y: 0, w: cellW, h: cellH - gap },
-    rankEvery: thinned((String(ranks - 1).length * 8 + 8) * scale, pitch),
-    chunkEvery: thinned(15 * scale, cellH),
-    cell: (slot) => {
-      const { buffer, rank, chunk } = unpack(slot, ranks, chunks);
-      return { x: boxes[rank].x, y: band + top(buffer) + chunk * cellH, w: cellW, h: cellH - gap };
-    },
-  };
+  const pitch = Math.min((width - axis - EDGE) / ranks, 96 * scale);
+  const w = pitch >= 8 ? pitch * 0.88 : Math.max(pitch - 0.6, 1);
+  const inside = column(schedule, w, (chunks * buffers.length > 32 ? tall + 70 : tall) - air.band, scale);
+  const left = axis + (width - axis - EDGE - pitch * ranks) / 2;
+  return put(schedule, room, places, inside, air, { left, pitch });
 }
 
-/** Height of the bar of contributors at the bottom of a cell. */
-export function barHeight(/** @type {number} */ cellHeight) {
-  return Math.max(2.5, Math.min(7, cellHeight * 0.16));
+/** Every rank on its place: the first at `left`, its neighbour `pitch` further. @returns {Layout} */
+function put({ ranks, chunks }, room, places, inside, { band, between }, { left, pitch }) {
+  const { scale } = room;
+  const { w, h, corner, size, rows } = inside;
+  const margin = MARGIN * scale;
+  const cards = places.at.map((/** @type {Places["at"][number]} */ { column, line, stack }) => {
+    return { x: left + column * pitch + stack * margin, y: band + line * (h + between), w, h };
+  });
+  const frames = places.frames.map((/** @type {Places["frames"][number]} */ { name, first, last }) => {
+    const x = cards[first].x - margin + 2;
+    return { name, box: { x, y: cards[first].y - band + 2, w: cards[last].x + pitch - 4 - x, h: h + band + 4 } };
+  });
+  const note = rows < chunks ? NOTE * scale : 0;
+  const number = (String(ranks - 1).length * 8 + 8) * scale;
+  const cell = (/** @type {number} */ slot) => {
+    const { buffer, rank, chunk } = unpack(slot, ranks, chunks);
+    const { x, y } = corner(buffer, chunk);
+    return { x: cards[rank].x + x, y: cards[rank].y + y, w: size.w, h: size.h };
+  };
+  return {
+    ...inside,
+    ...room,
+    height: Math.max(...cards.map((/** @type {Box} */ { y }) => y)) + h + (places.stacks ? 12 : 6) + note,
+    ranks,
+    chunks,
+    dense: inside.kind !== "cards",
+    cards,
+    pitch: { x: pitch, y: h + between },
+    band,
+    frames,
+    branches: places.parent,
+    labelled: thinOut(cards, inside.kind === "cards" ? 0 : pitch * thinned(number, pitch)),
+    chunkEvery: thinned(15 * scale, corner(0, 1).y - corner(0, 0).y),
+    cell,
+  };
 }
 
 /** @returns {{buffer: number, rank: number, chunk: number}} */
@@ -164,11 +152,21 @@ export function unpack(/** @type {number} */ slot, /** @type {number} */ ranks, 
   return { buffer: Math.floor(slot / chunks / ranks), rank: Math.floor(slot / chunks) % ranks, chunk: slot % chunks };
 }
 
+/** Which labels of `need` pixels have room, going along every line from the left. @returns {boolean[]} */
+function thinOut(/** @type {Box[]} */ cards, /** @type {number} */ need) {
+  const labelled = cards.map(() => false);
+  const order = range(cards.length).sort((a, b) => cards[a].y - cards[b].y || cards[a].x - cards[b].x);
+  let [line, free] = [NaN, 0];
+  for (const rank of order) {
+    const { x, y } = cards[rank];
+    if (y === line && x < free) continue;
+    labelled[rank] = true;
+    [line, free] = [y, x + need - 0.5];
+  }
+  return labelled;
+}
+
 /** Every how many (1, 2, 4, 8 ...) labels of `need` pixels fit when one comes every `pitch` pixels. */
 function thinned(need, pitch) {
   return 2 ** Math.max(0, Math.ceil(Math.log2(need / pitch)));
-}
-
-function clamp(value, least, most) {
-  return Math.max(least, Math.min(value, most));
 }

@@ -26,14 +26,14 @@ export function arrows(layout, messages, { rank, chunk }) {
   const answered = answers(layout, messages);
   if (messages.length > MOST_ARROWS) return web(messages.map((message) => arrowOf(layout, message, answered(message))));
   const crowded = messages.length > 2 * layout.ranks;
-  const size = layout.dense ? Math.max(3, Math.min(7, layout.size.w * 0.3)) : (crowded ? 6 : 11) * layout.scale;
+  const size = layout.dense ? Math.max(3, Math.min(7, layout.cards[0].w * 0.3)) : (crowded ? 6 : 11) * layout.scale;
   const drawn = messages.map((message) => {
     const curve = arrowOf(layout, message, answered(message));
     const away = rank !== null && message.src !== rank && message.dst !== rank;
     const other =
       chunk !== null && !message.parts.some((part) => part.chunk <= chunk && chunk < part.chunk + part.count);
     const kind = `rs-arrow ${message.reduce ? "rs-reduce" : "rs-copy"}${away || other ? " rs-off" : ""}`;
-    const label = layout.dense || crowded ? "" : tag(layout, curve, message);
+    const label = layout.dense || crowded ? "" : tag(layout, curve, message, answered(message));
     return `<g class="${kind}" style="--rs-stroke:${fixed(size * 0.42)}px">${shaft(curve, size)}${label}</g>`;
   });
   return drawn.join("");
@@ -59,17 +59,24 @@ export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ tr
 
 /** What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform. */
 export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, reduce }) {
-  const { dense, scale, size } = layout;
+  const { corner, dense, scale, size } = layout;
   const [w, h] = dense ? [Math.min(size.w, 14), size.h] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
-  const pitch = pitchOf(layout);
-  const stripe = (i) => rect(`rs-stripe ${hue(chunk + i)}`, { x: -w / 2, y: i * pitch - h / 2, w, h });
+  const from = corner(0, chunk);
+  const offset = (/** @type {number} */ i) => {
+    const { x, y } = corner(0, chunk + i);
+    return { x: x - from.x, y: y - from.y };
+  };
+  const stripe = (/** @type {number} */ i) => {
+    const { x, y } = offset(i);
+    return rect(`rs-stripe ${hue(chunk + i)}`, { x: x - w / 2, y: y - h / 2, w, h });
+  };
   const words = `${reduce ? "+" : ""}${layout.chunks > 1 ? rangeOf({ chunk, count }) : ""}`;
-  const label = dense || w < 22 ? "" : text("rs-tagtext", 0, ((count - 1) * pitch) / 2, words);
+  const label = dense || w < 22 ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
   return `<g>${range(count).map(stripe).join("")}${label}</g>`;
 }
 
 /** The label of an arrow: which chunks go. Above a level arrow, beside an upright one, on any other. */
-function tag({ chunks, scale }, curve, { parts, reduce }) {
+function tag({ chunks, scale }, curve, { parts, reduce }, both) {
   const chunk = chunks === 1 ? "" : parts.length > 2 ? `${parts.length}×` : parts.map(rangeOf).join(",");
   const words = `${reduce ? "+" : ""}${chunk}`;
   if (!words) return "";
@@ -78,7 +85,9 @@ function tag({ chunks, scale }, curve, { parts, reduce }) {
   const upright = Math.abs(curve[6] - curve[0]) < 1;
   const [w, h] = [Math.max(20, 9 * words.length + 10) * scale, 20 * scale];
   const [onX, onY] = pointOn(curve, 0.5);
-  const x = onX + (upright ? w / 2 + 9 * scale : 0);
+  const side = both && curve[7] < curve[1] ? -1 : 1;
+  const aside = upright ? side * (w / 2 + 9 * scale) : both && !level ? Math.sign(curve[6] - curve[0]) * w * 0.55 : 0;
+  const x = onX + aside;
   const middle = onY - (level ? 15 * scale : 0);
   const look = single ? `rs-tag ${hue(parts[0].chunk)}` : "rs-tag";
   const pill = rect(look, { x: x - w / 2, y: middle - h / 2, w, h }, `style="rx:${h / 2}px"`);
@@ -116,13 +125,13 @@ function plus(x, y, scale) {
   return `<g class="rs-plus" transform="translate(${fixed(x)} ${fixed(y)})">${cross}</g>`;
 }
 
-/** The box of consecutive chunks. */
-function reach(layout, buffer, rank, chunk, count) {
-  const first = layout.cell((buffer * layout.ranks + rank) * layout.chunks + chunk);
-  return { ...first, h: first.h + (count - 1) * pitchOf(layout) };
-}
-
-/** Pixels from one chunk's cell to the next one's. */
-function pitchOf({ chunks, cell }) {
-  return chunks > 1 ? cell(1).y - cell(0).y : 0;
+/** The box of consecutive chunks; where they run on in the next column, of all columns they are in. */
+function reach({ ranks, chunks, rows, cell }, buffer, rank, chunk, count) {
+  const slot = (buffer * ranks + rank) * chunks;
+  const last = chunk + count - 1;
+  const runsOn = Math.floor(chunk / rows) !== Math.floor(last / rows);
+  const top = cell(slot + (runsOn ? chunk - (chunk % rows) : chunk));
+  const right = cell(slot + last);
+  const bottom = cell(slot + (runsOn ? chunk - (chunk % rows) + rows - 1 : last));
+  return { x: top.x, y: top.y, w: right.x + right.w - top.x, h: bottom.y + bottom.h - top.y };
 }

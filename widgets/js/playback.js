@@ -15,6 +15,7 @@ export class Playback {
     this.model = model;
     this.steps = steps;
     this.speed = 1;
+    this.loop = false; // from the end it goes on at the start
     this.limit = Infinity; // a gate that is still closed: no step beyond it
     /** Seconds from a step to the next one, at speed 1. */
     this.secondsAfter = (/** @type {number} */ _step) => STEP_SECONDS;
@@ -36,7 +37,8 @@ export class Playback {
 
   /** Milliseconds from one step to the next. */
   get pace() {
-    return (this.secondsAfter(this.step) * 1000) / this.speed;
+    const long = this.step === this.steps ? STEP_SECONDS : this.secondsAfter(this.step);
+    return (long * 1000) / this.speed;
   }
 
   /** Calls `listener` after every change of step, playing or speed, until `signal` ends. */
@@ -60,13 +62,18 @@ export class Playback {
     if (this.playing) return this.#set({ playing: false });
     if (this.step === this.limit) return undefined;
     const step = this.step === this.steps ? 0 : this.step + 1;
-    return this.#set({ step, playing: step < Math.min(this.steps, this.limit) });
+    return this.#set({ step, playing: this.loop || step < Math.min(this.steps, this.limit) });
   }
 
   setSpeed(/** @type {number} */ speed) {
     this.speed = speed;
     clearTimeout(this.timer);
     this.timer = 0;
+    this.#changed();
+  }
+
+  setLoop(/** @type {boolean} */ loop) {
+    this.loop = loop;
     this.#changed();
   }
 
@@ -100,8 +107,8 @@ export class Playback {
   #tick() {
     this.timer = 0;
     const last = Math.min(this.steps, this.limit);
-    const step = Math.min(this.step + 1, last);
-    this.#set({ step, playing: step < last });
+    const step = this.loop && this.step >= last ? 0 : Math.min(this.step + 1, last);
+    this.#set({ step, playing: this.loop || step < last });
     this.#wind();
   }
 }

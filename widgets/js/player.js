@@ -6,22 +6,30 @@
  * the flight only links two of them.
  */
 
-import { counters, explain, plural, position, sentence, sourcesOf, story } from "./captions.js";
+import { counters, explain, placeOf, plural, position, sentence, sourcesOf, story } from "./captions.js";
 import { guarded } from "./errors.js";
 import { Flight } from "./flight.js";
 import { Frame } from "./frame.js";
 import { VIEWS } from "./labels.js";
-import { bestShape, notebookHeight } from "./layout.js";
+import { notebookHeight } from "./layout.js";
 import { Playback } from "./playback.js";
 import { Gate } from "./predict.js";
 import { decode, Run } from "./schedule.js";
 import { Stage } from "./stage.js";
+import { shapesOf, survey } from "./survey.js";
 import { StateTable } from "./table.js";
 import { Transport } from "./transport.js";
 
 const LONGEST_FLIGHT = 900; // ms
 
 class PlayerView {
+  /** @type {Frame} */ frame;
+  /** @type {HTMLElement} */ root;
+  /** @type {Record<string, any>} */ parts;
+  /** @type {Transport} */ transport;
+  /** @type {StateTable} */ table;
+  /** @type {Gate} where there is a question */ gate;
+
   /**
    * @param {{model: any, el: HTMLElement, schedule: import("./schedule.js").Schedule, playback: Playback,
    *          signal: AbortSignal}} given
@@ -32,16 +40,14 @@ class PlayerView {
     this.playback = playback;
     this.signal = signal;
     this.run = new Run(schedule);
-    /** @type {"row" | "ring"} */
-    this.shape = bestShape(schedule);
+    this.shapes = shapesOf(schedule, survey(schedule));
+    this.shape = this.shapes[0];
     this.#build(el);
     this.stage = new Stage(this.parts.stage, schedule, this.run);
     this.flight = new Flight(this.stage);
     if (model.get("question") && !model.get("predicted")) this.#ask(model.get("question"));
     this.#wire();
-    this.run.seek(playback.step);
     this.#measure();
-    this.#tell();
   }
 
   #build(el) {
@@ -49,8 +55,10 @@ class PlayerView {
     const option = (value) => `<option>${value}</option>`;
     const picks = `
       <label class="rs-pick"><span>show</span><select class="rs-view">${VIEWS.map(option).join("")}</select></label>
-      <label class="rs-pick"><span>as</span><select class="rs-shape">${option("row")}${option("ring")}</select></label>`;
-    const size = `${plural(ranks, "rank")} · ${plural(chunks, "chunk")} · ${plural(steps, "step")}`;
+      <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
+        <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
+    const told = [plural(ranks, "rank"), plural(chunks, "chunk"), plural(steps, "step"), placeOf(this.schedule)];
+    const size = told.filter(Boolean).join(" · ");
     const reacts = { press: (key) => this.#press(key), resized: () => this.#measure() };
     this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size, picks }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
@@ -93,7 +101,7 @@ class PlayerView {
   #press(key) {
     if (key === "v") this.#show(VIEWS[(VIEWS.indexOf(this.stage.view) + 1) % VIEWS.length]);
     else if (key === "ArrowUp" || key === "ArrowDown") this.#follow("rank", key === "ArrowDown" ? 1 : -1);
-    else if (key === "Enter" && this.#atGate() && this.#followed() !== null) this.#choose(this.#followed());
+    else if (key === "Enter" && this.#atGate() && this.stage.followed !== null) this.#choose(this.stage.followed);
     else if (key === "[" || key === "]") this.#follow("chunk", key === "]" ? 1 : -1);
     else return this.transport.press(key);
     return true;
@@ -102,6 +110,7 @@ class PlayerView {
   /** The clock has moved: the words and numbers at once, the cells when what flies has landed. */
   #moved() {
     const { run, playback, stage } = this;
+    if (!this.room) return; // not to be seen yet: `#draw` will catch up
     if (run.step !== playback.step) {
       this.flight.land();
       const forward = playback.step === run.step + 1;
@@ -138,17 +147,11 @@ class PlayerView {
   }
 
   /** A line about what is pointed at, else about what is followed. */
-  #detail(slot = null) {
+  #detail(/** @type {number | null} */ slot = null) {
     const { schedule, run, stage } = this;
-    const cell = slot ?? this.#followed();
+    const cell = slot ?? this.stage.followed;
     const about = stage.rank === null ? "" : story(schedule, run, stage.rank);
     this.parts.detail.textContent = cell === null ? about : explain(schedule, run, cell);
-  }
-
-  /** The cell where the followed rank and the followed chunk meet. */
-  #followed() {
-    const { rank, chunk } = this.stage;
-    return rank === null || chunk === null ? null : this.run.slot(0, rank, chunk);
   }
 
   /** A click follows the chunk of a cell, or lets it go; the keyboard is in the player afterwards. */
@@ -198,12 +201,21 @@ class PlayerView {
     this.#draw();
   }
 
-  #follow(what, by) {
-    const places = this.schedule[`${what}s`] + 1; // one of them: nobody
-    const now = this.stage[what] ?? -1;
-    const next = ((now + 1 + by + places) % places) - 1;
-    this.stage[what] = next < 0 ? null : next;
-    this.stage.showStep();
+  /** The next rank, or the next chunk; with a rank followed, through all its buffers. After the last one: nobody. */
+  #follow(/** @type {"rank" | "chunk"} */ what, /** @type {number} */ by) {
+    const { stage, schedule } = this;
+    const { chunks, ranks, buffers } = schedule;
+    const next = (/** @type {number} */ now, /** @type {number} */ count) => ((now + by + count + 2) % (count + 1)) - 1;
+    if (what === "rank") {
+      const rank = next(stage.rank ?? -1, ranks);
+      stage.rank = rank < 0 ? null : rank;
+    } else {
+      const now = stage.chunk === null ? -1 : stage.buffer * chunks + stage.chunk;
+      const place = next(now, stage.rank === null ? chunks : chunks * buffers.length);
+      stage.buffer = Math.max(0, Math.floor(place / chunks));
+      stage.chunk = place < 0 ? null : place % chunks;
+    }
+    stage.showStep();
     this.#detail();
   }
 
@@ -220,19 +232,19 @@ class PlayerView {
 
   #draw() {
     this.flight.land();
+    this.table.update(this.run.seek(this.playback.step));
     this.stage.resize({ ...this.room, shape: this.shape });
+    this.#tell();
   }
 }
 
 export default () => {
-  /** @type {Playback} */
+  /** @type {Playback} one for all views, made with the first */
   let playback;
   return {
-    initialize({ model }) {
-      playback = new Playback(model, model.get("meta").counts.length);
-    },
     render({ model, el, signal }) {
       return guarded(el, () => {
+        playback ??= new Playback(model, model.get("meta").counts.length);
         const schedule = decode(model.get("meta"), model.get("data"));
         new PlayerView({ model, el, schedule, playback, signal });
       });

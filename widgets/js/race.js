@@ -5,7 +5,7 @@
  * evenly, so what flies in a lane flies as long as its step lasts. Sliders for N, latency and bandwidth change the
  * lengths at once, and with them the winner.
  *
- * Left out: topologies, and what a single step means (Player).
+ * Left out: what a single step means (Player).
  */
 
 import { amount, plural } from "./captions.js";
@@ -28,11 +28,19 @@ const SLIDERS = [
   { name: "bandwidth", label: "bandwidth", low: 6, high: 12, write: (value) => `${bytes(value)}/s` },
 ];
 
+/** On a topology the sliders say how many times as long, or as wide, all its links are. */
+const times = (/** @type {number} */ value) => `${Number(value.toPrecision(2))}×`;
+const FACTORS = [
+  SLIDERS[0],
+  { name: "alpha", label: "latency of all links", low: -2, high: 2, write: times },
+  { name: "bandwidth", label: "bandwidth of all links", low: -2, high: 2, write: times },
+];
+
 /** One schedule of a race: its picture, its strip of time. */
 class Lane {
   constructor(/** @type {import("./schedule.js").Schedule} */ schedule) {
     this.schedule = schedule;
-    this.work = workOf(schedule);
+    this.work = schedule.work ?? workOf(schedule);
     this.run = new Run(schedule);
     this.node = document.createElement("section");
     this.node.className = "rs-lane";
@@ -105,6 +113,11 @@ class Lane {
 }
 
 class RaceView {
+  /** @type {Transport} */ transport;
+  /** @type {HTMLInputElement[]} */ sliders;
+  /** @type {number} seconds of the slowest */ longest;
+  /** @type {number[]} seconds at which a step of some schedule ends */ moments;
+
   constructor({ el, model, schedules, playback, signal }) {
     this.model = model;
     this.playback = playback;
@@ -112,13 +125,17 @@ class RaceView {
     this.animation = 0;
     this.width = 0;
     this.projected = false;
+    this.shape = schedules.every((schedule) => schedule.local) ? "machines" : "row";
+    const topology = model.get("topology");
+    this.dials = topology ? FACTORS : SLIDERS;
     const { collective, ranks } = schedules[0];
     const reacts = { press: (key) => this.transport.press(key), resized: () => this.#measure() };
-    const given = { name: "rs-race", title: `Race: ${collective}`, size: plural(ranks, "rank") };
+    const size = [plural(ranks, "rank"), topology].filter(Boolean).join(" · ");
+    const given = { name: "rs-race", title: `Race: ${collective}`, size };
     this.frame = new Frame(el, given, reacts, signal);
     this.#build();
     playback.listen(() => this.#moved(), signal);
-    for (const { name } of SLIDERS) model.on(`change:${name}`, () => this.#settle());
+    for (const { name } of this.dials) model.on(`change:${name}`, () => this.#settle());
     const resized = new ResizeObserver(() => this.#measure());
     resized.observe(this.frame.root);
     const seen = new IntersectionObserver(([entry]) => playback.seen(this, entry.isIntersecting));
@@ -142,7 +159,7 @@ class RaceView {
       high,
     }) => `<label class="rs-slider"><span>${label} <b data-of="${name}"></b></span>
       <input type="range" data-name="${name}" min="${low}" max="${high}" step="0.05"></label>`;
-    body.innerHTML = `<div class="rs-sliders">${SLIDERS.map(slider).join("")}</div><div class="rs-lanes"></div>
+    body.innerHTML = `<div class="rs-sliders">${this.dials.map(slider).join("")}</div><div class="rs-lanes"></div>
       <div class="rs-caption" role="status" aria-live="polite"></div>`;
     this.frame.find(".rs-lanes").append(...this.lanes.map((lane) => lane.node));
     this.caption = this.frame.find(".rs-caption");
@@ -173,7 +190,7 @@ class RaceView {
     this.moments = ends.filter((end, i) => i === 0 || end > ends[i - 1] + NEVER);
     for (const lane of this.lanes) lane.drawStrip(this.longest);
     this.sliders.forEach((input, i) => {
-      const { name, write } = SLIDERS[i];
+      const { name, write } = this.dials[i];
       input.value = String(Math.log10(this.model.get(name)));
       input.setAttribute("aria-valuetext", write(this.model.get(name)));
       this.frame.find(`[data-of=${name}]`).textContent = write(this.model.get(name));
@@ -235,6 +252,7 @@ class RaceView {
   }
 
   #show(time) {
+    if (!this.width) return; // it has no room yet: `#measure` will show it
     for (const lane of this.lanes) lane.show(time, this.longest);
   }
 
@@ -248,7 +266,7 @@ class RaceView {
     if (!width || (width === this.width && on === this.projected)) return;
     [this.width, this.projected] = [width, on];
     for (const lane of this.lanes) {
-      lane.stage.resize({ width, tall: on ? 330 : 300, shape: "row", scale: on ? 1.5 : 1 });
+      lane.stage.resize({ width, tall: on ? 330 : 300, shape: this.shape, scale: on ? 1.5 : 1 });
       if (lane.flies) lane.stage.takeOff();
     }
     this.#show(this.time);
@@ -256,14 +274,12 @@ class RaceView {
 }
 
 export default () => {
-  /** @type {Playback} */
+  /** @type {Playback} one for all views, made with the first */
   let playback;
   return {
-    initialize({ model }) {
-      playback = new Playback(model, 1);
-    },
     render({ model, el, signal }) {
       return guarded(el, () => {
+        playback ??= new Playback(model, 1);
         const data = model.get("data");
         let offset = data.byteOffset;
         const schedules = model.get("metas").map((meta) => {

@@ -1,22 +1,30 @@
 /**
- * What stands still in the picture: the ranks' cards or columns, their labels, and the empty cells.
+ * What stands still in the picture: the ranks' cards, columns or tiles, their labels, machines, and the cells, as they
+ * look at first.
  *
  * Pure: schedule and layout in, SVG text out. What changes from step to step is written into these elements by
  * stage.js; messages are drawn by messages.js.
  */
 
-import { barHeight } from "./layout.js";
+import { between } from "./arrows.js";
+import { barHeight } from "./inside.js";
 import { range } from "./schedule.js";
-import { hue, rect, text } from "./svg.js";
+import { fixed, hue, rect, text } from "./svg.js";
+import { texturesFor } from "./textures.js";
 
 /**
  * @typedef {import("./schedule.js").Schedule} Schedule
  * @typedef {import("./layout.js").Layout} Layout
  */
 
-export function scenery(/** @type {Schedule} */ schedule, /** @type {Layout} */ layout) {
-  const ranks = layout.cards.map((_, rank) => (layout.dense ? column(layout, rank) : card(schedule, layout, rank)));
-  return `${ranks.join("")}${layout.dense ? axis(schedule, layout) : ""}${cells(schedule, layout)}`;
+const KINDS = { cards: card, columns: column, tiles: tile };
+
+/** @param {Schedule} schedule @param {Layout} layout @param {(slot: number) => {empty: boolean, bar: string}} look */
+export function scenery(schedule, layout, look) {
+  const ranks = layout.cards.map((_, rank) => KINDS[layout.kind](schedule, layout, rank));
+  const around = layout.kind === "columns" ? axis(schedule, layout) : note(layout);
+  const veils = layout.cards.map(veil(schedule, layout));
+  return [branches(layout), ...layout.frames.map(machine(layout)), ...ranks, around, cells(schedule, layout, look), ...veils].join("");
 }
 
 /** Whether cells are large enough to be written in. */
@@ -24,11 +32,12 @@ export function writable(/** @type {Layout} */ { size }) {
   return size.w >= 14 && size.h >= 10;
 }
 
-function card(schedule, { cards, scale, chip, names, cell }, rank) {
+function card(schedule, { cards, scale, chip, names, cell, shape }, rank) {
   const { x, y, w, h } = cards[rank];
   const { chunks, ranks, buffers } = schedule;
   const large = scale > 1; // on a projector there is no room for amounts
-  const track = { x: x + 8, y: y + h - (large ? 9 : 26), w: w - 16, h: 4 };
+  const slim = large || shape === "tree" || shape === "machines";
+  const track = { x: x + 8, y: y + h - (slim ? 9 : 26), w: w - 16, h: 4 };
   const numbers = range(chunks * buffers.length).map((i) => {
     const box = cell((Math.floor(i / chunks) * ranks + rank) * chunks + (i % chunks));
     const leftmost = chip && box.x - x < chip + 12;
@@ -36,18 +45,61 @@ function card(schedule, { cards, scale, chip, names, cell }, rank) {
   });
   return `<g class="rs-rank">${rect("rs-card", cards[rank])}
     ${text("rs-name", x + 10, y + (large ? 25 : 19), w > 84 ? `rank ${rank}` : rank)}
-    ${text("rs-badge", x + w - 10, y + (large ? 25 : 19), w > 150 ? "busiest" : "▲")}
+    ${text("rs-badge", x + w - 10, y + (large ? 25 : 19))}
     ${names.map((at) => text("rs-buffer", x + at.x, y + at.y + 14 * scale)).join("")}${numbers.join("")}
     ${rect("rs-track", track)}${rect("rs-sent", { ...track, w: 0 }, `data-full="${track.w}"`)}
-    ${large ? "" : text("rs-amount", x + w / 2, y + h - 8)}</g>`;
+    ${slim ? "" : text("rs-amount", x + w / 2, y + h - 8)}</g>`;
 }
 
 /** In a dense row a rank is a column: its number above, what it has sent as a bar that grows from below. */
-function column({ cards, scale, rankEvery }, rank) {
+function column(_, { cards, scale, labelled }, rank) {
   const { x, y, w, h } = cards[rank];
   const upwards = `transform="scale(1 -1)" data-full="34"`;
-  const name = rank % rankEvery ? "" : text("rs-name", x + w / 2, y + 15 * scale, rank);
+  const name = labelled[rank] ? text("rs-name", x + w / 2, y + 15 * scale, rank) : "";
   return `<g class="rs-rank">${name}${rect("rs-sent", { x, y: 2 - y - h, w, h: 0 }, upwards)}</g>`;
+}
+
+/** A small card: its number above, what it has sent as a bar below. */
+function tile(_, { cards, scale, labelled }, rank) {
+  const { x, y, w, h } = cards[rank];
+  const name = labelled[rank] ? text("rs-name", x + w / 2, y + 12.5 * scale, rank) : "";
+  const track = { x: x + 2, y: y + h - 2 - 3 * scale, w: w - 4, h: 3 * scale };
+  const bars = `${rect("rs-track", track)}${rect("rs-sent", { ...track, w: 0 }, `data-full="${track.w}"`)}`;
+  return `<g class="rs-rank">${rect("rs-card", cards[rank])}${name}${bars}</g>`;
+}
+
+/** What lies over the cells of a rank that has nothing to do. */
+function veil({ chunks }, { cell }) {
+  return ({ x, y, w, h }, rank) => {
+    const top = cell(rank * chunks).y - 2;
+    return rect("rs-veil", { x, y: top, w, h: y + h - top });
+  };
+}
+
+/** The edges of a tree. */
+function branches(/** @type {Layout} */ { cards, branches: parent }) {
+  if (!parent) return "";
+  const lines = cards.map((box, rank) => {
+    if (parent[rank] < 0) return "";
+    const [x, y, ...rest] = between(cards[parent[rank]], box, false).map(fixed);
+    return `M${x} ${y}C${rest}`;
+  });
+  return `<path class="rs-branch" d="${lines.join("")}"/>`;
+}
+
+function machine(/** @type {Layout} */ { scale }) {
+  return (/** @type {Layout["frames"][number]} */ { name, box }) => {
+    const [x, y] = [box.x + 8, box.y + box.h / 2];
+    const words = text("rs-machine", x, y - 4 * scale, "machine") + text("rs-machine", x, y + 13 * scale, name);
+    return rect("rs-box", box) + words;
+  };
+}
+
+/** How to read a tile whose chunks run on in the next column. */
+function note(/** @type {Layout} */ { rows, chunks, height, scale }) {
+  if (rows === chunks) return "";
+  const way = rows === 1 ? "to the right" : `down, ${rows} to a column`;
+  return text("rs-note", 8, height - 5 * scale, `chunks 0 to ${chunks - 1} run ${way}`);
 }
 
 /** Labels of a dense row: what its lines are. */
@@ -65,17 +117,22 @@ function axis({ chunks, ranks, buffers }, { cards, cell, chunkEvery, names, scal
 }
 
 /** All cells, chunk by chunk, so that a group carries the hue. Each: its box, its bar, its text where there is room. */
-function cells({ chunks, ranks, buffers }, layout) {
+function cells(schedule, layout, look) {
+  const { chunks, ranks, buffers } = schedule;
   const written = writable(layout);
   const { w, h } = layout.size;
   const up = layout.dense ? 0 : barHeight(h) / 2 + (h < 24 ? 0.5 : 0);
-  const drawn = (slot) => {
+  const drawn = (/** @type {number} */ slot) => {
     const box = layout.cell(slot);
     const words = written ? text("rs-text", box.x + w / 2, box.y + h / 2 - up) : "";
-    return `${rect("rs-cell", box, `data-slot="${slot}"`)}<path class="rs-bar"/>${words}`;
+    const { empty, bar } = look(slot);
+    const cell = rect(empty ? "rs-cell rs-empty" : "rs-cell", box, `data-slot="${slot}"`);
+    return `${cell}<path class="rs-bar" d="${bar}"/>${words}`;
   };
-  const ofChunk = (chunk) => range(buffers.length * ranks).map((row) => drawn(row * chunks + chunk));
-  return range(chunks)
-    .map((chunk) => `<g class="rs-ofchunk ${hue(chunk)}">${ofChunk(chunk).join("")}</g>`)
-    .join("");
+  const textures = texturesFor(schedule, layout);
+  const ofChunk = (/** @type {number} */ chunk) => {
+    const boxes = range(buffers.length * ranks).map((row) => drawn(row * chunks + chunk));
+    return `<g class="rs-ofchunk ${hue(chunk)}" ${textures.of(chunk)}>${boxes.join("")}</g>`;
+  };
+  return textures.defined + range(chunks).map(ofChunk).join("");
 }

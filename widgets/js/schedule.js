@@ -16,6 +16,8 @@
  * @property {number} ranks
  * @property {number} chunks chunks in every buffer of every rank
  * @property {string[]} buffers their names; the first is where the input is
+ * @property {string | null} result the name of the one that holds the result; null if none is promised
+ * @property {number | null} local ranks per machine, where the algorithm knows of machines
  * @property {number[]} counts transfers per step
  * @property {[string, number][]} phases name and number of steps
  * @property {string[]} captions one sentence per step
@@ -26,6 +28,7 @@
  * @property {[number, number, string][][] | null} sources per step: rank, line and code that sent
  * @property {[number, number, number, string][][] | null} values per step: rank, buffer, chunk, what a real run held there
  * @property {[number, number, number, string][] | null} start_values the same before the first step
+ * @property {import("./cost.js").Work[]} [work] of every step, on a topology (widgets/race.py)
  * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
  *
  * @typedef {{src: number, dst: number, chunk: number, dstChunk: number, count: number, reduce: boolean,
@@ -78,7 +81,7 @@ export function messagesOf(/** @type {Schedule} */ schedule, /** @type {number} 
 }
 
 /** How much a transfer carries, exactly: in bytes where chunks have sizes of their own, else in chunks; news is free. */
-function amountOf(/** @type {Schedule} */ { chunk_bytes: sizes, knowledge }, /** @type {Transfer} */ { chunk, count }) {
+export function amountOf(/** @type {Schedule} */ { chunk_bytes: sizes, knowledge }, /** @type {Transfer} */ { chunk, count }) {
   if (knowledge) return 0;
   return sizes ? sizes.slice(chunk, chunk + count).reduce((sum, size) => sum + size, 0) : count;
 }
@@ -100,8 +103,14 @@ export class Cell {
   constructor(origins, value = null) {
     this.origins = origins;
     this.value = value;
-    /** The ranks whose data is in here, each once, in order. */
-    this.contributors = [...new Set(origins.map((origin) => Math.floor(origin / SPAN)))];
+    /** @type {number[] | undefined} */
+    this.ranks = undefined;
+  }
+
+  /** The ranks whose data is in here, each once, in order. */
+  get contributors() {
+    this.ranks ??= [...new Set(this.origins.map((origin) => Math.floor(origin / SPAN)))];
+    return this.ranks;
   }
 
   /** @returns {string} "a0+b0"; "" when empty */
@@ -164,6 +173,11 @@ export class Run {
   /** The messages of the step just done; none before the first. @returns {Message[]} */
   get latest() {
     return this.step ? this.done[this.step - 1].messages : [];
+  }
+
+  /** The ranks that send or receive in the step just done. */
+  get busy() {
+    return new Set(this.latest.flatMap(({ src, dst }) => [src, dst]));
   }
 
   /** The slots that the step just done has written. @returns {number[]} */

@@ -18,7 +18,7 @@
  * @property {number} bytes
  * @property {number} line
  * @property {string} code
- * @property {(number | null)[]} times begun, issued, wait begun, wait ended, library done
+ * @property {[number, ...(number | null)[]]} times begun, issued, wait begun, wait ended, library done
  *
  * @typedef {{from: number, until: number, held: Span[], unsure: Span[], lane: number}} Stay
  */

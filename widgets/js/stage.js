@@ -11,15 +11,26 @@
 import { arrowOf, flightOf, pointOn } from "./arrows.js";
 import { amount, busiest } from "./captions.js";
 import { labelOf, typeFor } from "./labels.js";
-import { barHeight, layOut } from "./layout.js";
+import { barHeight } from "./inside.js";
+import { layOut } from "./layout.js";
 import { answers, arrows, marks, packet } from "./messages.js";
 import { scenery, writable } from "./scenery.js";
-import { messagesOf, range } from "./schedule.js";
+import { range } from "./schedule.js";
+import { survey } from "./survey.js";
 import { fixed } from "./svg.js";
 
 const MOST_FLYING = 600;
 
 export class Stage {
+  /** @type {import("./layout.js").Layout} */ layout;
+  /** @type {import("./labels.js").Type} */ type;
+  /** @type {Element} */ svg;
+  /** @type {{marks: Element, arrows: Element, packets: Element}} */ layers;
+  /** @type {{ranks: Element[], sent: Element[], amounts: Element[], badges: Element[], veils: Element[]}} */ nodes;
+  /** @type {Element[]} what belongs to a chunk */ chunks;
+  /** @type {Element[]} by slot */ cells;
+  /** @type {Element | undefined} the cell that is followed */ here;
+
   /**
    * @param {HTMLElement} host
    * @param {import("./schedule.js").Schedule} schedule
@@ -34,7 +45,8 @@ export class Stage {
     this.rank = null;
     /** @type {number | null} the same for a chunk */
     this.chunk = null;
-    this.most = mostSent(schedule);
+    this.buffer = 0; // of the cell in which the two meet
+    this.survey = survey(schedule);
     /** @type {{node: Element, way: import("./arrows.js").Curve}[]} */
     this.flying = [];
   }
@@ -43,29 +55,32 @@ export class Stage {
   resize(/** @type {import("./layout.js").Room} */ room) {
     const { host, schedule } = this;
     this.layout = layOut(schedule, room);
+    this.type = typeFor(schedule, this.layout, this.view);
     const { width, height, dense } = this.layout;
-    host.innerHTML = `<svg aria-hidden="true" class="rs-picture ${dense ? "rs-dense" : ""}" width="${width}" height="${height}">
-      ${scenery(schedule, this.layout)}<g class="rs-marks"></g><g class="rs-arrows"></g><g class="rs-packets"></g></svg>`;
+    const drawn = scenery(schedule, this.layout, (slot) => this.#look(slot));
+    host.innerHTML = `<svg aria-hidden="true" class="rs-picture${dense ? " rs-dense" : ""}" width="${width}" height="${height}">
+      ${drawn}<g class="rs-marks"></g><g class="rs-arrows"></g><g class="rs-packets"></g></svg>`;
     const all = (/** @type {string} */ selector) => [...host.querySelectorAll(selector)];
     const layer = (/** @type {string} */ name) => all(`.rs-${name}`)[0];
     this.svg = layer("picture");
     this.layers = { marks: layer("marks"), arrows: layer("arrows"), packets: layer("packets") };
-    this.nodes = { ranks: all(".rs-rank"), sent: all(".rs-sent"), amounts: all(".rs-amount") };
+    const [ranks, sent, amounts] = [all(".rs-rank"), all(".rs-sent"), all(".rs-amount")];
+    this.nodes = { ranks, sent, amounts, badges: all(".rs-badge"), veils: all(".rs-veil") };
     this.chunks = all(".rs-ofchunk");
     /** @type {Element[]} by slot */
     this.cells = [];
     for (const node of all(".rs-cell")) this.cells[Number(node.getAttribute("data-slot"))] = node;
     all(".rs-buffer").forEach((node, i) => (node.textContent = schedule.buffers[i % schedule.buffers.length]));
-    this.show();
+    this.show(this.view);
+    this.showStep();
   }
 
-  /** Writes every cell and the step just done. */
-  show(view = this.view) {
+  /** Writes into every cell where there is room: symbols, contributors or numbers. */
+  show(/** @type {string} */ view) {
     this.view = view;
     this.type = typeFor(this.schedule, this.layout, view);
     this.svg.setAttribute("style", `--rs-font:${this.type.font}px;--rs-scale:${this.layout.scale}`);
-    this.write(range(this.run.cells.length));
-    this.showStep();
+    if (writable(this.layout)) this.write(range(this.run.cells.length));
   }
 
   /** Writes some cells. */
@@ -75,8 +90,9 @@ export class Stage {
       const cell = this.run.cells[slot];
       const box = this.cells[slot];
       const bar = /** @type {Element} */ (box.nextElementSibling);
-      box.classList.toggle("rs-empty", !cell.origins.length);
-      bar.setAttribute("d", this.#bar(slot, cell));
+      const { empty, bar: path } = this.#look(slot);
+      box.classList.toggle("rs-empty", empty);
+      bar.setAttribute("d", path);
       const words = written && bar.nextElementSibling;
       if (words) words.textContent = labelOf(cell, this.view, this.type, this.schedule, slot % this.schedule.chunks);
     }
@@ -89,16 +105,32 @@ export class Stage {
     this.layers.marks.innerHTML = marks(layout, run.moved);
     this.svg.classList.toggle("rs-effect", run.effect);
     this.svg.classList.toggle("rs-following", followed !== null);
+    this.here?.classList.remove("rs-here");
+    this.here = this.cells[this.followed ?? -1];
+    this.here?.classList.add("rs-here");
     this.chunks.forEach((node, chunk) => node.classList.toggle("rs-off", this.chunk !== null && this.chunk !== chunk));
     const top = busiest(run);
+    const { most } = this.survey;
+    const idle = idleOf(run, this.survey);
     this.nodes.ranks.forEach((node, rank) => {
-      node.classList.toggle("rs-busiest", !top.all && top.ranks.includes(rank));
+      const isBusiest = !top.all && top.ranks.includes(rank);
+      node.classList.toggle("rs-busiest", isBusiest);
+      node.classList.toggle("rs-idle", idle[rank] !== "");
       node.classList.toggle("rs-followed", followed === rank);
-      const share = this.most ? run.sent[rank] / this.most : 0;
+      this.nodes.veils[rank].classList.toggle("rs-idle", layout.dense && idle[rank] !== "");
+      this.nodes.veils[rank].classList.toggle("rs-away", followed !== null && followed !== rank);
+      if (!layout.dense) this.nodes.badges[rank].textContent = this.#badge(rank, isBusiest, idle[rank]);
+      const share = most ? run.sent[rank] / most : 0;
       const bar = this.nodes.sent[rank];
-      bar.setAttribute(layout.dense ? "height" : "width", String(fixed(share * Number(bar.getAttribute("data-full")))));
+      const long = fixed(share * Number(bar.getAttribute("data-full")));
+      bar.setAttribute(layout.kind === "columns" ? "height" : "width", String(long));
       if (this.nodes.amounts.length) this.nodes.amounts[rank].textContent = this.#amounts(rank);
     });
+  }
+
+  /** The slot where the followed rank and the followed chunk meet, or null. @returns {number | null} */
+  get followed() {
+    return this.rank === null || this.chunk === null ? null : this.run.slot(this.buffer, this.rank, this.chunk);
   }
 
   /** Frames the cells a student has chosen. */
@@ -119,7 +151,7 @@ export class Stage {
     this.flying = flights.map(({ part, arrow }, i) => {
       const start = middle(layout.cell(run.slot(part.srcBuffer, part.src, part.chunk)));
       const end = middle(layout.cell(run.slot(part.dstBuffer, part.dst, part.dstChunk)));
-      return { node: this.layers.packets.children[i], way: flightOf(layout, arrow, start, end) };
+      return { node: this.layers.packets.children[i], way: flightOf(arrow, start, end) };
     });
     return true;
   }
@@ -144,6 +176,13 @@ export class Stage {
     return cell && Number(cell.getAttribute("data-slot"));
   }
 
+  /** In the corner of a card: whether its rank is the busiest, or has nothing to do, as long as there is room. */
+  #badge(rank, isBusiest, idle) {
+    const room = this.layout.cards[rank].w / this.layout.scale;
+    if (isBusiest && !idle) return room > 150 ? "busiest" : "▲";
+    return room > 104 || room <= 84 ? idle : "";
+  }
+
   /** What a rank has sent and received, as long as there is room. */
   #amounts(rank) {
     const [sent, received] = [this.run.sent, this.run.received].map((given) => amount(this.schedule, given[rank]));
@@ -152,9 +191,10 @@ export class Stage {
     return room >= 130 ? `↑ ${sent}  ↓ ${received}` : `↑ ${sent}`;
   }
 
-  /** One segment per contributor; the whole cell where there is no room for text. */
-  #bar(slot, { contributors }) {
+  /** A cell and its bar: one segment per contributor; the whole cell where there is no room for text. */
+  #look(/** @type {number} */ slot) {
     const { layout, schedule, type, view } = this;
+    const { contributors } = this.run.cells[slot];
     const { x, y, w, h } = layout.cell(slot);
     const wide = !type.room || view === "contributors";
     const height = wide && layout.dense ? h : wide && h > 30 ? h * 0.24 : barHeight(h);
@@ -165,16 +205,13 @@ export class Stage {
       const length = fixed((to - from) * unit - slit);
       return `M${[x + inset + from * unit, y + h - height - inset].map(fixed)}h${length}v${fixed(height)}h${-length}z`;
     });
-    return segments.join("");
+    return { empty: !contributors.length, bar: segments.join("") };
   }
 }
 
-/** What the rank that sends most will have sent in the end: the full length of the bars. */
-function mostSent(schedule) {
-  const sent = new Float64Array(schedule.ranks);
-  const counted = range(schedule.steps).filter((k) => !schedule.effects[k]);
-  for (const k of counted) for (const { src, amount } of messagesOf(schedule, k)) sent[src] += amount;
-  return Math.max(...sent);
+/** Per rank "" while it sends or receives in the step just done, else "waits", or "done" if it has no more to do. */
+function idleOf({ busy, step }, { until }) {
+  return until.map((last, rank) => (!busy.size || busy.has(rank) ? "" : step < last ? "waits" : "done"));
 }
 
 /** Ranks as [from, to): consecutive ones together if `joined`, else one by one. */

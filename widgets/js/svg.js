@@ -5,11 +5,11 @@
  * values) never goes through here: it is set as textContent afterwards.
  */
 
-/** @typedef {import("./layout.js").Box} Box */
+/** @typedef {import("./inside.js").Box} Box */
 
-const HUES = 8;
+export const HUES = 8;
 
-/** The class of a chunk's colour; they repeat after eight, the number beside the cell does not. */
+/** The class of a chunk's colour; they repeat after eight, then with a texture (textures.js). */
 export function hue(/** @type {number} */ chunk) {
   return `rs-h${chunk % HUES}`;
 }

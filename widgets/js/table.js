@@ -9,6 +9,7 @@ import { unpack } from "./layout.js";
 import { range } from "./schedule.js";
 
 const MOST_CELLS = 512;
+const REST = 300; // ms: a summary waits until the stepping pauses
 
 export class StateTable {
   /** @param {import("./schedule.js").Schedule} schedule @param {import("./schedule.js").Run} run */
@@ -22,35 +23,44 @@ export class StateTable {
     const heading = (name, chunk) => (buffers.length > 1 ? `${name} ${chunk}` : `chunk ${chunk}`);
     const full = buffers.flatMap((name) => range(chunks).map((chunk) => heading(name, chunk)));
     const columns = this.full ? full : ["holds"];
-    const rows = range(ranks).map((rank) => {
-      return `<tr><th scope="row">rank ${rank}</th>${"<td></td>".repeat(columns.length)}</tr>`;
-    });
     this.node.innerHTML = `<table><caption>What every rank holds</caption>
       <thead><tr><td></td>${"<th scope='col'></th>".repeat(columns.length)}</tr></thead>
-      <tbody>${rows.join("")}</tbody></table>`;
-    this.node.querySelectorAll("thead th").forEach((head, i) => (head.textContent = columns[i]));
-    this.rows = [...this.node.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")]);
+      <tbody>${"<tr></tr>".repeat(ranks)}</tbody></table>`;
+    this.node.querySelectorAll("th").forEach((head, i) => (head.textContent = columns[i]));
+    this.rows = this.node.querySelectorAll("tbody tr");
+    /** @type {Set<number>} ranks whose rows are not up to date */
+    this.stale = new Set();
+    this.timer = 0;
     this.update(range(run.cells.length));
   }
 
+  /** These slots have changed. */
   update(/** @type {Iterable<number>} */ slots) {
     const { ranks, chunks } = this.schedule;
-    const changed = new Set();
-    for (const slot of slots) {
-      const { buffer, rank, chunk } = unpack(slot, ranks, chunks);
-      changed.add(rank);
-      if (this.full) this.rows[rank][buffer * chunks + chunk].textContent = this.run.cells[slot].symbol || "empty";
-    }
-    if (!this.full) for (const rank of changed) this.rows[rank][0].textContent = this.#summary(rank);
+    for (const slot of slots) this.stale.add(unpack(slot, ranks, chunks).rank);
+    clearTimeout(this.timer);
+    if (this.full) this.#write();
+    else this.timer = setTimeout(() => this.#write(), REST);
   }
 
-  #summary(rank) {
+  #write() {
+    for (const rank of this.stale) {
+      const words = this.#words(rank).map((word) => `<td>${word}</td>`);
+      this.rows[rank].innerHTML = `<th scope="row">rank ${rank}</th>${words.join("")}`;
+    }
+    this.stale.clear();
+  }
+
+  /** One cell each, or all summed up. */
+  #words(/** @type {number} */ rank) {
     const { ranks, chunks, buffers } = this.schedule;
-    const cells = range(buffers.length * chunks).map(
-      (i) => this.run.cells[this.run.slot(Math.floor(i / chunks), rank, i % chunks)],
-    );
+    const cells = buffers.flatMap((_, buffer) => {
+      const first = this.run.slot(buffer, rank, 0);
+      return this.run.cells.slice(first, first + chunks);
+    });
+    if (this.full) return cells.map((cell) => cell.symbol || "empty");
     const filled = cells.filter((cell) => cell.origins.length);
     const whole = filled.filter((cell) => cell.contributors.length === ranks).length;
-    return `${filled.length} of ${cells.length} chunks filled, ${whole} of them the sum of all ranks`;
+    return [`${filled.length} of ${cells.length} chunks filled, ${whole} of them the sum of all ranks`];
   }
 }

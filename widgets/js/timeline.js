@@ -28,8 +28,9 @@ const WALKS = [
 const ZOOM = `<span class="rs-zoom"><button type="button" data-key="-" aria-label="zoom out">−</button>
   <button type="button" data-key="+" aria-label="zoom in">+</button>
   <button type="button" data-key="0">all</button></span>`;
-const LABEL = 84; // pixels for the names of the ranks
+const LABEL = 84; // pixels for the names of the ranks, in a notebook
 const AXIS = 24;
+const PROJECTED = 1.5; // times as large are words on a projector
 const CLOSEST = 1e-6; // seconds that a view shows at least
 const SLIM = 1.2; // pixels of the shortest call
 const NEAR = 8; // pixels beside a call that still hit it
@@ -37,6 +38,12 @@ const NEAR = 8; // pixels beside a call that still hit it
 /** @typedef {import("./spans.js").Measured & import("./spans.js").Stay & {number: number}} Call */
 
 class TimelineView {
+  /** @type {number} how large words are: 1 in a notebook */ words;
+  /** @type {number} pixels for the names of the ranks */ label;
+  /** @type {number} pixels for the seconds below */ axis;
+  /** @type {number} pixels of a rank */ row;
+  /** @type {number} pixels of a second */ scale;
+
   constructor({ el, model, signal }) {
     this.model = model;
     /** @type {Call[]} */
@@ -75,7 +82,7 @@ class TimelineView {
     cut.hidden = !this.model.get("cut");
     cut.textContent = `The first ${this.calls.length} calls; ${plural(this.model.get("cut"), "later call")} not drawn.`;
     this.picture.addEventListener("pointerdown", (event) => this.#hit(event));
-    for (const button of this.frame.root.querySelectorAll("[data-key]")) {
+    for (const button of /** @type {NodeListOf<HTMLElement>} */ (this.frame.root.querySelectorAll("[data-key]"))) {
       button.addEventListener("click", () => this.#press(button.dataset.key));
     }
   }
@@ -162,27 +169,32 @@ class TimelineView {
   #draw() {
     const width = this.picture.clientWidth;
     if (!width) return;
-    this.row = Math.min(Math.max(420 / Math.max(this.ranks.length, 1), 26), 64);
-    this.scale = (width - LABEL - 8) / (this.view[1] - this.view[0]);
-    const height = this.row * this.ranks.length + AXIS;
+    const { on } = this.frame.projector;
+    this.words = on ? PROJECTED : 1;
+    this.label = LABEL * this.words;
+    this.axis = AXIS * this.words;
+    const [all, most] = on ? [innerHeight * 0.55, 150] : [420, 64];
+    this.row = Math.min(Math.max(all / Math.max(this.ranks.length, 1), 26), most);
+    this.scale = (width - this.label - 8) / (this.view[1] - this.view[0]);
+    const height = this.row * this.ranks.length + this.axis;
     const rows = this.ranks.map((calls, rank) => this.#rowOf(calls, rank));
     this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}</svg>`;
   }
 
   #axis(width, height) {
-    const marks = ticks(this.view[0], this.view[1], Math.max(2, Math.floor((width - LABEL) / 110)));
+    const marks = ticks(this.view[0], this.view[1], Math.max(2, Math.floor((width - this.label) / (110 * this.words))));
     return marks
       .map(({ at, label }) => {
         const x = fixed(this.#x(at));
-        const anchor = x > width - 34 ? "end" : x < LABEL + 24 ? "start" : "middle";
-        return `<path class="rs-tick" d="M${x} 0V${height - AXIS + 5}"/>
+        const anchor = x > width - 34 * this.words ? "end" : x < this.label + 24 ? "start" : "middle";
+        return `<path class="rs-tick" d="M${x} 0V${height - this.axis + 5}"/>
           <text class="rs-when" x="${x}" y="${height - 5}" text-anchor="${anchor}">${label}</text>`;
       })
       .join("");
   }
 
   #x(/** @type {number} */ time) {
-    return LABEL + (time - this.view[0]) * this.scale;
+    return this.label + (time - this.view[0]) * this.scale;
   }
 
   #rowOf(/** @type {Call[]} */ calls, /** @type {number} */ rank) {
@@ -208,8 +220,8 @@ class TimelineView {
     const share = Math.round((100 * totals(calls).held) / this.end);
     const own = this.#x(this.view[0]);
     const paths = [...flights.values()].map(([name, bars]) => `<path class="rs-under ${name}" d="${bars.path}"/>`);
-    const small = this.row > 40 ? `<text class="rs-share" x="0" y="${top + 30}">held ${share} %</text>` : "";
-    return `<text class="rs-who" x="0" y="${top + 14}">rank ${rank}</text>${small}
+    const small = this.row > 40 * this.words ? `<text class="rs-share" x="0" y="${top + 30 * this.words}">held ${share} %</text>` : "";
+    return `<text class="rs-who" x="0" y="${top + 14 * this.words}">rank ${rank}</text>${small}
       <path class="rs-own" d="M${own} ${fixed(band)}H${fixed(this.#x(this.view[1]))}v${fixed(solid)}H${own}z"/>
       ${paths.join("")}<path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/><path class="rs-chosen" d="${frame.path}"/>`;
   }
@@ -223,7 +235,7 @@ class TimelineView {
   #hit(/** @type {PointerEvent} */ event) {
     const box = this.picture.getBoundingClientRect();
     const rank = Math.floor((event.clientY - box.top) / this.row);
-    const time = this.view[0] + (event.clientX - box.left - LABEL) / this.scale;
+    const time = this.view[0] + (event.clientX - box.left - this.label) / this.scale;
     const off = (call) => Math.min(...[[call.from, call.until], ...call.held].map(([a, b]) => Math.max(a - time, time - b, 0)));
     const near = (this.ranks[rank] ?? []).filter((call) => off(call) * this.scale <= NEAR);
     near.sort((a, b) => off(a) - off(b) || a.until - a.from - (b.until - b.from));
@@ -257,6 +269,6 @@ function describe(/** @type {Call} */ call) {
 
 export default () => ({
   render({ model, el, signal }) {
-    return guarded(el, () => new TimelineView({ el, model, signal }));
+    return guarded(el, () => void new TimelineView({ el, model, signal }));
   },
 });

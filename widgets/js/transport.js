@@ -2,10 +2,9 @@
  * The controls under a picture: buttons, scrubber with phases, speed; and the keyboard, which does the same.
  *
  * The scrubber is a real range input: it takes the focus when the picture is clicked, and tells screen readers where
- * the schedule stands. Keys without a modifier stay in the widget, or JupyterLab would take "a", "b" or "d d" for
- * commands on the cell.
+ * the schedule stands.
  *
- * Left out: what a step looks like (stage.js) and the clock (playback.js).
+ * Left out: how keys get here (keys.js), what a step looks like (stage.js) and the clock (playback.js).
  */
 
 import { phaseAt } from "./captions.js";
@@ -19,6 +18,7 @@ const ICONS = {
   pause: "M5 4h3.6v12H5zM11.4 4H15v12h-3.6z",
   forward: "M5 4v12l10-6z",
   last: "M14 4h2v12h-2zM3 4v12l10-6z",
+  loop: "M5 5h8V2l5 4-5 4V7H7v3H5zM15 15H7v3l-5-4 5-4v3h6v-3h2z",
 };
 
 /** @type {[string, string][]} what the help shows */
@@ -31,11 +31,15 @@ export const KEYS = [
   ["[ ]", "follow one chunk (or click it); with a rank: that cell"],
   ["v", "symbols, contributors or numbers"],
   ["+ −", "faster, slower"],
+  ["l", "loop: from the end on to the start"],
   ["p", "projector mode; b blanks the screen, Esc leaves"],
   ["?", "this list"],
 ];
 
 export class Transport {
+  /** @type {number[]} the step before each phase, and the last step */ begins;
+  /** @type {HTMLElement[]} one per phase */ bands;
+
   /**
    * @param {{phases: [string, number][], steps: number}} schedule
    * @param {import("./playback.js").Playback} playback
@@ -54,11 +58,13 @@ export class Transport {
         ${button("forward", "one step forward")}${button("last", "last step")}</div>
       <div class="rs-scrub"><div class="rs-phases" aria-hidden="true"></div>
         <input type="range" min="0" max="${schedule.steps}" step="1" aria-label="step"></div>
+      ${button("loop", "loop")}
       <label class="rs-speed"><span class="rs-hidden">speed</span><select>${speeds.join("")}</select></label>`;
     const find = (selector) => /** @type {any} */ (this.node.querySelector(selector));
     this.scrubber = find("input");
     this.speed = find("select");
     this.playButton = find(".rs-play");
+    this.loopButton = find(".rs-loop");
     this.#drawPhases(find(".rs-phases"));
     this.scrubber.addEventListener("input", () => playback.go(Number(this.scrubber.value)));
     this.speed.addEventListener("change", () => playback.setSpeed(Number(this.speed.value)));
@@ -72,6 +78,7 @@ export class Transport {
   does(/** @type {string} */ name) {
     const { playback } = this;
     if (name === "play") return playback.toggle();
+    if (name === "loop") return playback.setLoop(!playback.loop);
     const { step, steps } = playback;
     return playback.go({ first: 0, back: step - 1, forward: step + 1, last: steps }[name] ?? step);
   }
@@ -84,6 +91,7 @@ export class Transport {
     this.scrubber.style.setProperty("--rs-done", `${steps ? (100 * step) / steps : 0}%`);
     this.scrubber.setAttribute("aria-valuetext", `${where}: ${sentence}`);
     this.speed.value = String(speed);
+    this.loopButton.setAttribute("aria-pressed", String(this.playback.loop));
     const label = playing ? "pause" : "play";
     if (this.playButton.title !== label) {
       this.playButton.title = label;
@@ -110,6 +118,7 @@ export class Transport {
       Home: "first",
       End: "last",
       " ": "play",
+      l: "loop",
     }[key];
     if (name) this.does(name);
     else if (/^[1-9]$/.test(key))
@@ -144,18 +153,4 @@ export class Transport {
     ticks.append(...range(steps + 1).map(() => document.createElement("i")));
     host.append(ticks);
   }
-}
-
-/**
- * Lets `press` have the keys of `root`: those it takes go no further. Text of other keys stays in the widget too;
- * shortcuts with a modifier, Tab and Escape belong to the page.
- */
-export function listenToKeys(/** @type {HTMLElement} */ root, /** @type {(key: string) => boolean} */ press) {
-  root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab" || event.key === "Escape") return;
-    event.stopPropagation();
-    const { tagName } = /** @type {HTMLElement} */ (event.target);
-    const itsOwn = tagName === "SELECT" || (tagName === "BUTTON" && (event.key === " " || event.key === "Enter"));
-    if (!itsOwn && press(event.key)) event.preventDefault();
-  });
 }

@@ -1,0 +1,62 @@
+"""The widgets that are not in a chapter of their own, in a real JupyterLab: live, with the kernel busy, and saved."""
+
+import pytest
+
+pytestmark = pytest.mark.timeout(400)
+
+SHOW = "from widgets import TopologyMap, WaitFor, Zoo, cost_explorer\nfrom collectives import *\n"
+
+
+@pytest.fixture
+def shown(open_notebook):
+    """shown(name, expression) -> the notebook whose first cell has displayed that."""
+
+    def shown(name, expression):
+        notebook = open_notebook(f"{name}.ipynb", [f"{SHOW}{expression}"])
+        notebook.run_all()
+        notebook.wait_until_idle()
+        assert notebook.failures() == []
+        return notebook
+
+    return shown
+
+
+def wrong(notebook):
+    """Requests to elsewhere, and complaints in the console."""
+    return notebook.page.strangers + notebook.page.complaints
+
+
+def test_the_zoo_opens_a_player_without_the_kernel(shown):
+    notebook = shown("zoo", "Zoo(ranks=4)")
+    page = notebook.page
+    page.locator("[data-name='all_reduce.ring']").wait_for()
+    notebook.shut_down_kernel()
+    page.click("[data-name='all_reduce.ring']")
+    page.locator(".rs-player .rs-scrub input").wait_for()
+    page.keyboard.press("End")
+    page.locator(".rs-player[data-step='6']").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("[data-name='all_reduce.ring']:focus").wait_for()
+    unheard = "Could not send widget sync message"  # ipywidgets says so where no kernel hears of the step
+    assert [words for words in wrong(notebook) if not words.startswith(unheard)] == []
+
+
+def test_a_cost_explorer_is_drawn_by_what_is_on_this_machine(shown):
+    notebook = shown("costs", "cost_explorer('all_reduce')")
+    page = notebook.page
+    page.locator(".jp-OutputArea .main-svg").first.wait_for()
+    page.locator(".annotation-text", has_text="hierarchical from 2.39 MB on").wait_for()
+    page.locator(".updatemenu-header").click()
+    page.locator(".updatemenu-dropdown-button", has_text="PCIe box").click()
+    page.locator(".annotation-text", has_text="halving_doubling from 718 kB on").wait_for()
+    assert wrong(notebook) == []
+
+
+def test_a_map_and_a_wait_for_picture_live_in_the_notebook(shown):
+    notebook = shown("map", "display(WaitFor([(0, 1, 'recv')], 2))\nTopologyMap(all_reduce.ring(32), "
+                            "topology=presets.dgx_h100(), nbytes=1e9)")  # fmt: skip
+    page = notebook.page
+    page.locator(".rs-map .rs-wiring").wait_for()
+    assert page.locator(".rs-map .rs-link.rs-busiest").count() == 8
+    page.locator(".rs-waiting .rs-circle svg").wait_for()
+    assert wrong(notebook) == []

@@ -1,0 +1,99 @@
+"""Photographs a scene at a size and in a colour scheme, and compares two photographs.
+
+A picture is WebP, encoded by the browser: a tenth of the bytes of a PNG, so that all of them fit in the repository, and
+as readable. Comparing is done in the browser too (compare.js), which spares a picture library.
+
+The words are set in DejaVu Sans, which Debian's fontconfig brings along (tests/chromium.py); a machine without it
+cannot draw the approved pictures.
+"""
+
+from base64 import b64decode, b64encode
+from pathlib import Path
+
+from tests.pictures.scenes import SCENES
+from widgets import page as pages
+
+HERE = Path(__file__).parent
+APPROVED = HERE / "approved"
+DRAWN = HERE / "drawn"  # what a test run found different
+SIZES = {"laptop": (1280, 720), "projector": (1280, 720), "phone": (360, 740)}
+SCHEMES = ("light", "dark")
+NAMES = [f"{name}-{size}-{scheme}" for name, scene in SCENES.items() for size in scene.sizes for scheme in SCHEMES]
+MOST = 12  # of the 144 pixels of a square may stay unexplained; see compare.js
+
+STILL = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))"
+FONT_IS_THERE = """() => {
+    const ink = document.createElement("canvas").getContext("2d");
+    return ["DejaVu Sans", "DejaVu Sans Mono"].map((font) => {
+        ink.font = `100px "${font}"`;
+        return Math.round(ink.measureText("mmmmmmmmmm").width);
+    });
+}"""
+WEBP = """async (png) => {
+    const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+    canvas.getContext("2d").drawImage(bitmap, 0, 0);
+    const webp = await (await canvas.convertToBlob({ type: "image/webp", quality: 0.4 })).arrayBuffer();
+    return new Uint8Array(webp).toBase64();
+}"""
+
+
+class Camera:
+    """A tab that shows scenes, and a second one that encodes and compares pictures."""
+
+    def __init__(self, browser):
+        self.context = browser.new_context()
+        self.desk = self.context.new_page()
+        self.stage = self.context.new_page()  # the newer tab is in front, where full screen is allowed
+        self.stage.add_init_script("addEventListener('error', (event) => { window.failed = event.message; })")
+        self.text = ""
+        self.stage.route("**/scene", self._answer)
+        self.desk.add_script_tag(path=HERE / "compare.js")
+
+    def has_fonts(self) -> bool:
+        """Whether the machine has DejaVu Sans and DejaVu Sans Mono: told by how wide ten m are."""
+        return self.desk.evaluate(FONT_IS_THERE) == [974, 602]
+
+    def take(self, name: str, meddle: str = "() => {}") -> bytes:
+        """The picture `SCENE-SIZE-SCHEME`: a phone and a laptop scroll, so they show all of it; a projector does not.
+
+        `meddle` is JavaScript that changes the page before.
+        """
+        scene, size, scheme = name.rsplit("-", 2)
+        width, height = SIZES[size]
+        page = self.stage
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        self.show(SCENES[scene].make())
+        for key in SCENES[scene].keys:
+            page.focus(".rs-scrub input")
+            page.keyboard.press(key)
+        projected = size == "projector" and page.locator(".rs-project").count() > 0
+        if projected:
+            page.click(".rs-project")
+            page.wait_for_function("document.fullscreenElement")
+            page.mouse.move(0, 0)
+        page.evaluate(STILL)
+        page.evaluate(meddle)
+        png = page.screenshot(full_page=not projected, animations="disabled", caret="hide")
+        return b64decode(self.desk.evaluate(WEBP, b64encode(png).decode()))
+
+    def show(self, widget) -> None:
+        """Puts the widget on the stage; AssertionError with its words if it shows an error instead."""
+        self.text = pages.html(widget)
+        self.stage.goto("http://localhost/scene")
+        self.stage.wait_for_function("window.model || window.failed")
+        wrong = self.stage.evaluate("window.failed ?? document.querySelector('.rs-error')?.innerText")
+        assert not wrong, wrong
+
+    def _answer(self, route) -> None:
+        route.fulfill(content_type="text/html; charset=utf-8", body=self.text)
+
+    def compare(self, approved: bytes, drawn: bytes) -> dict:
+        """What `compare` of compare.js says: `worst`, `where` that is, and both `sizes`."""
+        return self.desk.evaluate(
+            "([approved, drawn]) => compare(approved, drawn)", [b64encode(each).decode() for each in (approved, drawn)]
+        )
+
+    def close(self) -> None:
+        self.context.close()

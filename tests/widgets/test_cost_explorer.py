@@ -1,0 +1,127 @@
+"""cost_explorer: its lines against `Schedule.cost`, its crossovers against formulas solved by hand, its saved form."""
+
+import math
+import subprocess
+import sys
+
+import plotly.graph_objects as go
+import pytest
+
+from collectives import CATALOGUE, Network, ScheduleError, all_reduce, build, presets
+from widgets import cost_explorer
+
+FLAT = Network(alpha=10e-6, beta=1 / 10e9)
+
+
+def lines(figure, visible=True):
+    return {trace.name: trace for trace in figure.data if trace.visible == visible and trace.mode == "lines"}
+
+
+def crossovers(figure):
+    (trace,) = (trace for trace in figure.data if trace.name == "crossover" and trace.visible)
+    return [(words.split(" from ")[0], nbytes) for words, nbytes in zip(trace.text, trace.x, strict=True)]
+
+
+@pytest.mark.parametrize("network", [FLAT, presets.gpus_on_ethernet(machines=2, gpus=4)], ids=repr)
+def test_every_point_is_what_the_schedule_costs(network):
+    figure = cost_explorer("all_reduce", ranks=8, network=network)
+    for name in ("naive", "ring", "halving_doubling", "tree"):
+        schedule, line = build("all_reduce", name, 8), lines(figure)[name]
+        for nbytes, seconds in list(zip(line.x, line.y, strict=True))[::6]:
+            assert seconds == pytest.approx(schedule.cost(nbytes=nbytes, network=network).seconds, rel=1e-3)
+    fastest = lines(figure).pop("fastest")
+    others = [line.y for name, line in lines(figure).items() if name != "fastest"]
+    assert list(fastest.y) == [min(values) for values in zip(*others, strict=True)]
+    assert set(lines(figure)) - {"fastest"} <= set(CATALOGUE["all_reduce"])
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 32])
+def test_all_reduce_crosses_where_the_formulas_are_equal(ranks):
+    """log2(p) (alpha + N beta) against 2 log2(p) alpha + 2 (p-1)/p N beta, solved for N."""
+    steps = math.log2(ranks)
+    expected = steps * FLAT.alpha / (FLAT.beta * (steps - 2 * (ranks - 1) / ranks))
+    ((name, nbytes),) = crossovers(cost_explorer("all_reduce", ranks=ranks, network=FLAT))
+    assert name == "halving_doubling" and nbytes == pytest.approx(expected, rel=1e-6)
+
+
+def test_all_to_all_crosses_where_the_formulas_are_equal():
+    """log2(p) (alpha + N/2 beta) against (p-1) (alpha + N/p beta), p = 8, solved for N."""
+    ((name, nbytes),) = crossovers(cost_explorer("all_to_all", ranks=8, network=FLAT))
+    assert name == "linear" and nbytes == pytest.approx(4 * FLAT.alpha / (FLAT.beta * (1.5 - 7 / 8)), rel=1e-6)
+
+
+def shown_by(figure, step):
+    """The traces and the sentence that a button or a step of the slider shows."""
+    data, layout = step.args
+    traces = [trace for trace, visible in zip(figure.data, data["visible"], strict=True) if visible]
+    return traces, layout["annotations[0].text"]
+
+
+def test_a_slider_walks_the_numbers_of_ranks():
+    figure = cost_explorer("all_reduce", ranks=(2, 4, 8), network=FLAT)
+    (slider,) = figure.layout.sliders
+    assert [step.label for step in slider.steps] == ["2", "4", "8"] and not figure.layout.updatemenus
+    for step, ranks in zip(slider.steps, (2, 4, 8), strict=True):
+        alone = cost_explorer("all_reduce", ranks=ranks, network=FLAT)
+        traces, sentence = shown_by(figure, step)
+        assert [(trace.name, trace.x, trace.y) for trace in traces] == [(t.name, t.x, t.y) for t in alone.data]
+        assert sentence == alone.layout.annotations[0].text
+    assert sum(trace.visible for trace in figure.data) == sum(slider.steps[0].args[0]["visible"])
+
+
+def test_a_menu_chooses_the_network():
+    figure = cost_explorer("all_reduce")
+    (menu,) = figure.layout.updatemenus
+    assert [button.label for button in menu.buttons][:2] == ["4 x DGX H100", "4 machines x 8 GPUs on 100G Ethernet"]
+    traces, sentence = shown_by(figure, menu.buttons[0])
+    assert "hierarchical" in sentence and {trace.name for trace in traces} >= {"ring", "hierarchical", "crossover"}
+    times = all_reduce.hierarchical(nodes=4, local=8).cost(nbytes=1e9, network=presets.dgx_h100()).seconds
+    (line,) = (trace for trace in traces if trace.name == "hierarchical")
+    assert line.y[line.x.index(1e9)] == pytest.approx(times, rel=1e-3)
+
+
+def test_lines_differ_in_more_than_colour_and_keep_their_looks():
+    figure = cost_explorer("all_reduce")
+    looks = {}
+    for trace in figure.data:
+        if trace.mode == "lines" and trace.name != "fastest":
+            looks.setdefault(trace.name, set()).add((trace.line.color, trace.line.dash))
+    assert all(len(of_one) == 1 for of_one in looks.values())
+    assert len(set.union(*looks.values())) == len(looks) == len(CATALOGUE["all_reduce"])
+
+
+def test_units_are_in_words():
+    layout = cost_explorer("all_reduce", ranks=4, network=FLAT).layout
+    ticks = dict(zip(layout.xaxis.tickvals, layout.xaxis.ticktext, strict=True))
+    assert ticks[1e6] == "1 MB" and ticks[1e9] == "1 GB"
+    assert dict(zip(layout.yaxis.tickvals, layout.yaxis.ticktext, strict=True))[1e-3] == "1 ms"
+
+
+def test_what_is_saved_beside_it_says_who_wins():
+    figure, again = (cost_explorer("all_reduce", ranks=4, network=FLAT) for _ in range(2))
+    assert isinstance(figure, go.Figure) and not isinstance(figure, go.FigureWidget)
+    bundle = figure._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(figure) == "cost_explorer(all_reduce, 4 ranks, 10 us per message, 10 GB/s)"
+    assert "Fastest: recursive_doubling, halving_doubling from 400 kB on." in bundle["text/html"]
+    assert figure.to_json() == again.to_json() and len(figure.to_json()) < 16_000
+
+
+def test_plotly_is_loaded_by_who_draws():
+    code = "import sys, widgets; print('plotly' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: cost_explorer("all_reduced"), "no collective is called 'all_reduced'"),
+        (lambda: cost_explorer("all_reduce", network=FLAT), "cost_explorer needs ranks, for example ranks=8"),
+        (lambda: cost_explorer("all_reduce", ranks=64, network=presets.dgx_h100()), "has 32 ranks"),
+        (lambda: cost_explorer("all_reduce", ranks=8, network=7), "network is a Network or a Topology"),
+        (lambda: cost_explorer("all_reduce", ranks=8, network=FLAT, sizes=[]), "compare needs sizes in bytes"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(make, words):
+    with pytest.raises(ScheduleError) as raised:
+        make()
+    assert words in str(raised.value)

@@ -1,0 +1,243 @@
+"""The pictures a Player offers (row, ring, tree, machines), in a real browser: who stands where; nothing collides.
+
+What a place must be is worked out here anew: a rank's depth in a binomial tree is the number of ones in its binary form
+(Thakur, Rabenseifner and Gropp 2005), its machine is rank // local.
+"""
+
+import pytest
+
+from collectives import Schedule, Transfer, all_reduce, all_to_all, broadcast, gather, scatter
+from collectives.groups import btree, depths
+from widgets import Player
+
+BOXES = """selector => [...document.querySelectorAll(selector)].map((node) => {
+    const { left, top, right, bottom } = node.getBoundingClientRect();
+    return { left, top, right, bottom };
+})"""
+
+
+def name_of(value):
+    return repr(value) if isinstance(value, Schedule) else ""
+
+
+def boxes(page, selector):
+    return page.evaluate(BOXES, selector)
+
+
+def students_tree():
+    """A reduce that nobody has named: 3 and 4 to 1, then 1 and 2 to 0."""
+    first = [Transfer(3, 1, 0, "reduce"), Transfer(4, 1, 0, "reduce")]
+    second = [Transfer(1, 0, 0, "reduce"), Transfer(2, 0, 0, "reduce")]
+    return Schedule.from_steps("recorded", "recorded", 5, 1, [("", "", first), ("", "", second)])
+
+
+@pytest.mark.parametrize(
+    "schedule, offered",
+    [
+        (all_reduce.ring(ranks=4), ["ring", "row"]),
+        (all_reduce.ring(ranks=16), ["row", "ring"]),  # too long to be taken in at a glance
+        (all_reduce.ring(ranks=2), ["row"]),
+        (all_reduce.bidirectional_ring(ranks=6), ["row", "ring"]),
+        (broadcast.chain(ranks=4), ["row", "ring"]),
+        (all_reduce.exchange(ranks=4), ["row"]),
+        (all_reduce.double_tree(ranks=8), ["row"]),  # two trees at once
+        (all_reduce.naive(ranks=4), ["row", "tree"]),
+        (all_reduce.tree(ranks=8), ["tree", "row"]),
+        (all_reduce.pipelined_tree(ranks=8), ["tree", "row"]),
+        (gather.binomial(ranks=8), ["tree", "row"]),
+        (students_tree(), ["tree", "row"]),
+        (all_reduce.hierarchical(nodes=2, local=4), ["machines", "row"]),
+    ],
+    ids=name_of,
+)
+def test_only_pictures_that_suit_the_schedule_are_offered_the_best_first(show, schedule, offered):
+    page = show(Player(schedule))
+    assert page.locator(".rs-shape option").all_text_contents() == offered
+    assert page.input_value(".rs-shape") == offered[0]
+    assert page.is_visible(".rs-shape") == (len(offered) > 1)
+
+
+@pytest.mark.parametrize(
+    "schedule, depth",
+    [
+        (all_reduce.tree(ranks=16), [rank.bit_count() for rank in range(16)]),
+        (broadcast.binomial(ranks=64), [rank.bit_count() for rank in range(64)]),
+        (broadcast.binomial(ranks=6, root=2), [((rank - 2) % 6).bit_count() for rank in range(6)]),
+        (all_reduce.pipelined_tree(ranks=13), depths(btree(13)).tolist()),
+        (students_tree(), [0, 1, 1, 2, 2]),
+    ],
+    ids=name_of,
+)
+def test_in_a_tree_a_rank_stands_as_low_as_it_is_deep(show, schedule, depth):
+    page = show(Player(schedule))
+    tops = [box["top"] for box in boxes(page, ".rs-card")]
+    lines = sorted(set(tops))
+    assert [lines.index(top) for top in tops] == depth
+    assert page.locator(".rs-branch").get_attribute("d").count("M") == schedule.ranks - 1
+
+
+@pytest.mark.parametrize("nodes, local", [(2, 2), (4, 8), (16, 4), (2, 32)])
+def test_machines_are_frames_around_their_ranks_and_nobody_else(show, nodes, local):
+    page = show(Player(all_reduce.hierarchical(nodes=nodes, local=local)))
+    frames, cards = boxes(page, ".rs-box"), boxes(page, ".rs-card")
+    assert len(frames) == nodes
+    for machine, frame in enumerate(frames):
+        inside = [rank for rank, card in enumerate(cards) if within(card, frame)]
+        assert inside == list(range(machine * local, machine * local + local))
+    first = cards[:local]
+    below = cards[local : 2 * local]  # the same number on the next machine stands right below
+    assert all(a["left"] == pytest.approx(b["left"], abs=0.2) for a, b in zip(first, below, strict=True))
+
+
+def within(box, outer):
+    return (
+        outer["left"] <= box["left"] + 0.5
+        and box["right"] <= outer["right"] + 0.5
+        and outer["top"] <= box["top"] + 0.5
+        and box["bottom"] <= outer["bottom"] + 0.5
+    )
+
+
+def apart(a, b):
+    return (
+        a["right"] <= b["left"] + 0.5
+        or b["right"] <= a["left"] + 0.5
+        or a["bottom"] <= b["top"] + 0.5
+        or b["bottom"] <= a["top"] + 0.5
+    )
+
+
+CROWDED = {
+    "tree of 64": broadcast.binomial(ranks=64),
+    "tree of 64, 64 chunks": scatter.binomial(ranks=64),
+    "tree of 16, 8 chunks": all_reduce.pipelined_tree(ranks=16),
+    "4 machines of 8": all_reduce.hierarchical(nodes=4, local=8),
+    "16 machines of 4": all_reduce.hierarchical(nodes=16, local=4),
+    "2 machines of 32": all_reduce.hierarchical(nodes=2, local=32),
+    "ring of 10": all_reduce.ring(ranks=10),
+    "ring of 10, 3 buffers": all_reduce.whole_ring(ranks=10),
+}
+
+
+@pytest.mark.parametrize("width", [360, 900])
+@pytest.mark.parametrize("name", CROWDED)
+def test_nothing_overlaps_and_nothing_is_cut(show, name, width):
+    schedule = CROWDED[name]
+    page = show(Player(schedule, step=2))
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_function("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", arg=width)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    (picture,) = boxes(page, ".rs-picture")
+    cards, names, notes = boxes(page, ".rs-card"), boxes(page, ".rs-name"), boxes(page, ".rs-machine, .rs-note")
+    for row in (cards, names):
+        assert all(within(box, picture) for box in row)
+        assert all(apart(a, b) for i, a in enumerate(row) for b in row[:i])
+    assert all(within(note, picture) and all(apart(note, card) for card in cards) for note in notes)
+    slots = page.locator(".rs-cell").evaluate_all("nodes => nodes.map((node) => Number(node.dataset.slot))")
+    for slot, cell in zip(slots, boxes(page, ".rs-cell"), strict=True):
+        assert within(cell, cards[slot // schedule.chunks % schedule.ranks])
+
+
+def test_another_picture_can_be_chosen_and_shows_the_same_state(show):
+    page = show(Player(all_reduce.tree(ranks=8), step=3))
+    page.select_option(".rs-shape", "row")
+    assert page.locator(".rs-branch").count() == 0
+    state = all_reduce.tree(ranks=8).states(2)
+    texts = page.locator(".rs-text").all_text_contents()
+    assert texts[1] == str(state[1]["data"][0]) == "b0"
+
+
+@pytest.mark.parametrize("schedule", [all_reduce.tree(ranks=8), all_reduce.naive(ranks=4)], ids=name_of)
+def test_who_waits_and_who_is_done_shows_in_every_step(show, schedule):
+    page = show(Player(schedule))
+    page.emulate_media(reduced_motion="reduce")
+    page.focus(".rs-scrub input")
+    busy = [{rank for t in step.transfers for rank in (t.src, t.dst)} for step in schedule.steps]
+    for k, now in enumerate(busy):
+        page.keyboard.press("ArrowRight")
+        idle = page.locator(".rs-rank").evaluate_all("nodes => nodes.map((node) => node.classList.contains('rs-idle'))")
+        assert idle == [rank not in now for rank in range(schedule.ranks)]
+        assert f"idle {schedule.ranks - len(now)} of {schedule.ranks} ranks" in page.inner_text(".rs-counters")
+        badges = page.locator(".rs-badge").all_text_contents()
+        if badges and schedule.ranks == 4:  # cards with room for the word
+            later = set().union(*busy[k:])
+            expected = ["" if r in now else "waits" if r in later else "done" for r in range(schedule.ranks)]
+            assert [word if word in ("waits", "done") else "" for word in badges] == expected
+
+
+def test_from_the_ninth_chunk_on_a_texture_tells_chunks_of_one_hue_apart(show):
+    page = show(Player(all_reduce.ring(ranks=16)))
+    fills = page.locator(".rs-ofchunk").evaluate_all("nodes => nodes.map((node) => getComputedStyle(node).fill)")
+    assert len(set(fills)) == 16
+    assert not any("url" in fill for fill in fills[:8]) and all("url" in fill for fill in fills[8:])
+    page.wait_for_function("document.querySelectorAll('pattern').length === 8")
+
+
+@pytest.mark.parametrize(
+    "schedule, words",
+    [
+        (all_reduce.ring(ranks=4), "in place"),
+        (all_to_all.pairwise(ranks=4), "out of place: input → output"),
+        (all_reduce.whole_ring(ranks=4), "in place, scratch: ping, pong"),
+    ],
+    ids=name_of,
+)
+def test_in_place_or_out_of_place_is_said(show, schedule, words):
+    page = show(Player(schedule))
+    assert page.inner_text(".rs-header .rs-muted").endswith(f"· {words}")
+
+
+def test_the_keys_reach_the_cells_of_every_buffer(show):
+    page = show(Player(all_to_all.pairwise(ranks=2), step=1))
+    page.focus(".rs-scrub input")
+    page.keyboard.press("ArrowDown")
+    said = []
+    for _ in range(5):
+        page.keyboard.press("]")
+        said.append(page.inner_text(".rs-detail").split(":")[0])
+    cells = [f"rank 0, {name}, chunk {chunk}" for name in ("input", "output") for chunk in (0, 1)]
+    assert said[:4] == cells and said[4].startswith("Rank 0 ")
+    page.keyboard.press("[")
+    assert page.locator(".rs-here").get_attribute("data-slot") == "5"
+
+
+def test_it_loops_only_when_asked(show):
+    page = show(Player(all_reduce.ring(ranks=2)))
+    assert page.get_attribute(".rs-loop", "aria-pressed") == "false"
+    page.focus(".rs-scrub input")
+    page.keyboard.press("l")
+    assert page.get_attribute(".rs-loop", "aria-pressed") == "true"
+    page.evaluate("window.seen = []; model.on('change:step', () => seen.push(model.get('step')))")
+    page.select_option(".rs-speed select", "16")
+    page.focus(".rs-scrub input")
+    page.keyboard.press("Space")
+    page.wait_for_function("seen.length >= 5")
+    assert page.evaluate("seen.slice(0, 5)") == [1, 2, 0, 1, 2]
+    page.keyboard.press("l")
+    page.wait_for_function("!model.get('playing')")
+    assert step_of(page) == 2
+
+
+def step_of(page):
+    return page.evaluate("model.get('step')")
+
+
+@pytest.mark.parametrize("name", ["tree of 64", "4 machines of 8", "tree of 16, 8 chunks"])
+def test_on_a_projector_all_of_it_fits_and_is_large(show, name):
+    page = show(Player(CROWDED[name], step=2))
+    page.focus(".rs-scrub input")
+    shape = page.input_value(".rs-shape")
+    page.keyboard.press("p")
+    page.wait_for_function("document.querySelector('.rs-player').getBoundingClientRect().height === innerHeight")
+    page.wait_for_function("document.querySelector('.rs-picture').clientWidth > 1200")
+    sizes = page.locator(".rs-picture text").evaluate_all(
+        """nodes => nodes.filter((node) => node.textContent.trim())
+            .map((node) => [node.getAttribute("class"), parseFloat(getComputedStyle(node).fontSize)])"""
+    )
+    assert sizes and [found for found in sizes if found[1] < 18] == []
+    names = boxes(page, ".rs-name")
+    assert all(apart(a, b) for i, a in enumerate(names) for b in names[:i])
+    page.keyboard.press("PageDown")
+    page.keyboard.press("p")
+    page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")
+    assert step_of(page) == 3 and page.input_value(".rs-shape") == shape

@@ -1,0 +1,66 @@
+"""The types that our JavaScript states in JSDoc hold: checked by TypeScript's `tsc`, from the npm registry, in CI only.
+
+What is checked and how strictly says `widgets/js/jsconfig.json`, which editors read too. That `tsc` sees through our
+files, and is not merely content with them, is tried out on modules that misuse them.
+"""
+
+import shutil
+import subprocess
+
+import pytest
+
+from widgets import base
+
+PACKAGE = "typescript@6.0.3"
+"""The last one that is JavaScript and runs on Node alone; from 7 on it is a program per operating system."""
+
+JS = base.HERE / "js"
+
+
+@pytest.fixture(scope="session")
+def tsc(npm):
+    """tsc(folder) -> what `tsc` complains about in the folder, by the folder's jsconfig.json."""
+    program = npm(PACKAGE) / "lib" / "tsc.js"
+
+    def tsc(folder):
+        command = ["node", program, "--pretty", "false", "--project", folder / "jsconfig.json"]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
+
+    return tsc
+
+
+def test_the_types_hold(tsc):
+    assert tsc(JS) == ""
+
+
+MISTAKES = {  # what a module beside ours could do wrong, and what `tsc` calls that
+    "text where a number is wanted": ('import { plural } from "./captions.js";\nplural("four", "rank");', "TS2345"),
+    "a null that nobody looked at": (
+        'import { Run } from "./schedule.js";\nexport const last = (/** @type {Run} */ run) => run.lastWrite(0).step;',
+        "TS2531",
+    ),
+    "a misspelt property": (
+        'import { Run } from "./schedule.js";\nexport const sent = (/** @type {Run} */ run) => run.latest[0].amuont;',
+        "TS2551",
+    ),
+    "a name that is not exported": ('import { plurals } from "./captions.js";\nplurals(4, "rank");', "TS2724"),
+    "what nothing uses": ("const left = 1;\nexport const right = 2;", "TS6133"),
+}
+
+
+@pytest.fixture(scope="session")
+def complaints(tsc, tmp_path_factory):
+    """What `tsc` says of a copy of our modules with a module for every mistake beside them."""
+    copy = tmp_path_factory.mktemp("mistaken") / "js"
+    shutil.copytree(JS, copy)
+    for number, (text, _) in enumerate(MISTAKES.values()):
+        (copy / f"mistake{number}.js").write_text(text)
+    return tsc(copy)
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_found(complaints, what):
+    number = list(MISTAKES).index(what)
+    assert f"error {MISTAKES[what][1]}" in "".join(
+        line for line in complaints.splitlines() if line.startswith(f"mistake{number}.js")
+    )

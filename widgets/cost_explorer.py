@@ -1,0 +1,188 @@
+"""cost_explorer: how long every algorithm of a collective takes, from one byte to gigabytes, and which one wins where.
+
+A plotly figure over `collectives.compare`: seconds against N, both logarithmic, one line per algorithm, the fastest
+underlaid, crossovers marked and named. Several networks or numbers of ranks are one figure each, chosen in a menu or
+with a slider, all inside the figure: nothing asks Python.
+
+Left out: measured times, and the model itself (`collectives.network`).
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from collectives import Network, ScheduleError, Topology, algorithms, compare, presets
+from collectives.compare import duration, size
+from collectives.network import check_network
+
+SIZES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(31))  # 1 B to 10 GB, three to a power of ten
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("solid", "dash", "dot")
+INK, PAPER, FAINT = "#14171a", "#ffffff", "#e3e5e7"
+OVER_WORDS = 64  # pixels: three lines about who wins stand between the plot and what is chosen
+UNDERLAY = "rgba(20, 23, 26, 0.13)"
+
+
+def cost_explorer(collective: str = "all_reduce", ranks=None, network=None, sizes=SIZES):
+    """Seconds against N (bytes) of every algorithm of `collective`, as a plotly `go.Figure`.
+
+    >>> cost_explorer("all_reduce")                                            # the networks of collectives.presets
+    >>> cost_explorer("all_reduce", ranks=(4, 8, 16, 32), network=Network(alpha=10e-6, beta=1 / 10e9))
+    >>> cost_explorer("all_to_all", network=presets.dgx_h100(machines=2))      # doctest: +SKIP
+
+    ranks     how many, or several numbers, for a slider; a Topology that is not told takes all the ranks it has
+    network   a Network or Topology, or several of them, for a menu
+    sizes     every N in bytes
+
+    Seconds are those of alpha-beta-gamma, alpha seconds per message, beta per byte, gamma per byte added. Algorithms
+    that do not take a number of ranks are left out there. ScheduleError for a collective nobody knows, for a Network
+    without `ranks`, and for more ranks than a Topology has.
+    """
+    from widgets.figure import Figure
+
+    comparisons = [
+        compare(collective, p, sizes, each)
+        for each in (_presets() if network is None else _several(network))
+        for p in _ranks(ranks, each)
+    ]
+    figure = Figure()
+    owner = []  # of each trace, the number of its comparison
+    for i, comparison in enumerate(comparisons):
+        before = len(figure.data)
+        _draw(figure, comparison, list(algorithms(collective)), visible=i == 0)
+        owner += [i] * (len(figure.data) - before)
+    several = len(comparisons) > 1
+    what = f"{len(comparisons)} settings" if several else _name(comparisons[0])
+    sentences = [f"{_name(comparison)}. {comparison.verdict()}" for comparison in comparisons]
+    _lay_out(
+        figure,
+        f"How long does one {collective} take?",
+        {
+            "name": f"cost_explorer({collective}, {what})",
+            "sentences": sentences,
+        },
+    )
+    _choices(figure, comparisons, owner)
+    return figure
+
+
+def _several(given) -> list:
+    return list(given) if isinstance(given, Iterable) else [given]
+
+
+def _ranks(ranks, network) -> list[int]:
+    """What was asked for, else all that the network has."""
+    if ranks is not None:
+        return _several(ranks)
+    if isinstance(network, Topology):
+        return [network.ranks]
+    check_network(network, 1)
+    raise ScheduleError(f"cost_explorer needs ranks, for example ranks=8: {network} has as many as you like")
+
+
+def _presets() -> list[Topology]:
+    return [
+        presets.dgx_h100(),
+        presets.gpus_on_ethernet(),
+        presets.pcie_box(),
+        presets.tpu_ring(),
+        presets.laptops_on_wifi(4),
+    ]
+
+
+def _name(comparison) -> str:
+    network, ranks = comparison.network, comparison.ranks
+    return _network(network) if ranks == getattr(network, "ranks", None) else f"{ranks} ranks, {_network(network)}"
+
+
+def _network(network: Network | Topology) -> str:
+    if isinstance(network, Topology):
+        return network.name
+    adding = f", {size(1 / network.gamma)}/s added" if network.gamma else ""
+    speed = f"{size(1 / network.beta)}/s" if network.beta else "no limit to bandwidth"
+    return f"{duration(network.alpha)} per message, {speed}{adding}"
+
+
+def _draw(figure, comparison, names: list[str], visible: bool) -> None:
+    """The traces of one comparison: what is fastest, every algorithm, where they cross."""
+    sizes = comparison.sizes.tolist()
+    fastest = np.min(list(comparison.seconds.values()), axis=0)
+    figure.add_scatter(
+        x=sizes, y=_short(fastest), name="fastest", mode="lines", visible=visible, hoverinfo="skip",
+        line={"color": UNDERLAY, "width": 11},
+    )  # fmt: skip
+    for name, seconds in comparison.seconds.items():
+        place = names.index(name)  # the same line in every comparison
+        figure.add_scatter(
+            x=sizes, y=_short(seconds), name=name, mode="lines", visible=visible,
+            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place // len(OKABE_ITO) % len(DASHES)]},
+            hovertemplate=f"<b>{name}</b><br>%{{x:.3s}}B takes %{{y:.3s}}s<extra></extra>",
+        )  # fmt: skip
+    crossovers = comparison.crossovers
+    figure.add_scatter(
+        x=[cross.nbytes for cross in crossovers], y=[cross.seconds for cross in crossovers],
+        text=[f"{cross.after} from {size(cross.nbytes)}" for cross in crossovers],
+        customdata=[f"{cross.before} and {cross.after} both take {duration(cross.seconds)}" for cross in crossovers],
+        name="crossover", mode="markers+text", visible=visible, cliponaxis=False, textposition="bottom right",
+        marker={"symbol": "circle-open", "size": 13, "color": INK, "line": {"width": 2}},
+        textfont={"color": INK, "size": 13}, hovertemplate="%{text}: %{customdata}<extra></extra>",
+    )  # fmt: skip
+
+
+def _short(seconds) -> list[float]:
+    """Four digits: no eye sees more, and the notebook stays small."""
+    return [float(f"{value:.4g}") for value in seconds]
+
+
+def _lay_out(figure, title: str, meta: dict) -> None:
+    axis = {"type": "log", "gridcolor": FAINT, "linecolor": INK, "zeroline": False, "ticks": "outside"}
+    figure.update_layout(
+        template="none", height=640, meta=meta, hovermode="closest",
+        title={"text": title, "x": 0.02, "xanchor": "left", "y": 0.97, "yanchor": "top"},
+        font={"color": INK, "size": 14}, paper_bgcolor=PAPER, plot_bgcolor=PAPER,
+        margin={"l": 20, "r": 20, "t": 130, "b": 20},
+        # Plotly makes no room for the axis above a legend: empty lines do, and the axis is named by an annotation.
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0,
+                "title": {"text": "<br><br><br>algorithms", "side": "top"}, "bgcolor": "rgba(0, 0, 0, 0)"},
+        xaxis={**axis, **_labels(range(0, 13, 3), size)},
+        yaxis={**axis, "automargin": True, **_labels(range(-9, 5), duration)},
+    )  # fmt: skip
+
+
+def _labels(powers, words) -> dict:
+    """Ticks at powers of ten, with their units."""
+    ticks = [10.0**power for power in powers]
+    return {"tickvals": ticks, "ticktext": [words(tick) for tick in ticks]}
+
+
+def _winners(comparison) -> str:
+    later = [f"{cross.after} from {size(cross.nbytes)} on" for cross in comparison.crossovers]
+    return f"Fastest: {',<br>'.join([comparison.best[0], *later])}"
+
+
+def _choices(figure, comparisons, owner: list[int]) -> None:
+    """A menu of networks, or a slider of numbers of ranks, that shows the traces of one comparison; and who wins."""
+    place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}  # the left end above the plot
+    verdict = {"text": _winners(comparisons[0]), "align": "left", "showarrow": False, "xref": "paper", "yref": "paper"}
+    axis = {"text": "N, the larger buffer of one rank", "showarrow": False, "xref": "paper", "yref": "paper"}
+    axis |= {"x": 0.5, "y": 0, "yanchor": "top", "yshift": -26}
+    figure.update_layout(annotations=[{**place, **verdict}, axis])
+    if len(comparisons) == 1:
+        figure.update_layout(title={"subtitle": {"text": _name(comparisons[0])}})
+        return
+    slides = len({id(comparison.network) for comparison in comparisons}) == 1
+    steps = [
+        {
+            "method": "update",
+            "label": str(comparison.ranks) if slides else _name(comparison),
+            "args": [{"visible": [i == j for j in owner]}, {"annotations[0].text": _winners(comparison)}],
+        }
+        for i, comparison in enumerate(comparisons)
+    ]
+    if slides:
+        title = {"subtitle": {"text": _network(comparisons[0].network)}}
+        slider = {"steps": steps, "currentvalue": {"prefix": "ranks: "}, "pad": {"b": OVER_WORDS}, **place}
+        figure.update_layout(title=title, sliders=[slider], margin={"t": 240}, height=720)
+    else:
+        menu = {"buttons": steps, "font": {"size": 12}, "pad": {"b": OVER_WORDS}, **place}
+        figure.update_layout(updatemenus=[menu], margin={"t": 160})

@@ -1,0 +1,25 @@
+"""A plotly Figure that can also be read where no plotly runs: its repr and text/html say in sentences what it shows.
+
+JupyterLab draws the figure with the extension that plotly ships, without a network; a code host, nbconvert and a
+terminal show the sentences. Only modules that draw import this one, when they draw: plotly takes its time to load.
+
+Left out: the drawing itself (cost_explorer.py).
+"""
+
+from html import escape
+
+import plotly.graph_objects as go
+
+
+class Figure(go.Figure):
+    """A go.Figure whose `layout.meta` is {"name": what its repr calls it, "sentences": [...]}."""
+
+    _ipython_display_ = None  # plotly's shows the drawing alone; IPython then asks for the mimebundle below
+
+    def __repr__(self) -> str:
+        return self.layout.meta["name"]
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
+        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.layout.meta["sentences"])
+        still = f"<p><b>{escape(self.layout.title.text)}</b></p><ul>{sentences}</ul>"
+        return {"text/plain": repr(self), "text/html": still, **super()._repr_mimebundle_(include, exclude, **kwargs)}

@@ -1,0 +1,30 @@
+/**
+ * Keys for a widget inside a notebook that has shortcuts of its own: without a modifier they stay in the widget, or
+ * JupyterLab would take "a", "b" or "d d" for commands on the cell.
+ *
+ * Left out: what a key does (transport.js, frame.js and the widgets themselves).
+ */
+
+/**
+ * Lets `press` have the keys of `root` until `signal` ends: those it takes go no further. Text of other keys stays in
+ * the widget too; shortcuts with a modifier, Tab and Escape belong to the page.
+ */
+export function listenToKeys(
+  /** @type {HTMLElement} */ root,
+  /** @type {(key: string, target: HTMLElement) => boolean} */ press,
+  /** @type {AbortSignal} */ signal,
+) {
+  const ours = (/** @type {KeyboardEvent} */ { ctrlKey, metaKey, altKey, key }) =>
+    !(ctrlKey || metaKey || altKey || /^(Tab|Escape)$/.test(key));
+  // Notebook 7 takes its shortcuts before a page's elements hear of a key; what is marked like this it leaves alone.
+  const mark = (/** @type {any} */ event) =>
+    root.contains(event.target) && event.target.toggleAttribute("data-lm-suppress-shortcuts", ours(event));
+  addEventListener("keydown", mark, { capture: true, signal });
+  root.addEventListener("keydown", (event) => {
+    if (!ours(event)) return;
+    event.stopPropagation();
+    const target = /** @type {HTMLElement} */ (event.target);
+    const itsOwn = target.tagName === "SELECT" || (target.tagName === "BUTTON" && /^( |Enter)$/.test(event.key));
+    if (!itsOwn && press(event.key, target)) event.preventDefault();
+  });
+}

@@ -1,0 +1,83 @@
+/**
+ * WaitFor: the picture of who waits for whom, and the same as a table whose rows light up their arrows.
+ *
+ * A row is chosen by pointing at it or at a rank, and with the arrow keys. Left out: the drawing, which Python sends as
+ * SVG, so that the still picture in a file is the same.
+ */
+
+import { guarded } from "./errors.js";
+import { listenToKeys } from "./keys.js";
+
+/** @typedef {[number, number, string]} Edge rank, the rank it waits for, in which call */
+
+class WaitForView {
+  /** @param {{model: any, el: HTMLElement, signal: AbortSignal}} given */
+  constructor({ model, el, signal }) {
+    /** @type {Edge[]} */
+    const edges = model.get("edges");
+    el.innerHTML = `<div class="ringside rs-waiting" role="group" aria-label="who waits for whom">
+      <div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
+      <div class="rs-edges"><table><caption class="rs-hidden">who waits for whom</caption>
+        <thead><tr><th scope="col">rank</th><th scope="col">waits for</th><th scope="col">in</th></tr></thead>
+        <tbody>${edges.map(row).join("")}</tbody></table></div></div>`;
+    this.root = /** @type {HTMLElement} */ (el.firstElementChild);
+    /** @type {HTMLElement[]} */
+    this.rows = [.../** @type {any} */ (this.root.querySelectorAll("tbody tr"))];
+    this.rows.forEach((node, i) => {
+      /** @type {Element} */ (node.lastElementChild).textContent = edges[i][2];
+      node.addEventListener("focus", () => {
+        this.rows.forEach((other) => (other.tabIndex = other === node ? 0 : -1));
+        this.#light(i);
+      });
+      node.addEventListener("pointerenter", () => this.#light(i));
+    });
+    const { root } = this;
+    /** @type {any[]} */
+    this.arrows = [...root.querySelectorAll(".rs-wait")];
+    root.addEventListener("pointerleave", () => this.#light(this.#focused()), { signal });
+    root.addEventListener("focusout", () => this.#light(-1), { signal });
+    root.querySelector(".rs-circle")?.addEventListener("pointerover", (event) => {
+      const rank = /** @type {Element} */ (event.target).closest("[data-rank]")?.getAttribute("data-rank");
+      const ends = /** @type {Element} */ (event.target).closest("[data-ends]")?.getAttribute("data-ends");
+      this.#light(edges.findIndex(([from, to]) => (rank ? from === Number(rank) : `${from} ${to}` === ends)));
+    });
+    listenToKeys(root, (key) => this.#press(key), signal);
+  }
+
+  #focused() {
+    return this.rows.indexOf(/** @type {any} */ (document.activeElement));
+  }
+
+  #press(key) {
+    const at = this.#focused();
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: this.rows.length - 1 }[key];
+    if (to === undefined) return false;
+    this.rows[to]?.focus();
+    return true;
+  }
+
+  /** Row `i`, its arrow and its two ranks stand out; none for -1. */
+  #light(i) {
+    const ends = i < 0 ? "" : (this.rows[i].dataset.ends ?? "");
+    this.rows.forEach((node, at) => node.classList.toggle("rs-lit", at === i));
+    this.root.classList.toggle("rs-pointed", i >= 0);
+    for (const arrow of this.arrows) arrow.classList.toggle("rs-lit", arrow.dataset.ends === ends);
+    for (const ball of this.root.querySelectorAll("[data-rank]")) {
+      ball.classList.toggle("rs-lit", ends.split(" ").includes(ball.getAttribute("data-rank") ?? ""));
+    }
+  }
+}
+
+/** A row that takes the focus, so that the keyboard lights up what the pointer does. One of them is a stop for Tab. */
+function row(/** @type {Edge} */ [rank, other], /** @type {number} */ i) {
+  const ends = `data-ends="${rank} ${other}" tabindex="${i ? -1 : 0}"`;
+  return `<tr ${ends}><th scope="row">rank ${rank}</th><td>rank ${other}</td><td></td></tr>`;
+}
+
+export default () => ({
+  render({ model, el, signal }) {
+    return guarded(el, () => {
+      new WaitForView({ model, el, signal });
+    });
+  },
+});

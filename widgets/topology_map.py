@@ -1,0 +1,147 @@
+"""TopologyMap: which links of a machine room a schedule uses, and how much goes over each.
+
+Two algorithms may send the same bytes and differ by an order of magnitude in time, because of the links they load. The
+map draws machines, GPUs, network cards and the wires between them, as thick as what they carry, and marks the busiest.
+What is drawn is what `schedule.cost` counts: Python works it out once per step, the browser adds steps up.
+
+Left out: networks that have no links to draw (`Network`), and topologies made by hand, whose shape nobody knows.
+"""
+
+import re
+from html import escape
+
+import numpy as np
+import traitlets
+
+from collectives import Schedule, Topology
+from collectives.compare import duration, size
+from collectives.network import check_network
+from collectives.traffic import of_steps, scale
+from widgets.base import Widget, join, styles
+from widgets.packing import pack
+
+MOST_RANKS = 128
+LISTED = 5  # links in the fallback
+# How the constructors of Topology name their links; js/wiring.js draws one picture for each of the three.
+NAMES = {
+    "machines": re.compile(r"gpu \d+ (in|out)|nic of (gpu|machine) \d+ (in|out)"),
+    "ring": re.compile(r"\d+ to \d+"),
+    "shared": re.compile(r"medium"),
+}
+
+
+class TopologyMap(Widget):
+    """Shows what `schedules`, one at a time, send over the links of `topology`.
+
+    >>> flat, nested = all_reduce.ring(ranks=32), all_reduce.hierarchical(nodes=4, local=8)
+    >>> TopologyMap(flat, nested, topology=presets.dgx_h100(), nbytes=1e9)     # doctest: +SKIP
+
+    topology   made by Topology.machines, Topology.ring or Topology.shared, or one of `collectives.presets`
+    nbytes     N in bytes, the larger buffer of one rank; may be left out for a recording
+    shown      which of the schedules is on the map, counted from 0
+    step       what has been sent after so many steps; all of them at first
+    playing    True while it plays
+
+    All schedules are drawn to one scale, so that they can be compared. The busiest link is the one that is busy for
+    the longest time, which need not be the one with most bytes. TypeError for anything but Schedules and a Topology;
+    ValueError for none, for more than 128 ranks, and for a topology made by hand.
+    """
+
+    _esm = join("topology.js")
+    _css = styles("frame.css", "player.css", "topology.css")
+    shown = traitlets.Int(0).tag(sync=True)
+    step = traitlets.Int(0).tag(sync=True)
+    playing = traitlets.Bool(False).tag(sync=True)
+    room = traitlets.Dict().tag(sync=True)
+    runs = traitlets.List().tag(sync=True)
+    data = traitlets.Bytes().tag(sync=True)
+
+    def __init__(self, *schedules: Schedule, topology: Topology, nbytes: float | None = None, **traits):
+        _check(schedules, topology, nbytes)
+        self.schedules, self.topology, self.nbytes = schedules, topology, nbytes
+        loads = [_loads(schedule, topology, nbytes) for schedule in schedules]
+        runs = [_run(schedule, topology, nbytes, order) for schedule, (order, _) in zip(schedules, loads, strict=True)]
+        traits.setdefault("step", len(schedules[traits.get("shown", 0)].steps))
+        super().__init__(
+            room={
+                "kind": _kind(topology),
+                "title": topology.name,
+                "ranks": topology.ranks,
+                "local": topology.local,
+                "links": topology.names(topology.ranks),
+            },
+            runs=runs,
+            data=b"".join(table.tobytes() for _, table in loads),
+            **traits,
+        )
+
+    def summary(self) -> str:
+        return f"{', '.join(schedule.title for schedule in self.schedules)} on {self.topology.name}"
+
+    def fallback(self) -> str:
+        """The busiest links of each schedule as a table."""
+        return "".join(map(self._still, self.schedules))
+
+    def _still(self, schedule: Schedule) -> str:
+        cost = schedule.cost(nbytes=self.nbytes, network=self.topology)
+        busiest = sorted(cost.by_link.items(), key=lambda link: -link[1].seconds)
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{size(use.bytes)}</td><td>{duration(use.seconds)}</td></tr>"
+            for name, use in busiest[:LISTED]
+        )
+        more = f"<p>... and {len(busiest) - LISTED} more links.</p>" if len(busiest) > LISTED else ""
+        title = escape(f"{schedule.title} on {self.topology.name}: {duration(cost.seconds)}")
+        heads = "<tr><th>busiest links</th><th>carried</th><th>busy for</th></tr>"
+        return f"<table><caption>{title}</caption>{heads}{rows}</table>{more}"
+
+
+def _check(schedules, topology, nbytes) -> None:
+    for schedule in schedules:
+        if not isinstance(schedule, Schedule):
+            raise TypeError(f"TopologyMap shows Schedules, such as all_reduce.ring(ranks=32); got {schedule!r:.60}")
+    if not schedules:
+        raise ValueError("TopologyMap needs a schedule, such as all_reduce.ring(ranks=32)")
+    if not isinstance(topology, Topology):
+        raise TypeError(f"TopologyMap draws a Topology, such as presets.dgx_h100(); got {topology!r:.60}")
+    if topology.ranks > MOST_RANKS:
+        raise ValueError(f"TopologyMap draws up to {MOST_RANKS} ranks, {topology.name} has {topology.ranks}")
+    if nbytes is not None and not nbytes > 0:
+        raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
+    for schedule in schedules:
+        check_network(topology, schedule.ranks)
+    _kind(topology)
+
+
+def _kind(topology: Topology) -> str:
+    for kind, name in NAMES.items():
+        if all(map(name.fullmatch, topology.names(topology.ranks))):
+            return kind
+    raise ValueError(
+        f"TopologyMap draws what Topology.machines, .ring and .shared make; the links of {topology.name} "
+        "have names of their own (schedule.cost(...).by_link counts them)"
+    )
+
+
+def _loads(schedule: Schedule, topology: Topology, nbytes) -> tuple[list[int], np.ndarray]:
+    """Which kind each step is of, and per kind of step the bytes on every link and its busy seconds [kind, 2, link].
+
+    Steps that look alike to the network are one kind: the 62 of a ring on 32 ranks are.
+    """
+    unit = scale(schedule, nbytes).unit_bytes
+    betas = topology.betas(topology.ranks)
+    known, order, kinds = {}, [], []
+    for traffic in of_steps(schedule):
+        if id(traffic) not in known:
+            loads = topology.loads(traffic, schedule.ranks)
+            known[id(traffic)] = (traffic, len(kinds))  # kept, so that its id stays its own
+            kinds.append((loads.units * unit, loads.seconds + loads.units * unit * betas))
+        order.append(known[id(traffic)][1])
+    return order, np.array(kinds, "<f8").reshape(len(kinds), 2, len(betas))
+
+
+def _run(schedule: Schedule, topology: Topology, nbytes, order: list[int]) -> dict:
+    """What js/topology.js calls Run."""
+    _, meta = pack(schedule)
+    seconds = schedule.cost(nbytes=nbytes, network=topology).step_seconds
+    told = {name: meta[name] for name in ("title", "phases", "captions")}
+    return {"order": order, "seconds": list(seconds), **told}
