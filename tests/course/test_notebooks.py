@@ -9,6 +9,7 @@ import pytest
 from course.refresh import as_text, normalise
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "course").glob("*.ipynb"))
+PICTURE = re.compile(r"(Player|Race|Timeline|TopologyMap|Zoo|cost_explorer)\(")
 PRIVATE = {
     "a memory address": re.compile(r"\b0x[0-9a-f]{6,}\b"),
     "a path of one machine": re.compile(r"/(home|root|tmp|work|Users|mnt|var)/"),
@@ -53,8 +54,26 @@ def test_links_lead_somewhere(chapter):
 
 
 def test_cells_are_short(chapter):
-    """Median at most 6 lines of code, none beyond 30: a cell that does not fit a projected slide teaches nobody."""
+    """Median at most 3 lines of code, none beyond 30: a cell that does not fit a projected slide teaches nobody."""
     lengths = sorted(
         len(cell.source.splitlines()) for cell in nbformat.read(chapter, as_version=4).cells if cell.cell_type == "code"
     )
-    assert lengths[len(lengths) // 2] <= 6 and lengths[-1] <= 30
+    assert lengths[len(lengths) // 2] <= 3 and lengths[-1] <= 30
+
+
+def test_every_picture_is_asked_about_first(chapter):
+    """Between two pictures stands a question: one that is looked at without a guess is soon forgotten."""
+    words = ""
+    for cell in nbformat.read(chapter, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            words += cell.source
+        elif any(PICTURE.match(output.get("data", {}).get("text/plain", "")) for output in cell.outputs):
+            assert "?" in words or "Predict" in words, f"{cell.id} shows a picture that nobody was asked about"
+            words = ""
+
+
+def test_every_chapter_links_back_and_forth(chapter):
+    number = CHAPTERS.index(chapter)
+    text = "".join(c.source for c in nbformat.read(chapter, as_version=4).cells if c.cell_type == "markdown")
+    for neighbour in {CHAPTERS[max(number - 1, 0)], CHAPTERS[min(number + 1, len(CHAPTERS) - 1)]} - {chapter}:
+        assert f"]({neighbour.name})" in text, f"no link to {neighbour.name}"

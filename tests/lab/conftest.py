@@ -1,4 +1,4 @@
-"""A real JupyterLab on a copy of the course, and a page in a real browser that notes every request it makes."""
+"""A real JupyterLab on a copy of the course, and a page in a real browser that notes every request and complaint."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ def lab(tmp_path_factory):
     """Start JupyterLab once; return (address, folder that it serves)."""
     root = tmp_path_factory.mktemp("lab")
     shutil.copytree(COURSE, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    with serving("jupyterlab", root, tmp_path_factory) as address:
+        yield address, root
+
+
+@contextmanager
+def serving(application, root, tmp_path_factory):
+    """Address of `python -m application`, which serves the folder `root` until the end of the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -35,12 +43,12 @@ def lab(tmp_path_factory):
     }
     env.pop("PYTEST_CURRENT_TEST", None)  # a student's kernels do not run under pytest either
     log = (tmp_path_factory.mktemp("log") / "lab.txt").open("w")
-    command = [sys.executable, "-m", "jupyterlab", "--config", str(HERE / "jupyter_server_config.py")]
+    command = [sys.executable, "-m", application, "--config", str(HERE / "jupyter_server_config.py")]
     server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}"
     try:
         _wait_until_up(address, server, log.name)
-        yield address, root
+        yield address
     finally:
         _shut_kernels_down(address)
         server.terminate()
@@ -65,6 +73,14 @@ def _shut_kernels_down(address):
         urllib.request.urlopen(request, timeout=20)
 
 
+FAILURES = """window.jupyterapp.shell.currentWidget.content.widgets
+    .filter((cell) => cell.model.type === 'code')
+    .filter((cell) => !(cell.model.getMetadata('tags') ?? []).includes('raises-exception'))
+    .flatMap((cell) => cell.model.outputs.toJSON())
+    .filter((output) => output.output_type === 'error')
+    .map((output) => `${output.ename}: ${output.evalue}`)"""
+
+
 class Notebook:
     """One notebook open in JupyterLab, driven as a person would."""
 
@@ -74,22 +90,54 @@ class Notebook:
     def run_all(self):
         self.command("notebook:run-all-cells")
 
+    def clear_outputs(self):
+        """Forget what is saved in the notebook, execution counts included."""
+        self.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+
     def command(self, name):
         """Start a command of JupyterLab; its promise is not waited for, since the cells may wait for the test."""
         self.page.evaluate("name => { window.jupyterapp.commands.execute(name); }", name)
 
     def wait_until_idle(self, limit=3 * LIMIT):
-        """Wait until every code cell has run and the kernel is idle."""
+        """Wait until the kernel is idle and every code cell has run, or an error has kept the rest from running."""
         self.page.wait_for_function(
-            """() => {
+            f"""() => {{
                 const panel = window.jupyterapp.shell.currentWidget;
                 const cells = panel.content.widgets.filter((cell) => cell.model.type === 'code');
-                return panel.sessionContext.kernelDisplayStatus === 'idle' && cells.every(
-                    (cell) => cell.model.sharedModel.getSource() === '' || cell.model.executionCount !== null)
-                    && cells.every((cell) => cell.model.executionState !== 'running');
-            }""",
+                const ran = (cell) => cell.model.sharedModel.getSource() === '' || cell.model.executionCount !== null;
+                return panel.sessionContext.kernelDisplayStatus === 'idle'
+                    && cells.every((cell) => cell.model.executionState !== 'running')
+                    && (cells.every(ran) || {FAILURES}.length > 0);
+            }}""",
             timeout=limit,
         )
+
+    def failures(self):
+        """The errors of cells that are not meant to raise."""
+        return self.page.evaluate(FAILURES)
+
+    def cells_with(self, mimetype):
+        """Numbers, markdown counted, of the cells with an output of that type."""
+        return self.page.evaluate(
+            """(mimetype) => window.jupyterapp.shell.currentWidget.content.widgets
+                .map((cell, number) => [cell, number])
+                .filter(([cell]) => cell.model.type === 'code'
+                    && cell.model.outputs.toJSON().some((output) => mimetype in (output.data ?? {})))
+                .map(([, number]) => number)""",
+            mimetype,
+        )
+
+    def scroll_to(self, number):
+        """Bring that cell, markdown counted, to the top of the window: JupyterLab draws only what is seen."""
+        self.page.evaluate(
+            """async (number) => {
+                const { content } = window.jupyterapp.shell.currentWidget;
+                content.activeCellIndex = number;
+                await content.scrollToItem(number, 'start');
+            }""",
+            number,
+        )
+        return self.page.locator(".jp-Notebook .jp-Cell.jp-mod-active")
 
     def wait_until_running(self, number):
         """Wait until the cell of that number runs."""
@@ -135,8 +183,10 @@ def open_notebook(lab, browser):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(LIMIT)
-        page.strangers = []
+        page.strangers, page.complaints = [], []
         page.on("request", lambda request: _note_stranger(page, request.url, address))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and page.complaints.append(message.text))
         page.goto(f"{address}/lab/tree/{name}?reset")
         page.wait_for_function(
             """() => window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'""",
