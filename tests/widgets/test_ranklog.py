@@ -1,6 +1,7 @@
 """RankLog: batches and bounds in Python, then what a real browser makes of them."""
 
 import difflib
+import itertools
 import random
 import threading
 
@@ -305,22 +306,22 @@ def test_only_the_last_lines_are_compared_and_rightly_though_one_rank_lacks_some
     whole = [f"line {i}" for i in range(1000)]
     rows = page.evaluate(VERSIONS, [[whole, whole[:900] + whole[907:]], 100])
     assert len(rows) == 100 and [len(row) for row in rows] == [2] * 7 + [1] * 93
-    assert rows[0][0][0] == "line 900" and rows[-1] == [["line 999", [0, 1], 0, 0]]
+    assert rows[0] == [["line 900", [0], 0, 0], [None, [1], 0, 0]] and rows[-1] == [["line 999", [0, 1], 0, 0]]
 
 
-def test_thirty_two_outputs_that_agree_nowhere_are_compared_quickly(page):
+@pytest.mark.parametrize("moved", list(itertools.permutations("abcde"))[1::7])
+def test_of_lines_in_another_order_as_many_as_can_be_stand_together(page, moved):
+    """Against brute force: the most lines that a choice of them can have in both orders."""
+    rows = page.evaluate(VERSIONS, [[list("abcde"), list("abcde"), moved], None])
+    together = sum([0, 1, 2] in [ranks for _, ranks, *_ in row] for row in rows)
+    choices = (choice for n in range(6) for choice in itertools.combinations(moved, n))
+    assert together == max(len(choice) for choice in choices if list(choice) == sorted(choice))
+
+
+def test_thirty_two_outputs_may_agree_nowhere(page):
     outputs = [[f"rank {rank} step {i}" for i in range(800)] for rank in range(32)]
-    spent = page.evaluate(
-        """async (outputs) => {
-            const { versions } = await import("/js/diff.js");
-            const lines = outputs.map((own) => own.map((text) => ({ text })));
-            const begin = performance.now();
-            versions(lines, 400);
-            return performance.now() - begin;
-        }""",
-        outputs,
-    )
-    assert spent < 1000  # milliseconds; about 40 on an idle machine
+    rows = page.evaluate(VERSIONS, [outputs, 400])
+    assert [len(row) for row in rows] == [32] * 400 and rows[-1][31][0] == "rank 31 step 799"
 
 
 def thirty_two_ranks_of_which_two_differ() -> RankLog:
@@ -368,16 +369,14 @@ def test_colours_are_colours(show):
 
 def test_forty_thousand_lines_stay_light(show):
     page = show(RankLog(ranks=4))
-    spent = page.evaluate(
+    page.evaluate(
         """() => {
             const entries = [];
             for (let i = 0; i < 40000; i++) entries.push([i % 4, 0, `rank ${i % 4} step ${i >> 2} of 10000\\n`]);
-            const begin = performance.now();
             model.set("batch", { seq: 1, entries });
-            return performance.now() - begin;
         }"""
     )
     page.wait_for_selector(".rs-earlier:not([hidden])")
-    assert page.locator(".rs-row").count() == 400 and spent < 2000
+    assert page.locator(".rs-row").count() == 400
     page.click(".rs-earlier")
     assert page.locator(".rs-row").count() == 800
