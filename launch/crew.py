@@ -20,7 +20,7 @@ from launch.deaths import Deaths
 from launch.errors import LaunchError, RankError, name_ranks
 from launch.groups import groups_in_common
 from launch.hub import Hub, all_or_none
-from launch.member import Member
+from launch.member import COMING, Member
 from launch.start_file import fresh_environ, meeting_place, write_start_file
 from launch.text import Text
 
@@ -126,6 +126,8 @@ class Crew:
             return await self._work
         except asyncio.CancelledError:
             raise LaunchError("stopped while the ranks were starting; none runs") from None
+        except TimeoutError:
+            raise LaunchError(f"the ranks did not come up within {COMING} seconds: run the cell again") from None
         finally:
             self._work = None
 
@@ -140,7 +142,11 @@ class Crew:
         self.backend, self.bare = backend, bare
         self.board = Board(f"{self.hub.folder}/board-{next(self._serial)}", size)
         self._environ = fresh_environ()
-        self.members = await self._bring_up(list(range(size)), size, 1, viewer)
+        try:
+            self.members = await self._bring_up(list(range(size)), size, 1, viewer)
+        except (TimeoutError, LaunchError):
+            self._generation += 1  # what the first ones left in the store is not for these
+            self.members = await self._bring_up(list(range(size)), size, 1, viewer)
 
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Member]:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
@@ -157,7 +163,7 @@ class Crew:
         self._coming = {member.name: member for member in wanted}
         self.agent.send(do="start", config=config, ranks=ranks, spawn=self.backend == "nccl")
         try:
-            await asyncio.gather(*(member.up for member in wanted))
+            await asyncio.wait_for(asyncio.gather(*(member.up for member in wanted)), COMING)
         except BaseException:
             await self._kill(wanted)
             raise

@@ -9,6 +9,8 @@ from launch.errors import LaunchError, RankError
 from launch.pipes import PipeReader
 from launch.text import Text
 
+COMING = 40  # seconds; seldom, on a busy machine, a new process never dials in, and another one does
+
 
 class Member:
     """A process under the number `rank`, from the start numbered `serial`. Used in the hub's thread."""
