@@ -142,11 +142,7 @@ class Crew:
         self.backend, self.bare = backend, bare
         self.board = Board(f"{self.hub.folder}/board-{next(self._serial)}", size)
         self._environ = fresh_environ()
-        try:
-            self.members = await self._bring_up(list(range(size)), size, 1, viewer)
-        except (TimeoutError, LaunchError):
-            self._generation += 1  # what the first ones left in the store is not for these
-            self.members = await self._bring_up(list(range(size)), size, 1, viewer)
+        self.members = await self._bring_up(list(range(size)), size, 1, viewer)
 
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Member]:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""

@@ -9,7 +9,7 @@ from launch.errors import LaunchError, RankError
 from launch.pipes import PipeReader
 from launch.text import Text
 
-COMING = 40  # seconds; seldom, on a busy machine, a new process never dials in, and another one does
+COMING = 120  # seconds in which a new process dials in, also on a machine that is busy with eighty others
 
 
 class Member:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import torch
 
+from launch.rank.ops import PLAIN
+
 _INSTALLED = tuple(
     os.path.join(path, "")
     for path in {
@@ -28,39 +30,36 @@ _QUIET = {"wrapper", "_call_impl", "_wrapped_call_impl", "__call__", "decorate_c
 _DEPTH = 8  # student frames that are looked at
 _ITEMS = 64  # tensors of one list
 
-_ours: dict[str, bool] = {}
+_owners: dict[str, str] = {}
 
 
 class Site(NamedTuple):
-    """The student's innermost frame: `file` is "" for a notebook cell; `stack` has (file, line) of all of them, inside
-    out."""
+    """Where a call was made: `stack` has (file name, line) of the student's frames, inside out; none, if it is ()."""
 
-    file: str
-    line: int
-    function: str
+    function: str  # the innermost
     stack: tuple[tuple[str, int], ...]
     via: tuple[str, ...]  # functions of torch.distributed between the student and the op, outside in
 
 
-class Name(NamedTuple):
-    """A tensor that a student's variable reaches: `path` is "acc" or "chunks[2]"; `index` and `length` are for list
-    items."""
+def owner_of(filename: str) -> str:
+    """Whose code a file holds: "cell" or "file" for the student's, "torch.distributed", "other"."""
+    owner = _owners.get(filename)
+    if owner is None:
+        owner = _owners[filename] = _find_owner(filename)
+    return owner
 
-    path: str
-    tensor: torch.Tensor
-    base: str
-    index: int | None = None
-    length: int = 0
+
+def _find_owner(filename: str) -> str:
+    if is_cell(filename):
+        return "cell"
+    if filename.startswith(_TORCH_DISTRIBUTED):
+        return "torch.distributed"
+    return "other" if filename.startswith(("<", *_INSTALLED)) or "site-packages" in filename else "file"
 
 
 def is_students(filename: str) -> bool:
     """Whether code of this file is the student's."""
-    known = _ours.get(filename)
-    if known is None:
-        cell = is_cell(filename)
-        known = cell or (not filename.startswith(("<", *_INSTALLED)) and "site-packages" not in filename)
-        _ours[filename] = known
-    return known
+    return owner_of(filename) in ("cell", "file")
 
 
 def is_cell(filename: str) -> bool:
@@ -73,11 +72,12 @@ def frames() -> tuple[list, tuple[str, ...]]:
     frame, found, via = sys._getframe(1), [], []
     while frame is not None and len(found) < _DEPTH:
         code = frame.f_code
-        if _ours.get(code.co_filename) or is_students(code.co_filename):
+        owner = _owners.get(code.co_filename) or owner_of(code.co_filename)
+        if owner == "cell" or owner == "file":
             found.append(frame)
-            if code.co_name.startswith(("<module", "<cell")) and is_cell(code.co_filename):
+            if owner == "cell" and code.co_name.startswith(("<module", "<cell")):
                 break  # the cell itself: what called it is the kernel
-        elif not found and code.co_filename.startswith(_TORCH_DISTRIBUTED) and code.co_name not in _QUIET:
+        elif owner == "torch.distributed" and not found and code.co_name not in _QUIET:
             via.append(code.co_name)
         frame = frame.f_back
     if not found and threading.current_thread() is not threading.main_thread():
@@ -86,7 +86,8 @@ def frames() -> tuple[list, tuple[str, ...]]:
             if is_students(frame.f_code.co_filename):
                 found.append(frame)
             frame = frame.f_back
-    return found, tuple(reversed(via))
+    via.reverse()
+    return found, tuple(via)
 
 
 def line_and_file() -> tuple[int, str]:
@@ -95,9 +96,11 @@ def line_and_file() -> tuple[int, str]:
     frame = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
-        ours = _ours.get(filename)
-        if ours or (ours is None and is_students(filename)):
-            return frame.f_lineno, short(filename)
+        owner = _owners.get(filename) or owner_of(filename)
+        if owner == "cell":
+            return frame.f_lineno, ""
+        if owner == "file":
+            return frame.f_lineno, os.path.basename(filename)
         frame = frame.f_back
     found, _ = frames()
     return (found[0].f_lineno, short(found[0].f_code.co_filename)) if found else (0, "")
@@ -105,7 +108,7 @@ def line_and_file() -> tuple[int, str]:
 
 def called_by_torch(frame) -> bool:
     """Whether that frame is torch.distributed's own: a blocking call that waits for itself."""
-    return frame.f_code.co_filename.startswith(_TORCH_DISTRIBUTED)
+    return owner_of(frame.f_code.co_filename) == "torch.distributed"
 
 
 def short(filename: str) -> str:
@@ -114,11 +117,8 @@ def short(filename: str) -> str:
 
 def site(found, via) -> Site:
     """The Site of what `frames` found."""
-    if not found:
-        return Site("", 0, "", (), via)
-    stack = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in found)
-    inner = found[0].f_code
-    return Site(short(inner.co_filename), stack[0][1], inner.co_name, stack, via)
+    stack = tuple([(frame.f_code.co_filename, frame.f_lineno) for frame in found])
+    return Site(found[0].f_code.co_name if found else "", stack, via)
 
 
 def code_of(filename: str, line: int) -> str:
@@ -126,7 +126,7 @@ def code_of(filename: str, line: int) -> str:
     return linecache.getline(filename, line).strip()
 
 
-def names(found) -> list[Name]:
+def names(found) -> list[tuple]:
     """The tensors that the frames' variables reach: innermost frame first, lists and tuples one level deep.
 
     At the top level of a notebook only names that the cell's source mentions are followed: the namespace holds all the
@@ -142,16 +142,21 @@ def names(found) -> list[Name]:
     return result
 
 
-def reached(variables: dict) -> list[Name]:
-    """The tensors among the variables, and in lists and tuples among them."""
+def reached(variables: dict) -> list[tuple]:
+    """(path, tensor, base, index, length) of the tensors among the variables, and in lists and tuples among them.
+
+    `path` is "acc" or "chunks[2]"; `base` is the variable; `index` and `length` are None and 0 but for items of a list.
+    These are plain tuples: they are made at every look of a recording.
+    """
     result = []
     for name, value in variables.items():
-        if isinstance(value, torch.Tensor):
-            result.append(Name(name, value, name))
-        elif type(value) in (list, tuple) and value and isinstance(value[0], torch.Tensor) and len(value) <= _ITEMS:
-            tensors = [item for item in value if isinstance(item, torch.Tensor)]
-            if len(tensors) == len(value):
-                result += [Name(f"{name}[{i}]", item, name, i, len(value)) for i, item in enumerate(value)]
+        kind = type(value)
+        if kind in PLAIN:
+            result.append((name, value, name, None, 0))
+        elif kind is list or kind is tuple:
+            length = len(value)
+            if 0 < length <= _ITEMS and all([type(item) in PLAIN for item in value]):
+                result += [(f"{name}[{i}]", item, name, i, length) for i, item in enumerate(value)]
     return result
 
 

@@ -11,7 +11,7 @@ import time
 
 from launch.rank import callsite
 from launch.rank.film import Film
-from launch.rank.ops import Call, dtype_name
+from launch.rank.ops import Call, Group, dtype_name
 
 LIMIT = 20_000
 
@@ -19,10 +19,28 @@ LIMIT = 20_000
 class Event:
     """One call of this rank, while it is recorded. It holds no tensor: the student's memory is not kept alive by it."""
 
-    __slots__ = ("plain", "times", "looks", "wait_line")
+    __slots__ = (
+        "call",
+        "peer",
+        "seq",
+        "site",
+        "dtype",
+        "shapes",
+        "nbytes",
+        "ins",
+        "outs",
+        "times",
+        "looks",
+        "wait_line",
+    )
 
-    def __init__(self, plain: dict):
-        self.plain = plain
+    def __init__(self, call: Call, seq: int, site: int, ins: list, outs: list):
+        tensors = call.ins or call.outs
+        self.call, self.peer, self.seq, self.site = call._replace(ins=(), outs=()), call.peer, seq, site
+        self.dtype = tensors[0].dtype if tensors else None
+        self.shapes = [tensor.shape for tensor in tensors]
+        self.nbytes = max(_nbytes(call.ins), _nbytes(call.outs))
+        self.ins, self.outs = ins, outs  # places, see `film.Film.place`
         self.times = [0, None, None, None, None]  # perf_counter_ns: begun, issued, wait begun, wait ended, library done
         self.looks = [0, None]
         self.wait_line = 0
@@ -34,6 +52,33 @@ class Event:
         """From gloo's thread: the library is done, whether anybody waits or not."""
         self.times[4] = time.perf_counter_ns()
 
+    def plain(self, last_look: int) -> dict:
+        """For JSON; a call that nobody waited for was over by the last look."""
+        call = self.call
+        return {
+            "op": call.name,
+            "kind": call.kind,
+            "group": str(call.group.key),
+            "seq": self.seq,
+            "peer": self.peer,
+            "tag": call.tag,
+            "reduce": call.reduce,
+            "dtype": dtype_name(self.dtype) if self.dtype else "",
+            "shape": [list(shape) for shape in self.shapes],
+            "bytes": self.nbytes,
+            "splits": [list(split) for split in call.splits],
+            "site": self.site,
+            "ins": self.ins,
+            "outs": self.outs,
+            "times": self.times,
+            "looks": [self.looks[0], last_look if self.looks[1] is None else self.looks[1]],
+            "wait_line": self.wait_line,
+        }
+
+
+def _nbytes(tensors) -> int:
+    return sum([tensor.numel() * tensor.element_size() for tensor in tensors])
+
 
 class Recorder:
     """What one rank did between `tap.start` and `tap.stop`."""
@@ -42,7 +87,7 @@ class Recorder:
         self.limit, self.dropped = limit, 0
         self.events: list[Event] = []
         self.film = Film()
-        self.groups: dict[str, dict] = {}
+        self.groups: dict[int, Group] = {}
         self.sites: dict[callsite.Site, int] = {}
         self.globals: dict = {}
         self.cell_file = ""
@@ -55,75 +100,51 @@ class Recorder:
         frames, via = callsite.frames()
         if frames:
             self.globals, self.cell_file = frames[-1].f_globals, frames[-1].f_code.co_filename
-        group = str(call.group.key)
-        if group not in self.groups:
-            self.groups[group] = {"ranks": list(call.group.ranks), "label": call.group.label}
-        event = Event(self._plain(call, seq, callsite.site(frames, via)))
+        self.groups[call.group.key] = call.group
+        site = self.sites.setdefault(callsite.site(frames, via), len(self.sites))
+        message = call.kind != "collective"
+        ins = [self.film.place(tensor, message) for tensor in call.ins]
+        outs = ins if call.outs is call.ins else [self.film.place(tensor, message) for tensor in call.outs]
+        event = Event(call, seq, site, ins, outs)
         self.film.bind(callsite.names(frames))
         event.looks[0] = self.film.look()
         self.events.append(event)
         event.times[0] = time.perf_counter_ns()
         return event
 
-    def _plain(self, call: Call, seq: int, site: callsite.Site) -> dict:
-        tensors = call.ins or call.outs
-        message = call.kind != "collective"
-        return {
-            "op": call.name,
-            "kind": call.kind,
-            "group": str(call.group.key),
-            "seq": seq,
-            "peer": call.peer,
-            "tag": call.tag,
-            "reduce": call.reduce,
-            "dtype": dtype_name(tensors[0].dtype) if tensors else "",
-            "shape": [list(tensor.shape) for tensor in tensors],
-            "bytes": max(
-                sum(tensor.numel() * tensor.element_size() for tensor in side) for side in (call.ins, call.outs)
-            ),
-            "splits": [list(split) for split in call.splits],
-            "site": self.sites.setdefault(site, len(self.sites)),
-            "ins": [self.film.place(tensor, message) for tensor in call.ins],
-            "outs": [self.film.place(tensor, message) for tensor in call.outs],
-        }
-
-    def waits(self, event: Event) -> None:
-        """The student begins to wait for the call."""
+    def waits(self, event: Event) -> list:
+        """The student begins to wait for the call. The frames whose variables may be others when the wait is over."""
         event.times[2] = time.perf_counter_ns()
-        event.wait_line = callsite.line_and_file()[0]
+        frames, _ = callsite.frames()
+        event.wait_line = frames[0].f_lineno if frames else 0
+        return [] if callsite.called_by_torch(sys._getframe(2)) else frames  # []: no line of theirs runs meanwhile
 
-    def end(self, event: Event) -> None:
-        """The wait for a call has returned: what it received is there."""
+    def end(self, event: Event, frames: list) -> None:
+        """The wait for a call has returned: what it received is there. `frames` is what `waits` returned."""
         event.times[3] = time.perf_counter_ns()
-        if not callsite.called_by_torch(sys._getframe(2)):  # else no line of the student's ran since the call began
-            self.film.bind(callsite.names(callsite.frames()[0]))
-        event.looks[1] = self.film.look()
+        self.film.bind(callsite.names(frames))
+        blocking_send = event.call.kind == "send" and not frames  # nothing has changed since it began
+        event.looks[1] = self.film.blink() if blocking_send else self.film.look()
 
     def stop(self) -> dict:
         """Everything, as plain lists and dicts. The last look shows what the cell left behind."""
         wanted = (*callsite.mentioned(self.cell_file), "_")  # _ is the value of the cell's last expression
-        variables = callsite.reached({name: self.globals[name] for name in wanted if name in self.globals})
-        for name in variables:
-            self.film.place(name.tensor)
-        self.film.bind(variables)
+        variables = {name: self.globals[name] for name in wanted if name in self.globals}
+        reached = callsite.reached(variables)
+        for _, tensor, *_ in reached:
+            self.film.place(tensor)
+        self.film.bind(reached)
         last = self.film.look()
-        for event in self.events:
-            looks = [event.looks[0], last if event.looks[1] is None else event.looks[1]]
-            event.plain |= {"times": event.times, "looks": looks, "wait_line": event.wait_line}
         return {
-            "events": [event.plain for event in self.events],
+            "events": [event.plain(last) for event in self.events],
             "dropped": self.dropped,
-            "groups": self.groups,
-            "sites": [self._site(site) for site in self.sites],
+            "groups": {str(k): {"ranks": list(group.ranks), "label": group.label} for k, group in self.groups.items()},
+            "sites": [_plain_site(site) for site in self.sites],
             "film": self.film.dump(),
         }
 
-    @staticmethod
-    def _site(site: callsite.Site) -> dict:
-        return {
-            "file": site.file,
-            "line": site.line,
-            "function": site.function,
-            "via": list(site.via),
-            "stack": [[callsite.short(file), line, callsite.code_of(file, line)] for file, line in site.stack],
-        }
+
+def _plain_site(site: callsite.Site) -> dict:
+    stack = [[callsite.short(file), line, callsite.code_of(file, line)] for file, line in site.stack]
+    file, line = stack[0][:2] if stack else ("", 0)
+    return {"file": file, "line": line, "function": site.function, "via": list(site.via), "stack": stack}

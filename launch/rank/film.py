@@ -14,6 +14,8 @@ Left out: tensors that only an object's attribute or a nested list reaches, unti
 
 import base64
 import ctypes
+import weakref
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +25,7 @@ from launch.rank.ops import dtype_name, has_memory
 
 WHOLE_BYTES = 16 * 1024
 PLACES = 32  # samples of one part of a large storage
+SEEN = 256  # tensors that are known again without asking where they lie
 PARTS = 64  # parts of one storage
 LIVE = 32  # storages looked at each time: those that were reached last
 BUDGET_BYTES = 16 * 1024 * 1024  # of changes kept in one recording
@@ -36,8 +39,8 @@ class _Part:
         length = nbytes // itemsize
         self.places = None if whole else np.unique(np.linspace(0, length - 1, min(PLACES, length)).astype(np.int64))
 
-    def read(self, storage) -> bytes:
-        if storage.device.type == "cpu":
+    def read(self, storage, on_cpu: bool) -> bytes:
+        if on_cpu:
             address = storage.data_ptr() + self.lo
             if self.places is None:
                 return ctypes.string_at(address, self.nbytes)
@@ -51,19 +54,27 @@ class _Part:
 
 class _Storage:
     def __init__(self, number, storage, itemsize):
-        self.number, self.cdata, self.weak, self.nbytes, self.itemsize = (
-            number,
-            storage._cdata,
-            StorageWeakRef(storage),
-            storage.nbytes(),
-            itemsize,
-        )
+        self.number, self.cdata, self.weak = number, storage._cdata, StorageWeakRef(storage)
+        self.nbytes, self.itemsize, self.on_cpu = storage.nbytes(), itemsize, storage.device.type == "cpu"
         self.parts: dict[tuple[int, int], _Part] = {}
 
     def alive(self):
         """The storage itself, None if its memory is gone or was resized (FSDP does that) since it was seen first."""
         storage = torch.UntypedStorage._new_with_weak_ptr(self.weak.cdata)
         return storage if storage is not None and storage.nbytes() == self.nbytes else None
+
+
+class _Seen(NamedTuple):
+    """A tensor as it was when it was placed last; most looks meet the same tensors again."""
+
+    tensor: weakref.ref
+    address: int
+    length: int
+    place: list[int]
+    entry: _Storage
+
+    def again(self, tensor) -> bool:
+        return self.tensor() is tensor and tensor.data_ptr() == self.address and tensor.numel() == self.length
 
 
 class Film:
@@ -73,37 +84,48 @@ class Film:
         self.looks = 0
         self.lost = 0
         self.kept_bytes = 0
-        self.storages: dict[int, _Storage] = {}  # by address, the ones looked at; least recently reached first
+        self.storages: dict[int, _Storage] = {}  # by address, all that were reached and may live
+        self.live: dict[int, _Storage] = {}  # those that are looked at; least recently reached first
         self.known: list[dict] = []
         self.parts: list[dict] = []
         self.changes: list[tuple[int, int, int, bytes]] = []
         self.bindings: list[list] = []
         self._bound: dict[str, tuple] = {}
         self._sizes: set[tuple[int, int]] = set()
+        self._seen: dict[int, _Seen] = {}  # by id of the tensor
 
     def place(self, tensor, message: bool = False) -> list | None:
         """[storage, first byte, bytes] of the tensor's memory, which is filmed from now on; None if it has none to look
         at."""
-        if not has_memory(tensor):
-            return None
+        seen = self._seen.get(id(tensor))
+        if seen is None or not seen.again(tensor) or self.storages.get(seen.entry.cdata) is not seen.entry:
+            if not has_memory(tensor):
+                return None
+            seen = self._see(tensor)
+        entry = seen.entry
+        self.live.pop(entry.cdata, None)
+        self.live[entry.cdata] = entry  # back in at the end: reached last
+        if message:
+            self._sizes.add((seen.place[2], entry.itemsize))
+        return seen.place
+
+    def _see(self, tensor) -> _Seen:
         storage = tensor.untyped_storage()
         itemsize = tensor.element_size()
-        lo = tensor.storage_offset() * itemsize
-        nbytes = _extent(tensor) * itemsize
+        place = [0, tensor.storage_offset() * itemsize, _extent(tensor) * itemsize]
         entry = self.storages.get(storage._cdata)
-        if entry is not None:
-            del self.storages[storage._cdata]  # back in at the end: reached last
-        else:
-            entry = _Storage(len(self.known), storage, itemsize)
+        if entry is None or entry.nbytes != storage.nbytes():  # it was resized, as FSDP does
+            entry = self.storages[storage._cdata] = _Storage(len(self.known), storage, itemsize)
             self.known.append({"nbytes": entry.nbytes, "dtype": dtype_name(tensor.dtype), "first": self.looks})
             if entry.nbytes <= WHOLE_BYTES:
                 self._film(entry, 0, entry.nbytes, True)
-        self.storages[entry.cdata] = entry
         if entry.nbytes > WHOLE_BYTES:
-            self._film(entry, lo, nbytes, False)
-        if message:
-            self._sizes.add((nbytes, itemsize))
-        return [entry.number, lo, nbytes]
+            self._film(entry, *place[1:], False)
+        place[0] = entry.number
+        if len(self._seen) >= SEEN:
+            self._seen.clear()
+        seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.numel(), place, entry)
+        return seen
 
     def _film(self, entry: _Storage, lo: int, nbytes: int, whole: bool) -> None:
         if (lo, nbytes) not in entry.parts and len(entry.parts) < PARTS and nbytes > 0:
@@ -119,37 +141,41 @@ class Film:
             )
 
     def bind(self, names) -> None:
-        """The student's variables as they stand: what is new or points elsewhere than at the last look is kept."""
+        """The student's variables as they stand (`callsite.names`): what is new or points elsewhere than at the last
+        look is kept."""
         seen = set()
-        for name in names:
-            if name.path in seen or name.path.startswith("_"):
+        for path, tensor, base, index, length in names:
+            if path in seen or path[0] == "_":
                 continue
-            seen.add(name.path)
-            place = self.place(name.tensor)
-            if place is None:
+            seen.add(path)
+            place = self.place(tensor)
+            bound = self._bound.get(path)
+            if place is None or bound is not None and bound[0] is place and bound[1] == length:
                 continue
-            now = (*place, name.index, name.length, tuple(name.tensor.shape))
-            if self._bound.get(name.path) != now:
-                self._bound[name.path] = now
-                self.bindings.append(
-                    [self.looks, name.path, name.base, *place, name.index, name.length, list(name.tensor.shape)]
-                )
+            now = (place, length, index, list(tensor.shape))
+            if bound != now:
+                self.bindings.append([self.looks, path, base, *place, index, length, now[3]])
+            self._bound[path] = now
 
     def look(self) -> int:
         """Keep what has changed in everything that is filmed; the number of this look."""
-        for entry in list(self.storages.values())[:-LIVE]:
-            del self.storages[entry.cdata]
-        for entry in list(self.storages.values()):
+        while len(self.live) > LIVE:
+            del self.live[next(iter(self.live))]
+        for entry in list(self.live.values()):
             storage = entry.alive()
             if storage is None:
-                del self.storages[entry.cdata]
+                del self.live[entry.cdata], self.storages[entry.cdata]
                 continue
             if entry.nbytes > WHOLE_BYTES:
                 self._cut_like_messages(entry)
             for part in entry.parts.values():
-                now = part.read(storage)
+                now = part.read(storage, entry.on_cpu)
                 if now != part.last:
                     self._keep(part, now)
+        return self.blink()
+
+    def blink(self) -> int:
+        """A look with closed eyes, for a moment in which nothing can have arrived; its number."""
         self.looks += 1
         return self.looks - 1
 

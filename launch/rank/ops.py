@@ -152,14 +152,11 @@ def _key(text: str) -> int:
     return value
 
 
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # types whose memory is what it seems to be
+
+
 def has_memory(tensor: torch.Tensor) -> bool:
     """Whether its bytes can be looked at: not sparse, not meta, not fake, not empty."""
     return (
-        tensor.layout is torch.strided
-        and tensor.device.type != "meta"
-        and type(tensor) in _PLAIN
-        and tensor.numel() > 0
+        tensor.layout is torch.strided and tensor.device.type != "meta" and type(tensor) in PLAIN and tensor.numel() > 0
     )
-
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)

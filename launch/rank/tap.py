@@ -5,10 +5,10 @@ before, DDP's C++ reducer, FSDP2, DTensor and functional collectives; ordinary t
 nothing more. `Work.wait` is wrapped as well, because a call has happened only when somebody has waited for it.
 
     install(slot, guard=True)   in the rank, after the fork and before the first cell: from then on the black box and
-    the
-                                ledger say what the rank is doing, and mismatched calls raise MismatchError
+                                the ledger say what the rank is doing, and mismatched calls raise MismatchError
     start(), stop()             around a recorded cell; stop() returns what happened as a dict for JSON
-    (`replay.recording`) reset()                     after stuck ranks were freed: calls are counted from 0 again
+                                (`replay.recording`)
+    reset()                     after stuck ranks were freed: calls are counted from 0 again
     refresh()                   from any thread: forget open calls that finished unseen (DDP waits for its own in C++)
 
 Left out: what the calls of different ranks mean together; that is the driver's (`replay.recording`, `launch.doctor`).
@@ -89,6 +89,19 @@ def refresh() -> None:
     _postings.sweep()
 
 
+def _not_compiled(function):
+    """torch.compile looks neither into the function nor into what it calls: it runs as it stands, as if it were in C.
+
+    What torch.compiler.disable does, without the seconds that importing torch._dynamo takes.
+    """
+    frames = torch._C._dynamo.eval_frame
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
+    function._torchdynamo_disable = True  # where a compiled function calls it by name
+    function._torchdynamo_disable_msg = None
+    return function
+
+
 def _group_of(process_group) -> Group:
     group = _groups.get(process_group)
     if group is None:
@@ -101,6 +114,7 @@ def _kernel(op: str):
     below = getattr(torch.ops.c10d, op).default.redispatch
     parse = Parser(op)
 
+    @_not_compiled
     def kernel(keyset, *args, **kwargs):
         call: Call = parse(args, _group_of)
         line, file = callsite.line_and_file()
@@ -118,8 +132,7 @@ def _kernel(op: str):
             event.issued()
             posting.event = (recorder, event)
             if work is None:  # monitored_barrier: over when it returns
-                recorder.waits(event)
-                recorder.end(event)
+                recorder.end(event, recorder.waits(event))
             else:
                 _note_completion(call, work, event)
         return result
@@ -150,13 +163,13 @@ def _recorded(posting):
     return event if recorder is not None and recorder is _recorder else None
 
 
+@_not_compiled
 def _wait(work, *args, **kwargs):
     """Instead of Work.wait: the black box says what is waited for, and the recording when it came."""
     postings, recorder = _postings, _recorder
     posting = postings.waits(work)
     event = _recorded(posting)
-    if event is not None:
-        recorder.waits(event)
+    frames = recorder.waits(event) if event is not None else None
     from_any = posting is not None and posting.kind == "recv" and posting.peer is None
     try:
         result = aside.wait(_plain_wait, work, *args, **kwargs) if from_any else _plain_wait(work, *args, **kwargs)
@@ -165,18 +178,18 @@ def _wait(work, *args, **kwargs):
         raise
     postings.waited(posting, work)
     if event is not None:
-        event.plain["peer"] = posting.peer  # known only now, if it received from any source
-        recorder.end(event)
+        event.peer = posting.peer  # known only now, if it received from any source
+        recorder.end(event, frames)
     return result
 
 
+@_not_compiled
 def _wait_tensor(keyset, tensor):
     """Functional collectives and DTensor wait in C++: here, by the memory they wait for."""
     postings, recorder = _postings, _recorder
     posting = postings.waits_for_memory(tensor)
     event = _recorded(posting)
-    if event is not None:
-        recorder.waits(event)
+    frames = recorder.waits(event) if event is not None else None
     try:
         result = torch.ops._c10d_functional.wait_tensor.default.redispatch(keyset & _BELOW, tensor)
     except BaseException:
@@ -184,5 +197,5 @@ def _wait_tensor(keyset, tensor):
         raise
     postings.memory_arrived(posting)
     if event is not None:
-        recorder.end(event)
+        recorder.end(event, frames)
     return result

@@ -31,7 +31,6 @@ import torch
 import torch.distributed as dist
 import zmq
 from ipykernel.control import ControlThread
-from ipykernel.iostream import IOPubThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.shellchannel import ShellChannelThread
@@ -42,6 +41,7 @@ from traitlets.config import Config
 from launch.blackbox import Slot
 from launch.rank import loopback, tap
 from launch.rank.desk import Desk
+from launch.rank.iopub import AttentiveIOPub
 from launch.rank.rescue import Rescue
 from launch.rank.store import PollStore
 from launch.rank.tracebacks import shorten_tracebacks, skip_unseen_tracebacks
@@ -109,7 +109,7 @@ class RankApp(IPKernelApp):
         self.control_thread = ControlThread(daemon=True)
         self.shell_channel_thread = ShellChannelThread(self.context, daemon=True)
         self.configure_tornado_logger()
-        self.iopub_thread = IOPubThread(self._dial(zmq.XPUB, "iopub"), session=self.session)
+        self.iopub_thread = AttentiveIOPub(self._dial(zmq.XPUB, "iopub"), session=self.session)
         self.iopub_thread.start()
         self.iopub_socket = self.iopub_thread.background_socket
 

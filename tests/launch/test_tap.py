@@ -230,6 +230,64 @@ left = len(tap._postings.works)
     assert [answer["keep"]["left"] for answer in gang.run(source, 2, record=False, keep=["left"])] == [0, 0]
 
 
+def test_many_named_tensors_are_known_again_at_every_look(gang):
+    """More than are looked at in one look; each keeps its number, so that a long run does not pile them up."""
+    source = """
+parts = [torch.full((4,), 100.0 * rank + i) for i in range(60)]
+x = torch.arange(4.0) + rank
+for _ in range(10):
+    dist.all_reduce(x)
+"""
+    for answer in gang.run(source, 2):
+        film = answer["recording"]["film"]
+        assert len(film["storages"]) == 61 and len(film["parts"]) == 61
+
+
+def test_a_tensor_that_moves_is_seen_to_move(gang):
+    """The same Python object on other memory, or on more or less of it, is not taken for what it was."""
+    source = """
+x = torch.arange(8.0) + 10 * rank
+dist.all_reduce(x)
+x.data = torch.arange(8.0) + 100 * rank
+dist.all_reduce(x)
+x.resize_(4)
+dist.all_reduce(x)
+x.resize_(16).fill_(rank + 1)
+dist.all_reduce(x)
+"""
+    for answer in gang.run(source, 2):
+        events = answer["recording"]["events"]
+        storages, _, lengths = zip(*(event["ins"][0] for event in events), strict=True)
+        assert len(set(storages)) == 3 and storages[1] == storages[2] and lengths == (32, 32, 16, 64)
+        assert all(result_is_filmed(event, answer["recording"]["film"]) for event in events)
+
+
+def test_memory_that_is_given_back_and_taken_again_is_followed(gang):
+    """As FSDP does with its parameters, which no variable names: mostly at the same address."""
+    source = """
+class Module: pass
+module = Module()
+module.x, y = torch.arange(1024.0) + rank, torch.ones(1)
+for _ in range(6):
+    dist.all_reduce(module.x)
+    module.x.untyped_storage().resize_(0)
+    dist.all_reduce(y)
+    module.x.untyped_storage().resize_(4096)
+    module.x.fill_(rank + 1)
+"""
+    for answer in gang.run(source, 2):
+        assert answer["error"] == ""
+        events = answer["recording"]["events"]
+        assert [event["shape"] for event in events] == [[[1024]], [[1]]] * 6
+        assert all(result_is_filmed(event, answer["recording"]["film"]) for event in events)
+
+
+def result_is_filmed(event: dict, film: dict) -> bool:
+    """Whether the film has a change of the event's memory at the look with which it ended."""
+    changed = {film["parts"][part]["storage"] for look, part, *_ in film["changes"] if look == event["looks"][1]}
+    return event["outs"][0][0] in changed
+
+
 def test_stop_without_start_is_one_clear_sentence(gang):
     answers = gang.run("tap.stop()", 2, record=False)
     assert answers[1]["error"] == "RuntimeError: rank 1: nothing is being recorded; call tap.start() first"
