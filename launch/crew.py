@@ -186,6 +186,11 @@ class Crew:
 
     # Between cells
 
+    async def dead(self) -> list[Member]:
+        """The members whose process has ended; of one that ended a moment ago the agent's word is waited for."""
+        await asyncio.gather(*(member.ended for member in self.members if machine.has_ended(member.pid)))
+        return [member for member in self.members if member.ended.done()]
+
     async def recover(self) -> None:
         """Replaces dead ranks and renews the process groups of all; starts over where that is impossible."""
         try:
@@ -204,8 +209,8 @@ class Crew:
             await self.request_all("shell", "renumber", {})
 
     async def _renew(self) -> None:
-        living = [member for member in self.members if not member.ended.done()]
-        dead = [member for member in self.members if member.ended.done()]
+        dead = await self.dead()
+        living = [member for member in self.members if member not in dead]
         self._generation += 1
         if not living:
             raise LaunchError("no rank has survived")
@@ -215,8 +220,7 @@ class Crew:
         names = groups_in_common(groups, {member.rank for member in dead}, {value["world"] for value in known})
         ledger.begin_epoch(self.board.memory)
         # Whoever makes a group by himself after this must not meet what is left of the last one in its store.
-        environ = meeting_place() if self.bare else {}
-        self._environ |= environ
+        self._environ |= (environ := meeting_place() if self.bare else {})
         if self.bare and dead:
             work = [self.request_all("shell", "leave", {"environ": environ}, members=living)]
             if any(groups.values()):

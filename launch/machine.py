@@ -58,6 +58,14 @@ def proportional_memory(pid: int) -> int:
     return 0
 
 
+def has_ended(pid: int) -> bool:
+    """Whether the process is gone, or dead and not yet buried by its parent."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def in_words(nbytes: int) -> str:
     """'55 MB', '1.2 GB' (powers of 1000)."""
     return f"{nbytes / 1e9:.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.0f} MB"

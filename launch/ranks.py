@@ -182,8 +182,7 @@ class Ranks:
         crew = self.crew
         if crew.cell:  # of a call that was interrupted before it could wait
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
-        dead = [member for member in crew.members if member.ended.done()]
-        if dead:
+        if dead := await crew.dead():
             how = dead[0].ended.result()
             crew.notices.append(f"{name_ranks(m.rank for m in dead)} died between two cells ({how}) and starts anew")
             await crew.recover()
