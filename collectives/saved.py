@@ -1,10 +1,11 @@
 """A Schedule in a file: plain JSON that another person can load, play, count and check, with numpy and nothing else.
 
 A saved run keeps what only the ranks could know: the numbers that the chunks held, the lines of code behind each step,
-the bytes that were really sent. An algorithm keeps its transfers, step by step, so a file does not depend on the
-version that wrote it. Loading runs no code from the file, and looks at every number before it believes it.
+the bytes that were really sent, how long every call took (`collectives.timed`). An algorithm keeps its transfers, step
+by step, so a file does not depend on the version that wrote it. Loading runs no code from the file, and looks at every
+number before it believes it.
 
-Left out: measured times (`Recording.save_trace` has them), the picture (`Player(...).save_html`).
+Left out: the picture (`Player(...).save_html`).
 """
 
 import json
@@ -14,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from collectives.counting import Counts
+from collectives.errors import ScheduleError
 from collectives.schedule import Cell, Schedule, Transfer
+from collectives.timed import packed, unpacked
 
 VERSION = 1
 MOST_TRANSFERS = 1_000_000  # about 40 MB of JSON; a 256-rank ring has 130,560
@@ -26,6 +29,7 @@ class SavedRun(Schedule):
     """A Recording that was loaded from a file: its title, counts and values are those of the run.
 
     built_ins, lonely, dropped   as in `launch.replay.recording.Recording`
+    events                       its calls as `collectives.timed.Timed`; None if the file is from before files had them
     """
 
     def __init__(self, *arguments, run: dict, **more):
@@ -36,6 +40,7 @@ class SavedRun(Schedule):
         )
         self.built_ins, self.lonely = (tuple(map(tuple, run[name])) for name in ("built_ins", "lonely"))
         self.dropped = run["dropped"]
+        self.events = unpacked(run["calls"]) if "calls" in run else None
 
     @property
     def title(self) -> str:
@@ -50,6 +55,18 @@ class SavedRun(Schedule):
             raise TypeError("a saved run counts the bytes that were really sent: call counts() without nbytes")
         return self._counts
 
+    def as_if(self, **algorithms):
+        """Not of a file, which has no longer what the ranks were asked for: ScheduleError says what to do."""
+        raise ScheduleError(
+            "a saved run cannot be told as if; call launch.recording().as_if(...) before you save, and save that"
+        )
+
+    def part(self, first: int, last: int):
+        """Not of a file, which has counts of the whole run only: ScheduleError says what to do."""
+        raise ScheduleError(
+            "a saved run cannot be cut; call launch.recording().part(first, last) before you save, and save that"
+        )
+
     def start_values(self) -> list[tuple[int, str, int, str]]:
         """(rank, buffer, chunk, text) of every chunk that holds something before the first step: the run's numbers."""
         return [tuple(row) for row in self._run["start_values"]]
@@ -57,6 +74,11 @@ class SavedRun(Schedule):
     def values(self, index: int) -> list[tuple[int, str, int, str]]:
         """(rank, buffer, chunk, text) of every chunk that `steps[index]` wrote, as that rank had it after the step."""
         return [tuple(row) for row in self._run["values"][index]]
+
+    def ways(self, index: int) -> list[str]:
+        """What each transfer of `steps[index]` does with what is there: "sum", "max", "product" ...; "" for a copy."""
+        kept = self._run.get("ways", {}).get(str(index))
+        return kept or ["sum" if transfer.op == "reduce" else "" for transfer in self.steps[index].transfers]
 
 
 def save(schedule: Schedule, path) -> None:
@@ -111,6 +133,12 @@ def _described(schedule: Schedule) -> dict:
             "values": [schedule.values(index) for index in range(len(schedule.steps))],
             **{name: getattr(schedule, name) for name in ("built_ins", "lonely", "dropped")},
         }
+        ways = {str(index): schedule.ways(index) for index in range(len(schedule.steps))}
+        ways = {index: found for index, found in ways.items() if not {*found} <= {"", "sum"}}
+        if ways:
+            described["run"]["ways"] = ways
+        if schedule.events is not None:
+            described["run"]["calls"] = packed(schedule.events)
     return described
 
 
@@ -139,6 +167,8 @@ def _made(described: dict) -> Schedule:
     if "run" not in described:
         return schedule
     _check_values(described["run"], schedule)
+    if "calls" in described["run"]:
+        _check_calls(described["run"]["calls"], ranks)
     return SavedRun(*names, ranks, chunks, schedule.steps, run=described["run"], **more)
 
 
@@ -168,9 +198,28 @@ def _check_values(run: dict, schedule: Schedule) -> None:
     _text(run["title"])
     if len(run["values"]) != len(schedule.steps):
         raise ValueError("there are not as many values as steps")
+    for index, ways in run.get("ways", {}).items():
+        if [bool(_text(way)) for way in ways] != [t.op == "reduce" for t in schedule.steps[int(index)].transfers]:
+            raise ValueError(f"what step {index} does is not said of every transfer")
     for rank, buffer, chunk, text in [*run["start_values"], *sum(run["values"], [])]:
         _whole(rank, 0, schedule.ranks), _whole(chunk, 0, schedule.chunks), _text(text)
         schedule.buffers.index(buffer)
+
+
+def _check_calls(kept: dict, ranks: int) -> None:
+    """What the Timeline shows of a run."""
+    for line, code in kept["lines"]:
+        _whole(line), _text(code)
+    for label, sides in kept["matches"]:
+        _text(label), _whole(sides, 1)
+    for rank, op, peer, nbytes, line, match, start, *times in kept["calls"]:
+        _whole(rank, 0, ranks), _text(op), _whole(nbytes), _whole(line, 0, len(kept["lines"])), _whole(start)
+        if len(times) != 4:
+            raise ValueError(f"a call has {len(times) + 1} times, not 5")
+        bounds = [(peer, None), (match, len(kept["matches"])), *((time, None) for time in times)]
+        for value, end in bounds:
+            if value is not None:
+                _whole(value, 0, end)
 
 
 def _whole(value, least: int = 0, end: int | None = None) -> int:

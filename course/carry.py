@@ -10,6 +10,7 @@ import ast
 import dis
 import inspect
 import linecache
+import sys
 import textwrap
 import types
 
@@ -24,13 +25,24 @@ class CannotCarry(Exception):
 def carry(name: str, namespace: dict) -> str:
     """Return Python source that defines `name` anew in an empty namespace of a rank.
 
-    Raises CannotCarry when `name` is not a function, or when it uses a value that cannot be written as text.
+    The function stands on the lines that it has in its cell, unless what it uses is longer than the cell above it: the
+    line numbers in a verdict are those that the student sees. Raises CannotCarry when `name` is not a function, or when
+    it uses a value that cannot be written as text.
     """
-    if not inspect.isfunction(namespace.get(name)):
-        raise CannotCarry(f"there is no function {name!r} yet; run the cell that defines it")
+    if name not in namespace:
+        raise CannotCarry(
+            f"there is no function {name!r} on the ranks yet; run the cell that defines it, with %%ranks at its top"
+        )
+    if not inspect.isfunction(namespace[name]):
+        raise CannotCarry(
+            f"{name!r} is no function, but of type {type(namespace[name]).__name__}; define it with def {name}"
+        )
     pieces: dict[str, str] = {}
     _collect(name, namespace, pieces, wanted_by=None)
-    return "\n".join(pieces.values())
+    *used, own = (piece.rstrip("\n") + "\n" for piece in pieces.values())
+    above = inspect.unwrap(namespace[name]).__code__.co_firstlineno - 1
+    lines = "".join(used)
+    return lines + "#\n" * (above - lines.count("\n")) + own  # comments: IPython strips empty lines at the top
 
 
 def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) -> None:
@@ -40,22 +52,30 @@ def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) ->
     value = namespace[name]
     if isinstance(value, types.ModuleType):
         pieces[name] = f"import {value.__name__} as {name}"
-    elif getattr(value, "__module__", "__main__") != "__main__" and hasattr(value, "__qualname__"):
-        pieces[name] = f"from {value.__module__} import {value.__qualname__.split('.')[0]} as {name}"
+    elif _can_be_imported(value):
+        pieces[name] = f"from {value.__module__} import {value.__qualname__} as {name}"
     elif inspect.isfunction(value) or inspect.isclass(value):
-        source = _source_of_class(value) if inspect.isclass(value) else textwrap.dedent(inspect.getsource(value))
+        source = _source_of_class(value) if inspect.isclass(value) else _source_of_function(value)
         pieces[name] = ""  # marks it as begun, so that recursion ends
         for used in sorted(_names_used(source)):
             _collect(used, namespace, pieces, wanted_by=name)
         del pieces[name]  # back to the end: what it uses comes first
         pieces[name] = source
-    elif _is_literal(value):
+    elif _is_literal(value) or isinstance(value, sys.modules["torch"].dtype):
         pieces[name] = f"{name} = {value!r}"
     else:
         raise CannotCarry(
             f"{wanted_by} uses {name!r}, a {type(value).__name__} from another cell; hand it over as an argument "
             "or make it inside the function"
         )
+
+
+def _source_of_function(function: types.FunctionType) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except OSError:  # made by exec, say
+        name = function.__name__
+        raise CannotCarry(f"the source of {name!r} cannot be found; define it in a cell, with def {name}") from None
 
 
 def _source_of_class(cls: type) -> str:
@@ -80,6 +100,12 @@ def _names_used(source: str) -> set[str]:
     return used
 
 
+def _can_be_imported(value: object) -> bool:
+    """Whether it has a place in a module: not a method, nor a function inside another."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    return isinstance(module, str) and module != "__main__" and name.isidentifier()
+
+
 def _is_literal(value: object) -> bool:
     """Whether repr() of the value reads back as the value."""
     try:
@@ -91,10 +117,11 @@ def _is_literal(value: object) -> bool:
 def has_blank(source: str) -> int | None:
     """Return the line (from 1) of the first `...` that the student has not replaced yet, or None.
 
-    An Ellipsis used as an index (`x[..., 0]`) is no blank.
+    An Ellipsis used as an index (`x[..., 0]`) is no blank; one in a formula (`x[(...) % p]`) is.
     """
     tree = ast.parse(source)
-    indices = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
+    slices = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    indices = {id(part) for index in slices for part in (index.elts if isinstance(index, ast.Tuple) else [index])}
     blanks = [
         node.lineno
         for node in ast.walk(tree)

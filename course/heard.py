@@ -1,8 +1,9 @@
-"""Who has heard of whom, from the messages that were sent: what proves a barrier, since no buffer shows it.
+"""Who has heard of whom, from what was sent: what proves a barrier, since no buffer shows it, and an honest result.
 
-A rank may leave a barrier only when it knows that all have come, and it knows only what messages told it, directly or
-by way of others. A message tells what its sender knew when the send began; the receiver knows it once it has waited
-for it. So one passage over the recorded calls in the order of their times is enough.
+A rank may leave a barrier only when it knows that all have come, and it can add only numbers that it has been told; and
+it knows only what messages told it, directly or by way of others. A message tells what its sender knew when the send
+began; the receiver knows it once it has waited for it. A collective of everybody tells everybody of its group about all
+of it. So one passage over the recorded calls in the order of their times is enough.
 
 Left out: whether a message says anything in its bytes. That it has come is the news.
 """
@@ -15,14 +16,16 @@ def heard(recording) -> list[set[int]]:
     for _, event in sorted(_moments(recording.events), key=lambda moment: moment[0]):
         if event.op == "send":
             under_way[event.rank, event.peer, event.group, event.seq] = set(known[event.rank])
-        else:
+        elif event.op == "recv":
             known[event.rank] |= under_way.get((event.peer, event.rank, event.group, event.seq), set())
+        else:
+            known[event.rank] |= set(event.group)
     return known
 
 
 def _moments(events):
-    """(seconds, event): a send counts from its start, a receive from when it was waited for; unawaited ones never."""
+    """(seconds, event): a send counts from its start, all else from when it was waited for; unawaited ones never."""
     for event in events:
         moment = event.start if event.op == "send" else event.end
-        if event.op in ("send", "recv") and moment is not None:
+        if moment is not None:
             yield moment, event

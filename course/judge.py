@@ -6,6 +6,7 @@ chapter still runs through.
 """
 
 import json
+from difflib import get_close_matches
 from inspect import getsource
 
 from course import carry, progress
@@ -25,14 +26,16 @@ del _collected
 """
 
 
-def check(name: str, hint: int | None = None) -> None:
+def check(name: str = "", hint: int | None = None) -> None:
     """Judge the student's function `name`, or with hint=1, 2, ... print the next help instead.
 
     `check.progress()` prints which exercises are solved.
     """
-    exercise = EXERCISES.get(name)
+    exercise = EXERCISES.get(name) if isinstance(name, str) else None
     if exercise is None:
-        print(f"There is no exercise {name!r}. There are: {', '.join(EXERCISES)}.")
+        close = get_close_matches(str(name), EXERCISES, n=1)
+        print(f"There is no exercise {name!r}. {f'Did you mean {close[0]!r}? ' if close else ''}", end="")
+        print(f"There are: {', '.join(EXERCISES)}.")
     elif hint is not None:
         _print_hint(exercise, hint)
     elif _judge(exercise):
@@ -43,7 +46,7 @@ check.progress = progress.show
 
 
 def _print_hint(exercise: Exercise, number: int) -> None:
-    if not 1 <= number <= len(exercise.hints):
+    if number not in range(1, len(exercise.hints) + 1):
         print(f"{exercise.name} has {len(exercise.hints)} hints: hint=1 to hint={len(exercise.hints)}.")
         return
     print(f"Hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}")
@@ -51,7 +54,8 @@ def _print_hint(exercise: Exercise, number: int) -> None:
 
 def _judge(exercise: Exercise) -> bool:
     """Print the verdict; True when everything is right."""
-    from course.trial import Trial  # here, because a chapter that only imports `check` need not load the launcher
+    from course import verdict  # here, because a chapter that only imports `check` need not load the launcher
+    from course.trial import Trial
 
     print(f"{exercise.name}: {exercise.asks}")
     source = _source_of(exercise)
@@ -64,7 +68,7 @@ def _judge(exercise: Exercise) -> bool:
         if fault:
             print(f'  no  {where}: {fault}\nNot yet. A hint: check("{exercise.name}", hint=1)')
             return False
-        print(f"  ok  {where}: {trial.praise()}", flush=True)
+        print(f"  ok  {where}: {verdict.praise(trial)}", flush=True)
     print("Solved.")
     return True
 
@@ -78,11 +82,18 @@ def _source_of(exercise: Exercise) -> str | None:
     try:
         ranks = session()
         raise_failures(ranks.execute(COLLECT.format(code=repr(getsource(carry)), name=json.dumps(exercise.name))))
-        carried = ranks.pull("_carried")[0]
+        everyones = ranks.pull("_carried")
     except LaunchError as error:
         print(f"  no  {error}")
         return None
-    if "error" in carried:
+    carried = everyones[0]
+    other = next((rank for rank, theirs in enumerate(everyones) if theirs != carried), None)
+    if other is not None:
+        print(
+            f"  no  {exercise.name} is not the same on rank 0 and on rank {other}: run its cell on all ranks, and make "
+            "inside it what differs from rank to rank"
+        )
+    elif "error" in carried:
         print(f"  no  {carried['error']}")
     elif carried["blank"] is not None:
         print(

@@ -13,6 +13,7 @@ RECORD = np.dtype([
 REDUCE_BIT = 128
 BUILT_IN = "(built-in)"  # how a Recording ends the phase of a step whose messages the library sent unseen
 UNPROMISED = ("barrier", "send_recv", "recorded")  # collectives that leave no result in a buffer
+SIGNS = {"sum": "+", "product": "×"}  # how an operation is drawn; any other by its name: "max"
 MOST_TRANSFERS = 250_000  # 4 MB; a 256-rank ring has 130,560
 
 
@@ -59,8 +60,18 @@ def _meta(schedule, counts: list[int]) -> dict:
         "sources": sources if any(sources) else None,
         "values": [_values(schedule, values(i)) for i in range(len(counts))] if values else None,
         "start_values": None if before is None else _values(schedule, before),
+        "signs": _signs(schedule),
         "effects": [step.phase.endswith(BUILT_IN) for step in schedule.steps],
     }
+
+
+def _signs(schedule) -> list[list[str] | None] | None:
+    """Per step the sign of every transfer, None where all are copies or sums; None if that is so in every step."""
+    if not hasattr(schedule, "ways"):
+        return None
+    ways = [schedule.ways(index) for index in range(len(schedule.steps))]
+    signs = [None if {*step} <= {"", "sum"} else [SIGNS.get(way, way) for way in step] for step in ways]
+    return signs if any(signs) else None
 
 
 def _phases(schedule) -> list[list]:

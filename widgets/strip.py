@@ -80,6 +80,7 @@ def _cells(schedule, buffers, state, step) -> str:
     w, h = wide - 2, tall - 2
     written = _written(schedule, step)
     named = h > 10 and all(4.9 * len(str(cell)) <= w for cells in state.cells.values() for cell in cells.flat)
+    between = "+" if _adds(schedule) else ","
     hues = empty = bars = frames = texts = ""
     for line, (name, chunk) in enumerate(buffers):
         y = 18 + line * tall
@@ -101,9 +102,15 @@ def _cells(schedule, buffers, state, step) -> str:
             if (name, rank, chunk) in written:
                 frames += box
             if named:
-                texts += f'<text x="{x + w // 2}" y="{y + 9}">{cell}</text>'
+                texts += f'<text x="{x + w // 2}" y="{y + 9}">{str(cell).replace("+", between)}</text>'
     hues = f'<g stroke-width="{h}" stroke-dasharray="{w} 2">{hues}</g>'
     return f'{hues}{_path("e", empty)}{_path("b", bars)}{_path("w", frames)}<g class="c">{texts}</g>'
+
+
+def _adds(schedule) -> bool:
+    """Whether what combines in a run is always a sum; of a maximum the picture only says whose data went in."""
+    ways = getattr(schedule, "ways", lambda index: [])
+    return all({*ways(index)} <= {"", "sum"} for index in range(len(schedule.steps)))
 
 
 def _columns(schedule, buffers, state, step) -> str:

@@ -4,25 +4,30 @@ A Player shows the order of a run; this shows its time. Per rank, what is under 
 stands solid below it, and the faint rest is the rank's own work. An asynchronous all_reduce that hides behind a
 backward pass is a bar above with nothing solid below.
 
+All sides of one call are linked: the bars of one collective on all its ranks, a send and its receive. Choosing one
+says who came last, and how long the others waited for that rank.
+
 Nothing that was measured is in the repr or the fallback: both are the same on every run. Left out: what the calls did
 to the data (Player), a file for other programs (`launch.recording().save_trace`).
 """
 
 import traitlets
 
+from collectives.timed import TIMES
 from widgets.base import Widget, join, styles
 
-MOST_CALLS = 20_000  # about 3 MB for the browser
-TIMES = ("start", "issued", "wait", "end", "finished")
+MOST_CALLS = 20_000  # about 5 MB for the browser
+SAID = ("rank", "op", "peer", "bytes", "line", "code")
 
 
 class Timeline(Widget):
-    """Shows the measured times of a recording.
+    """Shows the measured times of a run.
 
     >>> Timeline(launch.recording())                           # doctest: +SKIP
+    >>> Timeline(collectives.load("ring.json"))                # doctest: +SKIP
 
-    run      anything with `events` as `launch.recording()` has them: rank, op, peer, bytes, line, code, and the times
-             start, issued, wait, end, finished in seconds, None where nobody looked
+    run      `launch.recording()`, or one that was saved: `events` with the fields of `collectives.timed.Timed`, and
+             `ranks`. Ranks are compared by the clock of their machine: between machines nothing is promised
     chosen   number of the call that is described, counted from 0 over all ranks in order of their begin; -1 for none
 
     Only the first 20,000 calls are drawn; the widget says so. TypeError for a run without measured events.
@@ -38,14 +43,14 @@ class Timeline(Widget):
     def __init__(self, run, **traits):
         events = getattr(run, "events", None)
         if events is None:
+            old = " was saved before files held times" if hasattr(run, "events") else ""
             raise TypeError(
-                "Timeline shows measured times, which only launch.recording() has: run a cell with `%%ranks --record` "
-                f"first; got {type(run).__name__} {run!r:.60}"
+                "Timeline shows measured times, which launch.recording() has and what it saves: run a cell with "
+                f"`%%ranks --record` first; {type(run).__name__} {run!r:.60}{old or ' has none'}"
             )
         events = sorted(events, key=lambda event: (event.start, event.rank))
-        ranks = 1 + max((event.rank for event in events), default=-1)
         calls = [_call(event) for event in events[:MOST_CALLS]]
-        super().__init__(calls=calls, ranks=ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
+        super().__init__(calls=calls, ranks=run.ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
 
     @traitlets.validate("chosen")
     def _within(self, proposal):
@@ -58,12 +63,7 @@ class Timeline(Widget):
 
 def _call(event) -> dict:
     """What js/spans.js calls Measured."""
-    return {
-        "rank": event.rank,
-        "op": event.op,
-        "peer": event.peer,
-        "bytes": event.bytes,
-        "line": event.line,
-        "code": event.code,
-        "times": [getattr(event, name) for name in TIMES],
-    }
+    number, label, sides = event.match or (None, "", 1)
+    times = [getattr(event, name) for name in TIMES]
+    said = {name: getattr(event, name) for name in SAID}
+    return said | {"match": number, "label": label, "sides": sides, "times": times}

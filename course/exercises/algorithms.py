@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from course.exercises.exercise import VECTOR, Exercise
+from course.exercises.exercise import VECTOR, Exercise, everyone_for_the_first
 
 
 def doublings(p: int) -> int:
@@ -16,8 +16,9 @@ EXERCISES = (
         asks="after it, rank 0's x holds the sum of everyone's x",
         lines=12,
         x=VECTOR,
-        expected="x.clone(); dist.all_reduce(expected)",
-        answer="x if rank == 0 else expected",
+        expected="x.clone(); dist.all_reduce(expected); expected = expected if rank == 0 else None",
+        answer="x",
+        needs=everyone_for_the_first,
         messages=lambda p: p - 1,
         busiest=lambda p: Fraction(1),
         steps=doublings,

@@ -19,6 +19,26 @@ MESSAGES_ONLY = frozenset({"send", "recv"})
 """What a hand-written collective may use, blocking or not (isend and irecv are the same two operations)."""
 
 
+def everyone(rank: int, p: int) -> set[int]:
+    """All ranks."""
+    return set(range(p))
+
+
+def the_first(rank: int, p: int) -> set[int]:
+    """Rank 0."""
+    return {0}
+
+
+def nobody(rank: int, p: int) -> set[int]:
+    """No rank."""
+    return set()
+
+
+def everyone_for_the_first(rank: int, p: int) -> set[int]:
+    """All ranks for rank 0, none for the others."""
+    return set() if rank else set(range(p))
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One function that the student writes.
@@ -27,9 +47,11 @@ class Exercise:
     asks        what must be true afterwards, one clause
     lines       about how long a solution is
     x           Python text: the argument; {pieces} and {dtype} are filled in
-    expected    Python text: what stands right of "expected =", usually torch's own collective after a semicolon
+    expected    Python text: what stands right of "expected =", usually torch's own collective after a semicolon; None
+                on a rank whose answer does not matter
     answer      Python text: where the student's answer is found: in `x`, in a part of it, or in `returned`. Where it
                 is not in `x`, `x` must come back untouched
+    needs       needs(rank, p): the ranks whose x the answer of `rank` depends on, so that messages must have told it
     whole       the name of the tensor whose bytes are N: "x", or "expected" where that is the larger one
     allowed     operations that may be used
     messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
@@ -37,7 +59,7 @@ class Exercise:
     rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
     peers       peers(rank, p): the ranks that `rank` may send to, or None; `talks` says it in words
     why_bytes   a sum of bytes (in N, of p) that has a known cause -> the sentence that explains it
-    synchronises  whether nobody may leave before everybody has come, which the messages themselves must prove
+    synchronises  whether what `needs` names is not numbers but that they have come: nobody may leave before
     """
 
     name: str
@@ -46,6 +68,7 @@ class Exercise:
     x: str
     expected: str
     answer: str
+    needs: Callable[[int, int], set[int]] = everyone
     call: str = "{name}(x)"
     whole: str = "x"
     allowed: frozenset[str] = MESSAGES_ONLY

@@ -1,6 +1,6 @@
 """The exercise of chapter 1: cut a vector up, so that every rank knows its share without a word from the others."""
 
-from course.exercises.exercise import Exercise
+from course.exercises.exercise import Exercise, nobody
 
 ONE_TOO_MANY = "torch.randint(-999, 1000, ({pieces} * world_size + 1,)).to({dtype})"
 """Does not divide by the number of ranks, and in a way in which `chunk` gives the last rank too little."""
@@ -13,6 +13,7 @@ EXERCISES = (
         x=ONE_TOO_MANY,
         expected="torch.tensor_split(x, world_size)[rank].clone()",
         answer="returned",
+        needs=nobody,
         allowed=frozenset(),
         hints=(
             "9 numbers on 4 ranks: every rank gets 9 // 4 = 2, and 9 % 4 = 1 number is left over, for rank 0.",

@@ -1,6 +1,6 @@
 """The exercise of chapter 0: a first collective of two calls."""
 
-from course.exercises.exercise import VECTOR, Exercise, right_neighbour
+from course.exercises.exercise import VECTOR, Exercise, right_neighbour, the_first
 
 EXERCISES = (
     Exercise(
@@ -10,6 +10,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",
         answer="x",
+        needs=the_first,
         messages=lambda p: p - 1,
         busiest=lambda p: 1,
         peers=right_neighbour,

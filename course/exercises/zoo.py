@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import ceil, log2
 
-from course.exercises.exercise import VECTOR, Exercise, right_neighbour
+from course.exercises.exercise import VECTOR, Exercise, everyone_for_the_first, right_neighbour, the_first
 
 WHOLE = "torch.empty(x.numel() * world_size, dtype=x.dtype)"
 
@@ -19,8 +19,9 @@ EXERCISES = (
         asks="on rank 0 it returns everyone's x, one after the other in rank order; elsewhere nothing in particular",
         lines=7,
         x=VECTOR,
-        expected=f"{WHOLE}; dist.all_gather_single(expected, x); expected = expected if rank == 0 else x",
-        answer="returned if rank == 0 else x",
+        expected=f"{WHOLE}; dist.all_gather_single(expected, x); expected = expected if rank == 0 else None",
+        answer="returned",
+        needs=everyone_for_the_first,
         whole="expected",
         messages=lambda p: p - 1,
         busiest=lambda p: Fraction(1, p),
@@ -38,6 +39,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",
         answer="x",
+        needs=the_first,
         messages=lambda p: p - 1,
         steps=lambda p: ceil(log2(p)),
         hints=(

@@ -28,6 +28,8 @@ class Desk:
     def __init__(self, kernel, slot: Slot, rescue: Rescue):
         self.kernel, self.slot, self.rescue = kernel, slot, rescue
         self.running: str | None = None  # msg_id of the cell under way
+        self._stopped: str | None = None  # of a cell that is to end before it has begun
+        self._beginning = threading.Lock()
         self.recording = False
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"record": self.record, "tape": self.tape}
@@ -59,11 +61,14 @@ class Desk:
     @contextmanager
     def cell(self, msg_id: str):
         """Around every cell: only inside it does SIGINT mean anything."""
-        self.running = msg_id
+        with self._beginning:
+            self.running, stopped = msg_id, self._stopped == msg_id
         self.rescue.has_freed = False
         self.slot.cell("running")
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
+            if stopped:
+                raise KeyboardInterrupt
             yield
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -115,8 +120,10 @@ class Desk:
         Not to the process group as a whole: a signal to this process may strike any of its threads, and only the main
         thread raises.
         """
-        if self.running != cell:
-            return
+        with self._beginning:
+            if self.running != cell:
+                self._stopped = cell  # it has ended, or it is still on its way to the main thread
+                return
         for child in descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(child) == os.getpgrp():

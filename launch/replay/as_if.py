@@ -37,6 +37,8 @@ def retell(reading, algorithms: dict[str, str]) -> None:
     was not recorded, and calls that cannot be told so.
     """
     for collective in algorithms:
+        if collective == "barrier":
+            raise ScheduleError("a barrier moves no data, so as_if has nothing to tell of it; leave it out")
         if collective not in HELD:
             raise ScheduleError(f"as_if knows no collective {collective!r}; there are {', '.join(HELD)}")
         if all(kind_of(item) != collective for item in reading.collectives):

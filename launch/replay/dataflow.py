@@ -10,6 +10,8 @@ Left out: what the values cannot tell. If every rank's data is all zeros, nothin
 stays where it was received.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from launch.replay.evidence import OPERATIONS, Arrival, Rank, Use, equal, find
@@ -22,6 +24,7 @@ def explain(ranks: dict[int, Rank], arrivals: list[Arrival], mirror) -> None:
     or None."""
     find(ranks, arrivals)
     taken: set[tuple] = set()
+    received = Counter((arrival.call.rank, arrival.region) for arrival in arrivals)
     for siblings in _by_site(arrivals).values():
         agreed = {place: operation for place, operation in _agreed(siblings).items() if operation}
         hits = [_mirrored(arrival, mirror(arrival)) for arrival in siblings if arrival.found]
@@ -31,11 +34,17 @@ def explain(ranks: dict[int, Rank], arrivals: list[Arrival], mirror) -> None:
             for place in agreed
         }
         for arrival in siblings:
+            arrival.siblings = siblings
             where = mirror(arrival)
             likely = {place: next(iter(regions)) for place, regions in usual.items() if len(regions) == 1}
             if mirrored and where is not None and where.place in agreed:
                 likely[where.place] = where
-            _decide(arrival, agreed, likely, where, taken, ranks[arrival.call.rank].memory)
+            memory = ranks[arrival.call.rank].memory
+            _decide(arrival, agreed, likely, where, taken, memory)
+            alone = received[arrival.call.rank, arrival.region] == 1
+            if alone and memory.size(arrival.region.place) > arrival.region.hi - arrival.region.lo:
+                # Received for good into its part of a whole: `torch.cat(parts)` of that is no news.
+                arrival.uses = [use for use in arrival.uses if not (use.fresh and use.operation == "copy")]
 
 
 def _by_site(arrivals: list[Arrival]) -> dict:
@@ -120,6 +129,7 @@ def _unseen(arrival: Arrival, operation: str, where: Region, memory: Memory, gon
         return []
     with np.errstate(all="ignore"):
         result = rounded(OPERATIONS[operation](held, received), memory.dtype(where.place))
-    if equal(result, held) or (gone and memory.changes(where)[-1] <= arrival.call.end):
-        return [Use(where, arrival.call.end + 1, {operation}, result, operation=operation)]
+    idle = equal(result, held)
+    if idle or (gone and memory.changes(where)[-1] <= arrival.call.end):
+        return [Use(where, arrival.call.end + 1, {operation}, result, operation=operation, assumed=not idle)]
     return []

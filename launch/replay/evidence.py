@@ -34,7 +34,7 @@ class Use:
 
     `value` is what was there afterwards. `fresh`: it lies in memory that was not there before. `seed` is set when a sum
     began as a copy of another region: x + b1 + b2. `operation` is the one that all receives from the same lines agree
-    on.
+    on. `assumed`: nobody saw it, because the function was over at the next look.
     """
 
     region: Region
@@ -44,13 +44,15 @@ class Use:
     fresh: bool = False
     seed: Region | None = None
     operation: str = ""
+    assumed: bool = False
 
 
 @dataclass
 class Arrival:
     """One receive of one rank: where the data lay (`region`), until when it can have been used, and how it was.
 
-    `found` are all uses that the values allow, `uses` those that `explain` believes in.
+    `found` are all uses that the values allow, `uses` those that `explain` believes in; `siblings` are the arrivals at
+    the same lines, itself included.
     """
 
     message: Message
@@ -59,6 +61,7 @@ class Arrival:
     forwarded: bool
     found: list[Use] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
+    siblings: list["Arrival"] = field(default_factory=list, repr=False)
 
     @property
     def call(self) -> Call:
@@ -150,7 +153,7 @@ def _find_uses(rank: Rank, arrival: Arrival) -> None:
         elif old is None:  # new memory: `total + buf` that the student returned under another name
             for other, value in rank.others(region, look - 1):
                 if not rank.inbox(other) and not equal(value, new) and "sum" in fitting(value, received, new, dtype):
-                    arrival.found.append(Use(other, look, {"sum"}, new))
+                    arrival.found.append(Use(region, look, {"sum"}, new, memory.fresh(region, look), seed=other))
                     break
 
 
@@ -202,11 +205,16 @@ def _try_sum(rank: Rank, region: Region, look: int, pending: list[Arrival]) -> N
         if (
             start.shape == new.shape
             and start.dtype == new.dtype
-            and _close(sum(values, start), new, [start, *values], memory.dtype(region.place))
+            and _close(_total(start, values), new, [start, *values], memory.dtype(region.place))
         ):
             for arrival in pending:
                 arrival.found = [Use(region, look, {"sum"}, new, memory.fresh(region, look), seed)]
             return
+
+
+def _total(start, values):
+    with np.errstate(all="ignore"):  # what was never written may be anything
+        return sum(values, start)
 
 
 def _close(total, new, terms, dtype: str) -> bool:

@@ -24,13 +24,17 @@ class Layout:
 
     def __init__(self, moves: list[Move], memories: dict[int, Memory], together=()):
         self.memories = memories
+        self.copied: list[tuple[int, Region]] = []  # what stands for another variable of the rank, being a copy of it
         used: Counter = Counter()  # (rank, place) -> moves
         summed: Counter = Counter()
         for move in moves:
             used[move.src, move.source.place] += 1
             used[move.dst, move.target.place] += 1
             summed[move.dst, move.target.place] += move.op == "reduce"
+        self.full = _full(moves)
         self.names = self._merge(used, _labels(used, together))  # (rank, place) -> buffer
+        spoken = _spoken(moves, self.names)
+        self.names = {key: spoken.get(name, name) for key, name in self.names.items()}
         self.places = {(rank, name): place for (rank, place), name in self.names.items()}
         weights: dict[str, tuple] = {}
         for key, name in self.names.items():
@@ -41,24 +45,54 @@ class Layout:
         self.cuts = self._cut(moves, size)
 
     def _merge(self, used, labels) -> dict[tuple[int, str], str]:
-        """Places that are one buffer: those of one name, and those of one size and type that never meet on a rank."""
-        ranks: dict[str, set[int]] = {}
+        """Places that are one buffer: those of one name, and those of one size and type that stand for each other."""
+        members: dict[str, dict[int, str]] = {}  # label -> rank -> place
         kinds: dict[str, tuple] = {}
         for rank, place in used:
-            ranks.setdefault(labels[rank, place], set()).add(rank)
+            members.setdefault(labels[rank, place], {})[rank] = place
             memory = self.memories[rank]
             kinds.setdefault(labels[rank, place], (memory.size(place), memory.dtype(place)))
-        everywhere = set().union(*ranks.values())
+        everywhere = {rank for rank, _ in used}
         names: dict[str, str] = {}
-        taken: dict[tuple, dict[str, set[int]]] = {}  # kind -> name -> its ranks; full names are left out
-        for place in sorted(ranks, key=lambda place: (-len(ranks[place]), place.startswith("#"), place)):
-            alike = taken.setdefault(kinds[place], {})
-            name = next((name for name, others in alike.items() if not others & ranks[place]), place)
-            names[place] = name
-            alike[name] = alike.get(name, set()) | ranks[place]
-            if alike[name] == everywhere:
+        taken: dict[tuple, dict[str, dict[int, str]]] = {}  # kind -> name -> its members; full names are left out
+        for label in sorted(members, key=lambda label: (-len(members[label]), label.startswith("#"), label)):
+            here, alike = members[label], taken.setdefault(kinds[label], {})
+            name = next((name for name, there in alike.items() if self._together(label, here, name, there)), label)
+            names[label] = name
+            alike[name] = alike.get(name, {}) | here
+            if alike[name].keys() == everywhere:
                 del alike[name]
         return {key: names[labels[key]] for key in used}
+
+    def _together(self, label: str, here: dict[int, str], name: str, there: dict[int, str]) -> bool:
+        """Whether places stand for each other: no rank uses both, and who has a variable of the other's name too,
+        unused, has the same in it.
+
+        A rank that sums up in `total` what the others have in `x`, but began with something else than its own `x`, does
+        not stand for its `x`. What nothing was in at first may stand for anything.
+        """
+        if here.keys() & there.keys():
+            return False
+        idle = [(rank, name, place) for rank, place in here.items()]
+        idle += [(rank, label, place) for rank, place in there.items()]
+        idle = [
+            (rank, other, place)
+            for rank, other, place in idle
+            if (rank, place) in self.full and self._has(rank, other, self.memories[rank].size(place))
+        ]
+        fits = all(self._copied(*each) for each in idle)
+        self.copied += [(rank, self._whole(rank, place)) for rank, _, place in idle if fits]
+        return fits
+
+    def _copied(self, rank: int, unused: str, used: str) -> bool:
+        """Whether the place that is used held at first what the variable that is not held in the end."""
+        memory = self.memories[rank]
+        _, values = memory.history(self._whole(rank, used))
+        last = memory.value(self._whole(rank, unused), memory.last_look)
+        return bool(values) and last is not None and last.tobytes() == values[0].tobytes()
+
+    def _whole(self, rank: int, place: str) -> Region:
+        return Region(place, 0, self.memories[rank].size(place))
 
     def _cut(self, moves: list[Move], size: dict[str, int]) -> dict[str, list[int]]:
         cuts = {name: {0, nbytes} for name, nbytes in size.items()}
@@ -110,6 +144,38 @@ class Layout:
         if place is None or chunk + 1 >= len(cuts):
             return None
         return Region(place, cuts[chunk], cuts[chunk + 1])
+
+    def idle(self, rank: int, buffer: str, chunk: int) -> Region | None:
+        """Where the chunk lies in a variable of the buffer's name that the rank has and the moves never touch."""
+        cuts = self.cuts[buffer]
+        if (rank, buffer) in self.places or not self._has(rank, buffer, cuts[-1]) or chunk + 1 >= len(cuts):
+            return None
+        return Region(buffer, cuts[chunk], cuts[chunk + 1])
+
+    def _has(self, rank: int, name: str, nbytes: int) -> bool:
+        memory = self.memories[rank]
+        return (name in memory.variables or name in memory.lists) and memory.size(name) == nbytes
+
+
+def _full(moves: list[Move]) -> set[tuple[int, str]]:
+    """The (rank, place) that held something before the first of the moves: they were read before they were filled."""
+    first: dict[tuple[int, str], bool] = {}
+    for move in moves:
+        first.setdefault((move.src, move.source.place), True)
+        first.setdefault((move.dst, move.target.place), move.op == "reduce")
+    return {key for key, read in first.items() if read}
+
+
+def _spoken(moves: list[Move], names: dict[tuple[int, str], str]) -> dict[str, str]:
+    """What to call buffers that no variable reaches, in the order in which they come up: by what is done with them."""
+    sent = dict.fromkeys(names[move.src, move.source.place] for move in moves)
+    filled = dict.fromkeys(names[move.dst, move.target.place] for move in moves)
+    spoken: dict[str, str] = {}
+    for name in (name for name in {**sent, **filled} if name.startswith("#")):
+        role = "scratch" if name in sent and name in filled else "sent tensor" if name in sent else "received tensor"
+        number = 1 + sum(other.startswith(role) for other in spoken.values())
+        spoken[name] = role if number == 1 else f"{role} {number}"
+    return spoken
 
 
 def _labels(used, together) -> dict[tuple[int, str], str]:

@@ -161,19 +161,15 @@ class Memory:
     def renamed(self, storage: int, lo: int, nbytes: int, after: int, until: int):
         """(look, region) of variables and list items that came to be bound to just these bytes: `passing = came`.
 
-        Not at the last look, when a function's result gets the name it is known by afterwards.
+        A variable not at the last look, when a function's result gets the name it is known by afterwards.
         """
-        until = min(until, self.last_look - 1)
-        names = [(path, 0, bindings) for path, bindings in self.variables.items()]
+        names = [(path, 0, bindings, min(until, self.last_look - 1)) for path, bindings in self.variables.items()]
         for base, items in self.lists.items():
-            names += [(base, self.items(base)[index], bindings) for index, bindings in items.items()]
-        for place, start, bindings in names:
+            names += [(base, self.items(base)[index], bindings, until) for index, bindings in items.items()]
+        for place, start, bindings, last in names:
             for binding in bindings[1:]:
-                if after < binding.look <= until and (binding.storage, binding.lo, binding.nbytes) == (
-                    storage,
-                    lo,
-                    nbytes,
-                ):
+                there = (binding.storage, binding.lo, binding.nbytes) == (storage, lo, nbytes)
+                if there and after < binding.look <= last:
                     yield binding.look, Region(place, start, start + nbytes)
 
     def history(self, region: Region):

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 
 from launch.replay.dataflow import Arrival, Rank, explain
 from launch.replay.effects import effect
+from launch.replay.keeping import kept
 from launch.replay.matching import Call, Message, match, order
 from launch.replay.memory import Memory, Region
 from launch.replay.needs import Reuse, find_needs
@@ -57,7 +58,10 @@ class Reading:
         self.effects = {item: effect(item, self.place) for item in self.collectives}
         self.told: dict[int, list] = defaultdict(list)
         self.begins: dict[int, int] = {}
+        self.ends = {rank: memory.last_look for rank, memory in self.memories.items()}
         self.moves = tell(self)
+        self.kept = kept(self, self.moves)
+        self.moves = sorted([*self.moves, *self.kept], key=lambda move: move.step)
 
     @property
     def numbers(self) -> list[int]:
@@ -75,6 +79,8 @@ class Reading:
         self.begins = {
             rank: min((call.begin for call in calls if call.rank == rank), default=0) for rank in self.memories
         }
+        for rank in self.memories:
+            self.ends[rank] = max((move.look for move in self.moves if move.dst == rank), default=0)
 
     def together(self) -> list[list[tuple[int, str]]]:
         """(rank, place) of the tensors that the ranks gave to one call, first with first: they stand for each other."""
@@ -91,6 +97,15 @@ class Reading:
         looks, values = self.memories[rank].history(region)
         at = max(bisect_right(looks, self.begins.get(rank, 0)) - 1, 0)
         return values[at] if values else None
+
+    def at_end(self, rank: int, region: Region):
+        """The numbers of a region after the last step; None if it was never seen."""
+        return self.memories[rank].value(region, self.ends[rank]) if rank in self.memories else None
+
+    def arrived(self, rank: int, region: Region, look: int) -> bool:
+        """Whether anything had been received into a region by then."""
+        into = ((message.receive.end, self.targets[message]) for message in self.received[rank])
+        return any(end <= look and target and target.overlaps(region) for end, target in into)
 
     def code_of(self, call: Call) -> str:
         """The text of the line that made the call."""

@@ -3,8 +3,11 @@
 Left out: which calls belong together; see `replay.recording`.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
+from collectives.timed import Match
+from launch.replay.matching import match
 from launch.replay.memory import Memory
 from launch.replay.reading import Reading
 
@@ -19,6 +22,8 @@ class Event(NamedTuple):
     name          "acc", "acc[2]", "acc[4:8]" as the student could write it; "" if no variable reaches the tensor
     via           the functions of torch.distributed between the student's line and the call
     in_place      whether it writes where it reads
+    match         the call of all ranks together that this is one side of: its number, what it is called and how many
+                  ranks it takes; None for a message whose other side was not recorded
     """
 
     rank: int
@@ -36,6 +41,7 @@ class Event(NamedTuple):
     name: str
     via: tuple[str, ...]
     in_place: bool
+    match: Match | None
     start: float
     issued: float | None
     wait: float | None
@@ -48,10 +54,33 @@ class Event(NamedTuple):
 def events_of(runs: list[dict], reading: Reading) -> list[Event]:
     """All events of all ranks."""
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
-    return [_event(run, event, reading, zero) for run in runs for event in run["events"]]
+    matches = _matches(runs)
+    return [
+        _event(run, event, reading, zero, matches.get((run["rank"], number)))
+        for run in runs
+        for number, event in enumerate(run["events"])
+    ]
 
 
-def _event(run: dict, event: dict, reading: Reading, zero: int) -> Event:
+def _matches(runs: list[dict]) -> dict[tuple[int, int], Match]:
+    """(rank, number of the call) -> what it is one side of. Numbers count within the recording, from its first call."""
+    messages, collectives, _ = match(runs)
+    labels = {key: group["label"] for run in runs for key, group in run["groups"].items()}
+    found: dict[tuple[int, int], Match] = {}
+    counted: Counter = Counter()
+    for number, item in enumerate([*messages, *collectives]):
+        event = item.calls[0].event
+        if event["kind"] == "collective":
+            what, where, sides = event["op"], f"of {labels[event['group']]}", len(item.ranks)
+        else:
+            what, where, sides = "message", f"from rank {item.src} to rank {item.dst}", 2
+        counted[event["group"], where] += 1
+        told = Match(number, f"{what} #{counted[event['group'], where]} {where}", sides)
+        found |= {(call.rank, call.number): told for call in item.calls}
+    return found
+
+
+def _event(run: dict, event: dict, reading: Reading, zero: int, match: Match | None) -> Event:
     memory, site = reading.memories[run["rank"]], run["sites"][event["site"]]
     places = [place for place in event["ins" if event["kind"] == "send" else "outs"] if place is not None]
     regions = [memory.locate(*place, event["looks"][0], reading.preferred) for place in places]
@@ -73,6 +102,7 @@ def _event(run: dict, event: dict, reading: Reading, zero: int) -> Event:
         name=name_of(memory, regions[0]) if regions else "",
         via=tuple(site["via"]),
         in_place=any(place in event["ins"] for place in event["outs"] if place is not None),
+        match=match,
         start=start,
         issued=issued,
         wait=wait,

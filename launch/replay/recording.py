@@ -18,11 +18,14 @@ from collectives.counting import Counts
 from collectives.schedule import Schedule
 from launch.replay import trace
 from launch.replay.as_if import retell
+from launch.replay.bearing import bears_out
+from launch.replay.beginnings import start_of
+from launch.replay.doubt import in_doubt
 from launch.replay.layout import Layout
 from launch.replay.reading import Reading
-from launch.replay.recognise import recognise
+from launch.replay.recognise import nothing_known, recognise
 from launch.replay.recorded import Event, events_of, text_of
-from launch.replay.steps import BUILT_IN, start_of, steps_of
+from launch.replay.steps import BUILT_IN, steps_of
 
 
 class Recording(Schedule):
@@ -46,11 +49,13 @@ class Recording(Schedule):
             reading.keep(reading.numbers[part.start : part.stop])
         self._layout = layout = Layout(reading.moves, reading.memories, reading.together())
         ranks = 1 + max({0, *reading.memories, *(rank for item in reading.collectives for rank in item.ranks)})
-        steps, self._looks = steps_of(reading, layout)
+        steps, self._looks, self._ways = steps_of(reading, layout)
         parts = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
         plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, steps, **parts)
-        start = start_of(plain, reading, layout)
-        found = recognise(plain, start)
+        begins = start_of(plain, reading, layout)
+        found = recognise(plain, begins.cells, lambda goal: bears_out(goal, begins.cells, reading, layout))
+        if found.collective != "recorded" and in_doubt(reading, layout, begins):
+            found = nothing_known(plain)
         super().__init__(
             found.collective,
             found.algorithm,
@@ -59,7 +64,7 @@ class Recording(Schedule):
             plain.steps,
             root=found.root,
             result=found.result,
-            start=start,
+            start=begins.cells,
             goal=found.goal,
             **parts,
         )
@@ -177,6 +182,10 @@ class Recording(Schedule):
             value = None if region is None else self._reading.memories[rank].value(region, look)
             found.append((rank, buffer, chunk, text_of(value)))
         return found
+
+    def ways(self, index: int) -> list[str]:
+        """What each transfer of `steps[index]` does with what is there: "sum", "max", "product" ...; "" for a copy."""
+        return self._ways[index]
 
 
 def _listed(ops: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from launch.replay.recording import Recording
 from tests.launch.forked import Gang
 from tests.launch.notebook import Notebook
 
@@ -10,6 +11,12 @@ from tests.launch.notebook import Notebook
 def gang():
     with Gang() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def recorded(gang):
+    """recorded(source, ranks) -> the Recording of that program, run on real ranks."""
+    return lambda source, ranks: Recording([a["recording"] for a in gang.run(source, ranks, timeout=60)])
 
 
 @pytest.fixture

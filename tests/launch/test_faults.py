@@ -70,6 +70,20 @@ def test_a_rank_that_does_not_listen_is_killed_at_the_second_press(four):
     four.run("%%ranks --only 1\nkept = rank * 10\nimport os, time")
 
 
+def test_the_stop_button_reaches_a_rank_that_has_not_begun_the_cell(four):
+    late = pids(four)[3]
+    for _ in range(5):  # what comes first after that, the cell or the stop, is chance
+        os.kill(late, signal.SIGSTOP)
+        msg_id = four.send("%%ranks\nprint('here', flush=True)\nwhile True: pass")
+        four.collect(msg_id, until=lambda _, live: sum("here" in line for line in live) == 3)
+        four.interrupt()
+        four.collect(msg_id, until=lambda *_: "press stop again" in four.states)
+        os.kill(late, signal.SIGCONT)
+        assert four.collect(msg_id).ename == "RanksStopped"
+    usable(four)
+    assert four.value("launch.pull('kept')") == [0, 10, 20, 30]
+
+
 def test_stopping_while_ranks_start(new_notebook):
     notebook = new_notebook()
     msg_id = notebook.send("%%ranks 4\n1")

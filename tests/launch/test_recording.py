@@ -41,6 +41,12 @@ def textbook(algorithm: str, ranks: int):
 
 SIZES = [(*program, ranks) for program in PROGRAMS for ranks in ((2, 3, 4, 5, 8) if program[0] == "ring" else (2, 5))]
 KINDS = [(*program, data) for program in PROGRAMS for data in (DATA if program[0] == "ring" else ("rank", "float64"))]
+OPEN = {  # what `rank` cannot tell: sums alike in all chunks, so which was copied; zeros that may have been left out
+    "slices, new scratch each step",
+    "clones are sent, scratch is copied",
+    "in a function, the sum returned",
+    *EXCHANGES,
+}
 
 
 def identity(case) -> str:
@@ -66,7 +72,8 @@ def test_whatever_the_data(gang, algorithm, name, source, data):
     expected = textbook(algorithm, 4)
     busiest = expected.counts(nbytes=4).busiest
     assert recording.counts() == expected.counts(nbytes=4 * recording.counts().busiest // busiest)
-    assert recording.collective == "all_reduce" and recording.check() is None
+    unknown = data == "rank" and name in OPEN
+    assert recording.collective == ("recorded" if unknown else "all_reduce") and recording.check() is None
 
 
 @pytest.mark.parametrize("name", RINGS)
@@ -152,17 +159,18 @@ def test_other_reductions_are_reductions(gang, how):
 
 
 @pytest.mark.parametrize("op, words", [("MAX", "the maximum"), ("MIN", "the minimum"), ("PRODUCT", "the product")])
-def test_a_plus_that_is_no_sum_is_said(gang, op, words):
+def test_what_is_no_sum_is_said(gang, op, words):
     by_hand = {"MAX": "torch.maximum({0}, {1})", "MIN": "torch.minimum({0}, {1})", "PRODUCT": "{0} * {1}"}[op]
     source = "torch.manual_seed(rank); x = torch.randn(4)\nbuf = torch.empty(4)\n"
     source += "dist.send(x, 0) if rank else dist.recv(buf, 1)\n"
     source += f"if rank == 0:\n    x[:] = {by_hand.format('x', 'buf')}\ndist.all_reduce(x, op=dist.ReduceOp.{op})\n"
     recording, _ = record(gang, source, 2)
-    told = f"Plus stands for {words} here: the symbols say whose data went in."
-    assert len(recording.steps) == 2 and all(step.caption.endswith(told) for step in recording.steps)
-    assert "added" not in recording.steps[0].caption
+    by_message, built_in = recording.steps
+    assert by_message.caption == f"Of what arrives and what is there {words} stays: rank 1 sends to rank 0."
+    assert built_in.caption.endswith(f"cannot be seen. It takes {words}.")
+    assert [{*recording.ways(index)} - {""} for index in (0, 1)] == [{op.lower()}] * 2
     plain, _ = record(gang, SETUP + "dist.all_reduce(x)", 2)
-    assert "Plus" not in plain.steps[0].caption
+    assert plain.steps[0].caption.endswith("cannot be seen.") and {*plain.ways(0)} == {"sum"}
 
 
 def test_wrong_programs_are_told_as_they_are(gang):
@@ -211,6 +219,9 @@ else:
 )
 def test_a_block_in_a_buffer_of_its_own_is_recognised(gang, collective, data):
     recording, _ = record(gang, data + BLOCKS[collective], 3)
+    if "ones" in data and collective == "reduce_scatter":  # all blocks alike: which one `out` began with is open
+        assert recording.collective == "recorded"
+        return
     assert (recording.collective, recording.result) == (collective, "out")
     assert recording.check() is None
     wrong = BLOCKS[collective].replace("x[to * n:(to + 1) * n]", "x[:n]").replace("x[r * n:(r + 1) * n]", "x[:n]")

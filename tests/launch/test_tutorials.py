@@ -1,8 +1,12 @@
 """Programs of the shapes that public tutorials have run in a `%%ranks` cell, are recorded and can be played.
 
-Written here in our own words after PyTorch's tutorials on distributed applications, DDP, FSDP2 and tensor parallel:
-each sets up its own group from the environment, as a script started by torchrun does.
+Written here in our own words after PyTorch's tutorials on distributed applications, DDP, FSDP, tensor parallel, both
+together, pipelines, torch.compile and mixtures of experts: each sets up its own group, as a script started by torchrun
+does.
 """
+
+import socket
+from typing import NamedTuple
 
 import pytest
 
@@ -24,8 +28,20 @@ class Toy(nn.Module):
         return self.second(torch.relu(self.first(x)))
 """
 
-PROGRAMS = {  # name: (code, what its built-ins are)
-    "a message": (
+
+class Program(NamedTuple):
+    """`messages` are those that carry numbers; `steps_add_up`: no sum goes where one is already, which `check` would
+    take for a mistake."""
+
+    code: str
+    built_ins: set[str]
+    ranks: int = 2
+    messages: int = 0
+    steps_add_up: bool = True
+
+
+PROGRAMS = {
+    "a message": Program(
         """
 def run(rank, size):
     box = torch.zeros(1)
@@ -38,8 +54,9 @@ def run(rank, size):
 run(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 """,
         set(),
+        messages=1,
     ),
-    "a group of its own": (
+    "a group of its own": Program(
         """
 def run(rank, size):
     pair = dist.new_group([0, 1])
@@ -50,7 +67,7 @@ run(rank, world_size)
 """,
         {"all_reduce"},
     ),
-    "gradients averaged by hand": (
+    "gradients averaged by hand": Program(
         """
 torch.manual_seed(0)
 model = Toy()
@@ -65,7 +82,7 @@ for epoch in range(8):
 """,
         {"all_reduce"},
     ),
-    "DDP with a checkpoint": (
+    "DDP with a checkpoint": Program(
         """
 import tempfile
 model = DistributedDataParallel(Toy())
@@ -82,7 +99,7 @@ if rank == 0:
 """,
         {"all_gather", "broadcast", "barrier", "all_reduce"},
     ),
-    "FSDP2 layer by layer": (
+    "FSDP2 layer by layer": Program(
         """
 from torch.distributed.fsdp import fully_shard
 model = Toy()
@@ -98,7 +115,7 @@ for _ in range(3):
 """,
         {"all_gather_single", "reduce_scatter_single", "all_reduce"},
     ),
-    "tensor parallel": (
+    "tensor parallel": Program(
         """
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
@@ -113,6 +130,132 @@ for step in range(2):
         {"scatter", "broadcast", "all_reduce"},
     ),
 }
+
+PROGRAMS |= {
+    "FSDP of the first kind": Program(
+        """
+import functools
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
+policy = functools.partial(size_based_auto_wrap_policy, min_num_params=30)
+model = FullyShardedDataParallel(Toy(), auto_wrap_policy=policy, device_id=torch.device("cpu"))
+optimizer = torch.optim.Adadelta(model.parameters())
+seen = torch.zeros(2)
+for _ in range(2):
+    loss = model(torch.randn(3, 6)).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    seen += torch.tensor([loss.item(), 3.0])
+dist.all_reduce(seen, op=dist.ReduceOp.SUM)
+""",
+        {"all_gather", "reduce_scatter_single", "all_reduce"},
+    ),
+    "FSDP over tensor parallel": Program(
+        """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+model = parallelize_module(Toy(), mesh["tp"], {"first": ColwiseParallel(), "second": RowwiseParallel()})
+on_cpu = {"device_mesh": mesh["dp"], "device_id": torch.device("cpu")}
+model = FullyShardedDataParallel(model, use_orig_params=True, **on_cpu)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, foreach=True)
+torch.manual_seed(mesh["dp"].get_local_rank())
+model(torch.randn(5, 6)).sum().backward()
+optimizer.step()
+""",
+        {"all_gather", "reduce_scatter_single", "scatter", "broadcast", "all_reduce"},
+        ranks=4,
+    ),
+    "DDP compiled": Program(
+        """
+model = DistributedDataParallel(Toy())
+step = torch.compile(model, backend="aot_eager")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    step(torch.randn(5, 6)).pow(2).mean().backward()
+    optimizer.step()
+""",
+        {"all_gather", "broadcast", "all_reduce"},
+        steps_add_up=False,
+    ),
+    "functional collectives compiled": Program(
+        """
+import torch.distributed._functional_collectives as functional
+@torch.compile(backend="aot_eager", fullgraph=True)
+def spread(x):
+    total = functional.all_reduce(2 * x, "sum", dist.group.WORLD)
+    return functional.all_gather_tensor(total, 0, dist.group.WORLD).sum()
+assert spread(torch.ones(4) * (rank + 1)).item() == 4 * 2 * 6
+""",
+        {"all_gather_single", "all_reduce"},
+    ),
+    "a compiled function that waits": Program(
+        """
+@torch.compile(backend="aot_eager")
+def overlapped(x):
+    work = dist.all_reduce(x, async_op=True)
+    y = 3 * torch.ones(4)
+    work.wait()
+    return x + y
+assert overlapped(torch.ones(4) * (rank + 1)).tolist() == [6, 6, 6, 6]
+""",
+        {"all_reduce"},
+    ),
+    "a mesh of two dimensions": Program(
+        """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("rows", "columns"))
+whole = torch.arange(16.0).view(4, 4)
+tiles = distribute_tensor(whole, mesh, [Shard(0), Shard(1)])
+assert tiles.redistribute(mesh, [Replicate(), Shard(0)]).to_local().shape == (2, 4)
+assert tiles.full_tensor().equal(whole)
+mine = torch.full((3,), float(rank))
+dist.all_reduce(mine, group=mesh.get_group("columns"))
+assert mine[0] == 1 + 4 * (rank // 2)
+""",
+        {"scatter", "all_gather_single", "all_reduce"},
+        ranks=4,
+    ),
+    "a pipeline": Program(
+        """
+from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+torch.manual_seed(0)
+stage = PipelineStage(nn.Linear(6, 6), rank, world_size, torch.device("cpu"))
+schedule = ScheduleGPipe(stage, n_microbatches=4, loss_fn=nn.functional.mse_loss)
+x, target, losses = torch.randn(8, 6), torch.randn(8, 6), []
+if rank == 0:
+    schedule.step(x)
+elif rank == world_size - 1:
+    schedule.step(target=target, losses=losses)
+    assert len(losses) == 4
+else:
+    schedule.step()
+""",
+        set(),
+        ranks=3,
+        messages=4 * 2 * 2,  # of each microbatch over both borders, there and back
+        steps_add_up=False,
+    ),
+    "experts": Program(
+        """
+tokens = torch.randn(5, 4)
+counts = torch.tensor([[1, 2, 2], [3, 1, 1], [1, 1, 3]][rank])  # tokens for the expert of each rank
+coming = torch.empty_like(counts)
+dist.all_to_all_single(coming, counts)
+inbox = tokens.new_empty(int(coming.sum()), 4)
+dist.all_to_all_single(inbox, tokens, coming.tolist(), counts.tolist())
+back = torch.empty_like(tokens)
+dist.all_to_all_single(back, 2 * inbox, counts.tolist(), coming.tolist())
+assert back.equal(2 * tokens)
+""",
+        {"all_to_all_single"},
+        ranks=3,
+    ),
+}
 PLAYED = """
 from widgets import Player, Timeline
 run = launch.recording()
@@ -120,25 +263,35 @@ player, timeline = Player(run), Timeline(run)
 run.save("{folder}/run.json"); run.save_trace("{folder}/run.trace.json"); player.save_html("{folder}/run.html")
 again = collectives.load("{folder}/run.json")
 assert again.counts() == run.counts() and len(again.steps) == len(run.steps) and again.title == run.title
-assert run.check() is None and len(player.schedule.buffers) <= 12 and not run.lonely and not run.dropped
-answer = (sorted({{op for op, _, _ in run.built_ins}}), len(run.events), run.counts().messages, player.summary())
+assert len(player.schedule.buffers) <= 12 and not run.lonely and not run.dropped
+assert not {steps_add_up} or run.check() is None
+messages = sum(event.op == "send" and event.dtype == "float32" for event in run.events)
+answer = (sorted({{op for op, _, _ in run.built_ins}}), len(run.events), messages, player.summary())
 """
 
 
+def free_port() -> int:
+    """A port that nobody uses: two runs of the tests on one machine must not meet in one store."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
+
+
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("number, name", list(enumerate(PROGRAMS)), ids=lambda part: str(part))
-def test_it_runs_records_and_plays(notebook, tmp_path, number, name):
-    code, built_ins = PROGRAMS[name]
-    own = f"setup(rank, world_size, '{23456 + number}')\n"
-    cell = BEGIN + own + code + "dist.destroy_process_group()\n"
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_runs_records_and_plays(notebook, tmp_path, name):
+    program = PROGRAMS[name]
+    own = f"setup(rank, world_size, '{free_port()}')\n"
+    cell = BEGIN + own + program.code + "dist.destroy_process_group()\n"
     notebook.run("%ranks stop")
-    ran = notebook.run(f"%%ranks 2 --bare --record\n{cell}")
+    ran = notebook.run(f"%%ranks {program.ranks} --bare --record\n{cell}")
     assert not ran.error, ran.traceback
-    played = notebook.run("import collectives\n" + PLAYED.format(folder=tmp_path))
+    assert "launch/rank" not in ran.stderr, "torch.compile has looked into the recorder"
+    played = notebook.run("import collectives\n" + PLAYED.format(folder=tmp_path, steps_add_up=program.steps_add_up))
     assert not played.error, played.traceback
     ops, events, messages, summary = notebook.value("answer")
-    assert set(ops) == built_ins and events > 0 and summary.startswith("your run")
-    assert messages == (1 if name == "a message" else 0)
+    assert set(ops) == program.built_ins and events > 0 and summary.startswith("your run")
+    assert messages == program.messages
 
 
 def test_torchruns_environment_is_there(notebook):
@@ -149,14 +302,14 @@ def test_torchruns_environment_is_there(notebook):
 
 def test_a_second_process_group_is_told_the_way(notebook):
     notebook.run("%ranks stop")
-    ran = notebook.run("%%ranks 2\n" + BEGIN + "setup(rank, world_size, '23470')")
+    ran = notebook.run("%%ranks 2\n" + BEGIN + "setup(rank, world_size, '1')")
     assert ran.evalue.endswith("The ranks have a process group already; %%ranks --bare leaves it to the cell.")
 
 
 def test_a_group_may_be_made_destroyed_and_made_again(notebook):
     """The tap must not keep the first group alive: its store would keep the port."""
     notebook.run("%ranks stop")
-    again = "for _ in range(3):\n    setup(rank, world_size, '23471')\n    dist.all_reduce(torch.ones(1))\n"
+    again = f"for _ in range(3):\n    setup(rank, world_size, '{free_port()}')\n    dist.all_reduce(torch.ones(1))\n"
     again += "    dist.barrier()\n    dist.destroy_process_group()\n"
     ran = notebook.run("%%ranks 3 --bare --record\n" + BEGIN + again)
     assert not ran.error and notebook.value("len(launch.recording().built_ins)") == 6

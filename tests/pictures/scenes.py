@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from collectives import all_reduce, broadcast, presets
+from collectives import Schedule, all_reduce, broadcast, presets
+from collectives.timed import Match, Timed
 from widgets import Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
 from widgets.base import Widget
 
@@ -39,21 +40,29 @@ def log(finished: bool = False) -> RankLog:
 
 
 def timeline() -> Timeline:
-    """Rank 0 computes while its all_reduce is under way, rank 1 waits for it; then rank 0 sends to rank 1."""
+    """Rank 0 computes while its all_reduce is under way, rank 1 waits for it; rank 2 comes last; then 0 sends to 1."""
+    summed, message = Match(0, "all_reduce #1 of world", 3), Match(1, "message #1 from rank 0 to rank 1", 2)
 
-    def call(rank, op, peer, nbytes, line, *times):
-        names = ("start", "issued", "wait", "end", "finished")
-        code = f"work = dist.{op}(x, async_op=True)"
-        measured = dict(zip(names, times, strict=True))
-        return SimpleNamespace(rank=rank, op=op, peer=peer, bytes=nbytes, line=line, code=code, **measured)
+    def call(rank, op, peer, nbytes, line, match, *times):
+        return Timed(rank, op, peer, nbytes, line, f"work = dist.{op}(x, async_op=True)", match, *times)
 
     calls = [
-        call(0, "all_reduce", None, 4096, 3, 0.0, 0.1, 0.8, 0.9, 0.9),
-        call(1, "all_reduce", None, 4096, 3, 0.0, 0.1, 0.1, 0.9, 0.9),
-        call(0, "send", 1, 2_000_000, 7, 0.95, 0.96, 0.96, 1.0, None),
-        call(1, "recv", 0, 2_000_000, 9, 0.95, 0.96, 0.96, 1.0, None),
+        call(0, "all_reduce", None, 4096, 3, summed, 0.0, 0.1, 0.8, 0.9, 0.9),
+        call(1, "all_reduce", None, 4096, 3, summed, 0.05, 0.1, 0.1, 0.9, 0.9),
+        call(2, "all_reduce", None, 4096, 3, summed, 0.6, 0.65, 0.65, 0.9, 0.9),
+        call(0, "send", 1, 2_000_000, 7, message, 0.95, 0.96, 0.96, 1.0, None),
+        call(1, "recv", 0, 2_000_000, 9, message, 0.95, 0.96, 0.96, 1.0, None),
     ]
-    return Timeline(SimpleNamespace(events=calls), chosen=0)
+    return Timeline(SimpleNamespace(events=calls, ranks=3), chosen=0)
+
+
+def maximum() -> Player:
+    """A ring like that of a run whose ranks take the maximum where the textbook's ring adds."""
+    stays = "Of what arrives and what is there the maximum stays."
+    steps = [(step.phase, stays, step.transfers) for step in all_reduce.ring(ranks=4).steps]
+    ring = Schedule.from_steps("all_reduce", "ring", 4, 4, steps)
+    ring.ways = lambda index: ["max" if t.op == "reduce" else "" for t in ring.steps[index].transfers]
+    return Player(ring, step=2)
 
 
 def race() -> Race:
@@ -80,6 +89,7 @@ SCENES = {
     "player-keys": Scene(lambda: Player(all_reduce.ring(ranks=3), step=1), ("?",), SMALL),
     "player-16": Scene(lambda: Player(all_reduce.ring(ranks=16), step=9)),
     "player-64": Scene(lambda: Player(all_reduce.ring(ranks=64), step=40), sizes=SMALL),
+    "player-maximum": Scene(maximum, sizes=("laptop", "projector")),
     "player-tree": Scene(lambda: Player(all_reduce.tree(ranks=8), step=2)),
     "player-machines": Scene(lambda: Player(all_reduce.hierarchical(nodes=4, local=8), step=9)),
     "player-gate": Scene(lambda: Player(all_reduce.ring(ranks=4), predict=2, step=1)),

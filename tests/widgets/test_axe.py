@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from collectives import all_reduce, presets
+from collectives.timed import Match, Timed
 from widgets import Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
 
 PACKAGE = "axe-core@4.10.3"
@@ -47,9 +48,12 @@ def many_ranks():
 
 
 def timeline():
-    times = {"start": 0.0, "issued": 0.1, "wait": 0.8, "end": 0.9, "finished": 0.9}
-    call = SimpleNamespace(rank=0, op="all_reduce", peer=None, bytes=4096, line=3, code="dist.all_reduce(x)", **times)
-    return Timeline(SimpleNamespace(events=[call]), chosen=0)
+    told = Match(0, "all_reduce #1 of world", 2)
+    calls = [
+        Timed(rank, "all_reduce", None, 4096, 3, "dist.all_reduce(x)", told, rank / 2, 0.6, 0.8, 0.9, 0.9)
+        for rank in (0, 1)
+    ]
+    return Timeline(SimpleNamespace(events=calls, ranks=2), chosen=0)
 
 
 WIDGETS = {

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from collectives import all_reduce, presets
+from collectives.timed import Match, Timed
 from widgets import Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
 
 
@@ -23,9 +24,9 @@ def log():
 
 
 def timeline():
-    times = {"start": 0.0, "issued": 0.1, "wait": 0.8, "end": 0.9, "finished": 0.9}
-    call = SimpleNamespace(rank=0, op="all_reduce", peer=None, bytes=4096, line=3, code="dist.all_reduce(x)", **times)
-    return Timeline(SimpleNamespace(events=[call, call]), chosen=0)
+    told = Match(0, "all_reduce #1 of world", 1)
+    call = Timed(0, "all_reduce", None, 4096, 3, "dist.all_reduce(x)", told, 0.0, 0.1, 0.8, 0.9, 0.9)
+    return Timeline(SimpleNamespace(events=[call, call], ranks=1), chosen=0)
 
 
 def traits(widget):

@@ -166,10 +166,10 @@ def test_cells_show_contributors_or_numbers_instead(ring):
 
 def test_copies_are_hollow_and_reductions_filled_with_a_plus(ring):
     ring.keyboard.press("ArrowRight")
-    assert ring.locator(".rs-arrow.rs-reduce").count() == 4 == ring.locator(".rs-plus").count()
+    assert ring.locator(".rs-arrow.rs-reduce").count() == 4 == ring.locator(".rs-sign").count()
     assert texts(ring, ".rs-tagtext") == ["+3", "+0", "+1", "+2"]
     ring.keyboard.press("End")
-    assert ring.locator(".rs-arrow.rs-copy").count() == 4 and ring.locator(".rs-plus").count() == 0
+    assert ring.locator(".rs-arrow.rs-copy").count() == 4 and ring.locator(".rs-sign").count() == 0
 
 
 def test_a_cell_explains_itself_and_one_rank_can_be_followed(ring):

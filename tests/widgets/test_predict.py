@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from collectives import all_reduce
+from collectives import Schedule, Transfer, all_reduce
 from widgets import Player
 
 
@@ -81,3 +81,13 @@ def test_the_still_picture_ends_at_the_gate():
 def test_a_question_that_cannot_be_asked_is_one_clear_sentence():
     with pytest.raises(ValueError, match="predict is a step from 1 to 6, or one of messages, steps, busiest; got 7"):
         Player(all_reduce.ring(ranks=4), predict=7)
+
+
+def test_a_share_of_uneven_chunks_is_told_in_the_unit_that_was_asked_for(show):
+    """Rank 0 sends 30 of N = 40 bytes; the answer is a multiple of N like the question, not bytes."""
+    transfers = [Transfer(0, 1, 1)]
+    uneven = Schedule.from_steps("broadcast", "uneven", 2, 2, [("copy", "", transfers)], root=0, chunk_bytes=[10, 30])
+    page = show(Player(uneven, predict="busiest"))
+    page.fill(".rs-gate input", "0.75")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".rs-gate") == "You said 0.75, and it is 0.75 N."

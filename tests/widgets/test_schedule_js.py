@@ -56,7 +56,8 @@ SCHEDULES = {
 }
 
 PLAY = """async ([meta, records, path]) => {
-    const { baseOf, decode, Run } = await import("/js/schedule.js");
+    const { decode, Run } = await import("/js/schedule.js");
+    const { baseOf } = await import("/js/labels.js");
     const { amount } = await import("/js/captions.js");
     const run = new Run(decode(meta, new DataView(Uint8Array.from(records).buffer)));
     return path.map((step) => {
@@ -65,7 +66,8 @@ PLAY = """async ([meta, records, path]) => {
             symbols: run.cells.map((cell) => cell.symbol),
             contributors: run.cells.map((cell) => cell.contributors),
             numbers: run.cells.map((cell) => cell.number(baseOf(run.schedule))),
-            sent: [...run.sent], received: [...run.received], messages: run.messages, steps: run.busySteps,
+            sent: [...run.sent], received: [...run.received], messages: run.messages, 
+            steps: run.done.slice(0, run.step).filter(({ counted }) => counted.length).length,
             told: amount(run.schedule, Math.max(...run.sent)),
         };
     });
@@ -166,3 +168,27 @@ SAY_START = """async (start) => {
 )
 def test_who_holds_data_at_the_start_is_asked_of_every_buffer(page, start, words):
     assert page.evaluate(SAY_START, start) == words
+
+
+LABELS = """async ([sign, rooms]) => {
+    const { labelOf } = await import("/js/labels.js");
+    const { Cell } = await import("/js/schedule.js");
+    const cell = new Cell([0, 2 ** 20, 2 * 2 ** 20], null, sign);
+    return rooms.map((room) => labelOf(cell, "symbols", { room, short: false }, { ranks: 128, chunks: 1 }, 0));
+}"""
+
+
+@pytest.mark.parametrize(
+    "sign, labels",
+    [
+        ("+", ["a0+b0+c0", "a+b+c", "3/128", "Σ3", ""]),
+        ("max", ["max(a0,b0,c0)", "max(a,b,c)", "3/128", "max", ""]),
+        ("×", ["a0×b0×c0", "a×b×c", "3/128", "×", ""]),
+        (",", ["a0,b0,c0", "a,b,c", "3/128", ",", ""]),
+    ],
+)
+def test_a_label_gets_shorter_and_never_claims_another_operation(page, sign, labels):
+    """In just the room that each form takes; the sum's `a+b+c` and `3/128` are as long as each other."""
+    rooms = [len(label) for label in labels]
+    found = page.evaluate(LABELS, [sign, rooms])
+    assert found == [labels[1] if len(label) == len(labels[1]) else label for label in labels]

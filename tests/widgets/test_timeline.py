@@ -6,25 +6,26 @@ from types import SimpleNamespace
 import pytest
 
 from collectives import all_reduce
+from collectives.timed import Match, Timed
 from widgets import Timeline
 
 
-def call(rank, start, issued, wait, end, finished, op="all_reduce", peer=None, nbytes=4096, line=3):
-    times = {"start": start, "issued": issued, "wait": wait, "end": end, "finished": finished}
-    code = f"work = dist.{op}(x, async_op=True)"
-    return SimpleNamespace(rank=rank, op=op, peer=peer, bytes=nbytes, line=line, code=code, **times)
+def call(rank, *times, op="all_reduce", peer=None, nbytes=4096, line=3, match=None):
+    return Timed(rank, op, peer, nbytes, line, f"work = dist.{op}(x, async_op=True)", match, *times)
 
 
+FIRST = Match(0, "all_reduce #1 of world", 2)
+MESSAGE = Match(1, "message #1 from rank 0 to rank 1", 2)
 OVERLAPPED = [  # in seconds: rank 0 computes while its all_reduce is under way, rank 1 waits for it at once
-    call(0, 0.0, 0.1, 0.8, 0.9, 0.9),
-    call(1, 0.0, 0.1, 0.1, 0.9, 0.9),
-    call(0, 0.95, 0.96, 0.96, 1.0, None, op="send", peer=1, nbytes=2_000_000, line=7),
-    call(1, 0.95, 0.96, 0.96, 1.0, None, op="recv", peer=0, nbytes=2_000_000, line=9),
+    call(0, 0.0, 0.1, 0.8, 0.9, 0.9, match=FIRST),
+    call(1, 0.0, 0.1, 0.1, 0.9, 0.9, match=FIRST),
+    call(0, 0.95, 0.96, 0.96, 1.0, None, op="send", peer=1, nbytes=2_000_000, line=7, match=MESSAGE),
+    call(1, 0.95, 0.96, 0.96, 1.0, None, op="recv", peer=0, nbytes=2_000_000, line=9, match=MESSAGE),
 ]
 
 
 def timeline(events):
-    return Timeline(SimpleNamespace(events=events))
+    return Timeline(SimpleNamespace(events=events, ranks=1 + max((event.rank for event in events), default=0)))
 
 
 TOTALS = """async (calls) => {
@@ -85,7 +86,7 @@ def press(page, *keys):
     page.focus(".rs-times")
     for key in keys:
         page.keyboard.press(key)
-    return page.inner_text(".rs-caption")
+    return page.inner_text(".rs-what")
 
 
 def test_arrows_walk_the_calls_and_say_them_in_seconds(show):
@@ -128,6 +129,7 @@ def test_a_click_chooses_the_call_under_it(show):
 def test_a_wait_that_nobody_saw_is_not_called_overlap(show):
     page = show(timeline([call(0, 0, 0.1, None, None, 0.9), call(0, 0.95, 0.96, 0.96, 1.0, 1.0)]))
     assert bars(page, 0, "unsure") == [[0.1, 0.9]]
+    assert "under way for 950 ms, of which at least 0 s were hidden" in page.inner_text(".rs-what")
     assert "own work or a wait inside torch, is not known" in press(page, "ArrowRight")
 
 
@@ -146,7 +148,7 @@ def test_it_fits_a_narrow_cell_and_a_dark_one(show, page):
 
 
 def test_what_is_saved_beside_it_has_no_measured_time():
-    slower = [SimpleNamespace(**vars(event) | {"finished": 2.5, "end": 3.5}) for event in OVERLAPPED]
+    slower = [event._replace(finished=2.5, end=3.5) for event in OVERLAPPED]
     one, two = (timeline(events)._repr_mimebundle_()[0] for events in (OVERLAPPED, slower))
     assert one["text/plain"] == two["text/plain"] == "Timeline(ranks=2, events=4)"
     assert one["text/html"] == two["text/html"] == "<span>Timeline(ranks=2, events=4)</span>"
@@ -163,4 +165,129 @@ def test_a_very_long_run_is_cut_and_says_so(show):
 def test_a_schedule_without_times_is_told_what_to_do():
     with pytest.raises(TypeError) as raised:
         Timeline(all_reduce.ring(ranks=2))
-    assert "run a cell with `%%ranks --record` first; got Schedule" in str(raised.value)
+    assert "run a cell with `%%ranks --record` first; Schedule" in str(raised.value)
+
+
+THIRD = Match(0, "all_reduce #3 of world", 4)
+LATE = [  # rank 2 comes last, at 0.5: rank 0 waits from 0.1 on, rank 1 computes until 0.4, rank 3 came when it was busy
+    call(0, 0.0, 0.1, 0.1, 0.6, 0.6, match=THIRD),
+    call(1, 0.1, 0.2, 0.4, 0.7, 0.6, match=THIRD),
+    call(2, 0.5, 0.55, 0.55, 0.6, 0.6, match=THIRD),
+    call(3, 0.45, 0.55, 0.58, 0.6, 0.6, match=THIRD),
+    call(3, 0.9, 0.92, 0.92, 1.0, 1.0, op="barrier", match=Match(1, "barrier #1 of ranks 3", 1)),
+]
+
+
+def meets(page):
+    return page.inner_text(".rs-meets")
+
+
+MEETING = """async (calls) => {
+    const { meeting, stayOf } = await import("/js/spans.js");
+    const { last, seconds, unsure } = meeting(calls.map(([op, times], i) => ({ i, ...stayOf({ op, times }) })));
+    return [last.i, seconds, unsure];
+}"""
+
+
+def test_who_came_last_and_who_waited_is_that_of_counting_moments(page):
+    """Whole milliseconds, as above: a rank waits for the last one in each moment in which it waits and that is not
+    there, unless it was done without it."""
+    dice = random.Random(6)
+    for _ in range(60):
+        sides = []
+        for _ in range(dice.randrange(2, 6)):
+            begun, issued, waits, waited = sorted(dice.randrange(40) for _ in range(4))
+            asked = dice.random() < 0.8
+            done = dice.choice([None, dice.randrange(issued, waited + 1)])
+            sides.append([begun, issued, *((waits, waited) if asked else (None, None)), done])
+        comes = [begun for begun, *_ in sides]
+        last = max(comes)
+        expected, unsure = [], False
+        for _, issued, waits, waited, done in sides:
+            until = next(time for time in (done, waited, issued) if time is not None)
+            there = {*range(waits, waited)} if waits is not None and until > last else set()
+            expected.append(len({moment for moment in there if moment < last}))
+            unsure |= waits is None and any(moment < last for moment in range(issued, until))
+        assert page.evaluate(MEETING, [["all_reduce", side] for side in sides]) == [comes.index(last), expected, unsure]
+
+
+def test_a_monitored_barrier_waits_in_the_call_itself(page):
+    sides = [["monitored_barrier", [0, 30, 30, 30, None]], ["monitored_barrier", [20, 30, 30, 30, None]]]
+    assert page.evaluate(MEETING, sides) == [1, [20, 0], False]
+
+
+def test_choosing_a_bar_says_who_came_last_and_who_waited_for_it(show):
+    page = show(timeline(LATE))
+    assert meets(page) == ""
+    press(page, "ArrowRight")
+    assert meets(page) == (
+        "all_reduce #3 of world: rank 2 came last, 500 ms after the first; rank 0 waited 400 ms for it, rank 1 100 ms."
+    )
+    press(page, "End", "ArrowDown", "ArrowDown", "ArrowDown", "End")
+    assert meets(page) == "barrier #1 of ranks 3: no other rank takes part."
+
+
+def frames(page, kind):
+    """Ranks with a frame of that kind: chosen, or the same call."""
+    tops = page.locator(f".rs-{kind}").evaluate_all("(n) => n.map((p) => p.getAttribute('d')).filter(Boolean)")
+    return sorted({int(float(path.split(" ")[1].split("h")[0]) // 64) for path in tops})
+
+
+def test_the_same_call_is_framed_on_all_ranks_with_a_line_where_the_last_one_came(show):
+    page = show(timeline(LATE))
+    press(page, "ArrowRight", "ArrowDown")
+    assert (frames(page, "chosen"), frames(page, "same")) == ([1], [0, 2, 3])
+    assert [bars(page, rank, "awaited") for rank in range(4)] == [[[0.1, 0.5]], [[0.4, 0.5]], [], []]
+    line = page.locator(".rs-came").get_attribute("d")
+    width = page.evaluate("document.querySelector('.rs-times').clientWidth") - 92
+    assert float(line[1:].split(" ")[0]) == pytest.approx(84 + 0.5 * width, abs=0.1) and line.endswith(" 0V256")
+    press(page, "ArrowDown", "ArrowDown", "ArrowRight")
+    assert (frames(page, "chosen"), frames(page, "same")) == ([3], [])
+    assert page.locator(".rs-came").count() == 0
+
+
+def test_arrows_and_enter_go_to_the_same_call_on_other_ranks(show):
+    """Not to the call that began nearest: here that is another one."""
+    second = Match(1, "all_reduce #2 of world", 3)
+    away = [call(rank, 0.4, 0.45, 0.45, 0.5, 0.5, match=second) for rank in (0, 2)]
+    here = call(1, 0.9, 0.92, 0.92, 1.0, 1.0, match=second)
+    page = show(timeline([*away, here, call(1, 0.41, 0.42, 0.42, 0.43, 0.43, match=FIRST)]))
+    assert press(page, "ArrowRight", "ArrowDown").startswith("Rank 1: all_reduce, 4.1 kB, line 3. Began at 900 ms")
+    assert press(page, "Enter").startswith("Rank 2:") and press(page, "Enter").startswith("Rank 0:")
+    assert meets(page).startswith("all_reduce #2 of world: rank 1 came last, 500 ms after the first; ")
+
+
+def test_sides_that_are_not_there_are_not_made_up(show):
+    page = show(timeline([
+        call(0, 0.0, 0.1, 0.1, 0.5, 0.5, match=THIRD),
+        call(1, 0.2, 0.3, 0.3, 0.5, 0.5, match=THIRD),
+        call(0, 0.6, 0.7, 0.7, 0.8, None, op="send", peer=1),
+    ]))  # fmt: skip
+    press(page, "ArrowRight")
+    assert meets(page) == (
+        "all_reduce #3 of world: rank 1 came last, 200 ms after the first; rank 0 waited 100 ms for it. "
+        "Only 2 of its 4 ranks are drawn."
+    )
+    press(page, "End")
+    assert meets(page) == "The other side of this message was not recorded."
+
+
+def test_a_wait_inside_torch_is_not_told_as_none(show):
+    page = show(timeline([
+        call(0, 0.0, 0.1, None, None, 0.6, match=FIRST), call(1, 0.5, 0.51, None, None, 0.6, match=FIRST),
+    ]))  # fmt: skip
+    press(page, "ArrowRight")
+    assert meets(page) == (
+        "all_reduce #1 of world: rank 1 came last, 500 ms after the first; "
+        "whether others waited for it inside torch is not known."
+    )
+
+
+def test_of_many_that_waited_the_longest_is_named(show):
+    crowd = Match(0, "barrier #1 of world", 8)
+    sides = [call(rank, 0.01 * rank, 0.1, 0.1, 0.9, 0.9, op="barrier", match=crowd) for rank in range(7)]
+    page = show(timeline([*sides, call(7, 0.8, 0.81, 0.81, 0.9, 0.9, op="barrier", match=crowd)]))
+    press(page, "ArrowRight")
+    assert meets(page).endswith(
+        "rank 7 came last, 800 ms after the first; 7 ranks waited for it, rank 0 longest: 700 ms."
+    )

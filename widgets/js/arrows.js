@@ -6,6 +6,8 @@
  * no arrow crosses a cell's text. Left out: how an arrow looks (messages.js).
  */
 
+import { fixed } from "./svg.js";
+
 /**
  * @typedef {import("./layout.js").Layout} Layout
  * @typedef {import("./inside.js").Box} Box
@@ -39,6 +41,12 @@ export function flightOf(/** @type {Curve} */ arrow, /** @type {Box} */ start, /
   if (isStraight) return straight(start.x, start.y, end.x, end.y);
   if (ay !== dy) return [start.x, start.y, bx, by, cx, cy, end.x, end.y];
   return [start.x, start.y, bx, Math.min(by, start.y), cx, Math.min(cy, end.y), end.x, end.y];
+}
+
+/** @returns {string} the curve as SVG draws it */
+export function pathOf(/** @type {Curve} */ curve) {
+  const [x, y, ...rest] = curve.map(fixed);
+  return `M${x} ${y}C${rest}`;
 }
 
 /** The point at `t` in 0..1. @returns {[number, number]} */

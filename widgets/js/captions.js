@@ -5,7 +5,10 @@
  * ranks and chunks from 0. Left out: where the words appear (player.js, stage.js).
  */
 
-import { range } from "./schedule.js";
+import { range, unpack } from "./schedule.js";
+
+/** What several ranks' data become, by the sign of the operation. @type {Record<string, string>} */
+const RESULTS = { "+": "sum", "×": "product", max: "maximum", min: "minimum", avg: "average" };
 
 /** @typedef {import("./schedule.js").Schedule} Schedule @typedef {import("./schedule.js").Run} Run */
 
@@ -14,20 +17,11 @@ export function plural(/** @type {number} */ count, /** @type {string} */ noun) 
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Where step `step` (0: before the first) stands among the phases. */
-export function phaseAt(/** @type {{phases: [string, number][]}} */ { phases }, /** @type {number} */ step) {
-  let begin = 0;
-  for (const [name, count] of phases) {
-    if (step <= begin + count) return { name, count, inside: step - begin };
-    begin += count;
-  }
-  return { name: "", count: 0, inside: 0 };
-}
-
 /** @returns {string} "step 2 of 6, reduce-scatter" */
 export function position(/** @type {Schedule} */ schedule, /** @type {number} */ step) {
   if (step === 0) return `before step 1 of ${schedule.steps}`;
-  const { name } = phaseAt(schedule, step);
+  let end = 0;
+  const name = schedule.phases.find(([, count]) => step <= (end += count))?.[0];
   return `step ${step} of ${schedule.steps}${name ? `, ${name}` : ""}`;
 }
 
@@ -56,11 +50,9 @@ export function placeOf(/** @type {Schedule} */ { buffers: [input, ...others], r
 /** What one cell holds, in words: "rank 2, chunk 1: a1+b1+c1, the sum of 3 ranks" */
 export function explain(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {number} */ slot) {
   const { chunks, ranks, buffers } = schedule;
-  const chunk = slot % chunks;
-  const rank = Math.floor(slot / chunks) % ranks;
-  const buffer = buffers.length > 1 ? `, ${buffers[Math.floor(slot / chunks / ranks)]}` : "";
+  const { buffer, rank, chunk } = unpack(slot, ranks, chunks);
   const cell = run.cells[slot];
-  const where = `rank ${rank}${buffer}, chunk ${chunk}`;
+  const where = `rank ${rank}${buffers[1] ? `, ${buffers[buffer]}` : ""}, chunk ${chunk}`;
   if (!cell.origins.length) return `${where}: empty`;
   const whose = cell.contributors.length === 1 ? `rank ${cell.contributors[0]}'s own` : sumOf(cell, ranks);
   const value = cell.value === null ? "" : `, the value ${cell.value}`;
@@ -71,7 +63,7 @@ export function explain(/** @type {Schedule} */ schedule, /** @type {Run} */ run
 function since(run, slot, rank) {
   const { step, part } = run.lastWrite(slot) ?? {};
   if (!part) return "";
-  const verb = part.reduce ? "added" : "copied";
+  const verb = { "": "copied", "+": "added" }[part.sign] ?? "combined";
   return part.src === rank
     ? `; ${verb} within the rank in step ${step}`
     : `; ${verb} from rank ${part.src} in step ${step}`;
@@ -91,16 +83,16 @@ export function sourcesOf(/** @type {Schedule} */ schedule, /** @type {Run} */ r
 
 function sumOf(cell, ranks) {
   const { length } = cell.contributors;
-  return length === ranks ? `the sum of all ${ranks} ranks` : `the sum of ${length} of ${ranks} ranks`;
+  return `the ${RESULTS[cell.sign] ?? "combination"} of ${length === ranks ? "all" : `${length} of`} ${ranks} ranks`;
 }
 
 /** What a rank sent and received in the step just done. */
 export function story(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {number} */ rank) {
   const told = [];
-  for (const { src, dst, reduce, parts } of run.latest) {
+  for (const { src, dst, sign, parts } of run.latest) {
     const what = schedule.chunks > 1 ? ` ${chunksOf(parts)}` : "";
     if (src === rank) told.push(`sends${what} to rank ${dst}`);
-    if (dst === rank) told.push(`${reduce ? "adds" : "receives"}${what} from rank ${src}`);
+    if (dst === rank) told.push(`${{ "": "receives", "+": "adds" }[sign] ?? "combines"}${what} from rank ${src}`);
   }
   const more = told.length > 4 ? ` and ${told.length - 4} more` : "";
   const now = told.length ? told.slice(0, 4).join(", ") + more : run.step ? "is idle in this step" : "has not begun";
@@ -116,10 +108,15 @@ export function chunksOf(/** @type {import("./schedule.js").Transfer[]} */ parts
   return `chunk${ranges.length > 1 || last?.includes("-") ? "s" : ""} ${shown.length ? `${shown.join(", ")} and ` : ""}${last}`;
 }
 
+/** How much N is, as Run counts. */
+export function wholeOf(/** @type {Schedule} */ { chunk_bytes: sizes, chunks }) {
+  return sizes ? sizes.reduce((sum, size) => sum + size, 0) : chunks;
+}
+
 /** An amount that was sent (as Run counts it): "1.5 N", or "64 MB" where N or the chunks' sizes are known. */
 export function amount(/** @type {Schedule} */ schedule, /** @type {number} */ sent) {
-  const { nbytes, chunk_bytes: sizes, chunks } = schedule;
-  const whole = sizes ? sizes.reduce((sum, size) => sum + size, 0) : chunks;
+  const { nbytes, chunk_bytes: sizes } = schedule;
+  const whole = wholeOf(schedule);
   if (nbytes === null && !sizes) return sent ? `${digits(sent / whole)} N` : "0";
   let bytes = nbytes === null ? sent : (sent * nbytes) / whole;
   const units = ["B", "kB", "MB", "GB", "TB"];
@@ -128,8 +125,9 @@ export function amount(/** @type {Schedule} */ schedule, /** @type {number} */ s
   return `${digits(bytes)} ${units[unit]}`;
 }
 
-function digits(value) {
-  return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+/** Three digits, or all of a whole number. */
+export function digits(/** @type {number} */ value) {
+  return String(value >= 100 ? Math.round(value) : Number(value.toPrecision(3)));
 }
 
 /** Which ranks have sent most: their numbers, and how much. Nobody before anything was sent. */

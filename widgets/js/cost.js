@@ -30,7 +30,7 @@ export function workOf(/** @type {import("./schedule.js").Schedule} */ schedule)
       }
     }
     const added = new Float64Array(ranks);
-    for (const part of transfersOf(schedule, k)) if (part.reduce) added[part.dst] += amountOf(schedule, part);
+    for (const part of transfersOf(schedule, k)) if (part.sign) added[part.dst] += amountOf(schedule, part);
     return { lines: busiestLines(messages, units), added: Math.max(...added) };
   });
 }

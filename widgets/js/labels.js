@@ -7,7 +7,7 @@
 
 import { shorten } from "./captions.js";
 import { barHeight } from "./inside.js";
-import { baseOf, letter } from "./schedule.js";
+import { letter } from "./schedule.js";
 
 export const VIEWS = ["symbols", "contributors", "numbers"];
 
@@ -47,13 +47,18 @@ export function labelOf(cell, view, { room, short }, schedule, chunk) {
   if (view === "numbers") return shorten(cell.number(baseOf(schedule)), room);
   const forms = view === "symbols" ? symbolForms(cell, short, chunk) : [cell.set];
   const count = cell.contributors.length;
-  forms.push(count === schedule.ranks ? `all ${count}` : `${count}/${schedule.ranks}`, `Σ${count}`);
+  forms.push(count === schedule.ranks ? `all ${count}` : `${count}/${schedule.ranks}`, cell.sign === "+" ? `Σ${count}` : cell.sign);
   return forms.find((form) => form.length <= room) ?? "";
+}
+
+/** What ranks are multiplied by in numbers: 10 while chunks have one digit, else 100. */
+export function baseOf(/** @type {import("./schedule.js").Schedule} */ { chunks }) {
+  return chunks <= 10 ? 10 : 100;
 }
 
 /** "a0+b0" in full, and without the chunk where the place says it. */
 function symbolForms(cell, short, chunk) {
   if (!cell.isSumOf(chunk)) return [cell.symbol];
-  const letters = cell.contributors.map(letter).join("+");
+  const letters = cell.combined(cell.contributors.map(letter));
   return short && cell.origins.length > 1 ? [letters] : [cell.symbol, letters];
 }

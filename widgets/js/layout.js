@@ -9,7 +9,7 @@
 
 import { card, clamp, column, tile } from "./inside.js";
 import { placesOf } from "./places.js";
-import { range } from "./schedule.js";
+import { range, unpack } from "./schedule.js";
 
 /**
  * @typedef {import("./schedule.js").Schedule} Schedule
@@ -145,11 +145,6 @@ function put({ ranks, chunks }, room, places, inside, { band, between }, { left,
     chunkEvery: thinned(15 * scale, corner(0, 1).y - corner(0, 0).y),
     cell,
   };
-}
-
-/** @returns {{buffer: number, rank: number, chunk: number}} */
-export function unpack(/** @type {number} */ slot, /** @type {number} */ ranks, /** @type {number} */ chunks) {
-  return { buffer: Math.floor(slot / chunks / ranks), rank: Math.floor(slot / chunks) % ranks, chunk: slot % chunks };
 }
 
 /** Which labels of `need` pixels have room, going along every line from the left. @returns {boolean[]} */

@@ -2,11 +2,11 @@
  * How the messages of a step look: arrows with what they carry, frames around what was read and written, and the
  * chunks that fly.
  *
- * A copy is a hollow arrow; a reduction a filled one, with a plus on its label and at the cell it adds to. Pure:
- * messages and layout in, SVG text out. Which way an arrow goes is arrows.js.
+ * A copy is a hollow arrow; a reduction a filled one, with the sign of its operation (a plus for a sum) on its label and
+ * at the cell it writes. Pure: messages and layout in, SVG text out. Which way an arrow goes is arrows.js.
  */
 
-import { arrowOf, pointOn } from "./arrows.js";
+import { arrowOf, pathOf, pointOn } from "./arrows.js";
 import { range } from "./schedule.js";
 import { fixed, hue, rect, text } from "./svg.js";
 
@@ -32,7 +32,7 @@ export function arrows(layout, messages, { rank, chunk }) {
     const away = rank !== null && message.src !== rank && message.dst !== rank;
     const other =
       chunk !== null && !message.parts.some((part) => part.chunk <= chunk && chunk < part.chunk + part.count);
-    const kind = `rs-arrow ${message.reduce ? "rs-reduce" : "rs-copy"}${away || other ? " rs-off" : ""}`;
+    const kind = `rs-arrow ${message.sign ? "rs-reduce" : "rs-copy"}${away || other ? " rs-off" : ""}`;
     const label = layout.dense || crowded ? "" : tag(layout, curve, message, answered(message));
     return `<g class="${kind}" style="--rs-stroke:${fixed(size * 0.42)}px">${shaft(curve, size)}${label}</g>`;
   });
@@ -45,20 +45,21 @@ export function answers(/** @type {Layout} */ { ranks }, /** @type {Message[]} *
   return (/** @type {Message} */ { src, dst }) => pairs.has(dst * ranks + src);
 }
 
-/** Frames around what was read (dashed) and what was written (solid, a plus where it was added). */
+/** Frames around what was read (dashed) and what was written (solid, a sign where it was combined with what was there). */
 export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ transfers) {
-  const drawn = transfers.map((part) => {
+  const signs = [];
+  const frames = transfers.map((part) => {
     const from = reach(layout, part.srcBuffer, part.src, part.chunk, part.count);
     const to = reach(layout, part.dstBuffer, part.dst, part.dstChunk, part.count);
     if (layout.dense) return rect("rs-written", to);
-    const added = part.reduce && to.w > 40 ? plus(to.x + 3, to.y + 3, layout.scale) : "";
-    return rect("rs-read", from) + rect("rs-written", to) + added;
+    if (part.sign && to.w > 40) signs.push(operation(part.sign, to.x + 3, to.y + 3, layout.scale));
+    return rect("rs-read", from) + rect("rs-written", to);
   });
-  return drawn.join("");
+  return [...frames, ...signs].join("");
 }
 
 /** What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform. */
-export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, reduce }) {
+export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, sign }) {
   const { corner, dense, scale, size } = layout;
   const [w, h] = dense ? [Math.min(size.w, 14), size.h] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
   const from = corner(0, chunk);
@@ -70,15 +71,15 @@ export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { c
     const { x, y } = offset(i);
     return rect(`rs-stripe ${hue(chunk + i)}`, { x: x - w / 2, y: y - h / 2, w, h });
   };
-  const words = `${reduce ? "+" : ""}${layout.chunks > 1 ? rangeOf({ chunk, count }) : ""}`;
-  const label = dense || w < 22 ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
+  const words = signed(sign, layout.chunks > 1 ? rangeOf({ chunk, count }) : "");
+  const label = dense || w < 8 * words.length + 6 ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
   return `<g>${range(count).map(stripe).join("")}${label}</g>`;
 }
 
 /** The label of an arrow: which chunks go. Above a level arrow, beside an upright one, on any other. */
-function tag({ chunks, scale }, curve, { parts, reduce }, both) {
+function tag({ chunks, scale }, curve, { parts, sign }, both) {
   const chunk = chunks === 1 ? "" : parts.length > 2 ? `${parts.length}×` : parts.map(rangeOf).join(",");
-  const words = `${reduce ? "+" : ""}${chunk}`;
+  const words = signed(sign, chunk);
   if (!words) return "";
   const single = parts.length === 1 && parts[0].count === 1;
   const level = curve[1] === curve[3] && curve[1] === curve[7];
@@ -94,6 +95,11 @@ function tag({ chunks, scale }, curve, { parts, reduce }, both) {
   return pill + text("rs-tagtext", x, middle, words);
 }
 
+/** @returns {string} "+2", "max 2" */
+function signed(sign, chunk) {
+  return sign[1] && chunk ? `${sign} ${chunk}` : sign + chunk;
+}
+
 /** @returns {string} "2", "0–3" */
 function rangeOf({ chunk, count }) {
   return count === 1 ? `${chunk}` : `${chunk}–${chunk + count - 1}`;
@@ -105,24 +111,24 @@ function shaft([ax, ay, bx, by, cx, cy, dx, dy], size) {
   const [ux, uy] = [((dx - cx) / length) * size, ((dy - cy) / length) * size];
   const [ex, ey] = [dx - ux, dy - uy];
   const [sx, sy] = [uy * 0.62, ux * 0.62];
-  const line = `M${[ax, ay].map(fixed)}C${[bx, by, cx - ux, cy - uy, ex, ey].map(fixed)}`;
+  const line = pathOf([ax, ay, bx, by, cx - ux, cy - uy, ex, ey]);
   const head = `M${[dx, dy].map(fixed)}L${[ex - sx, ey + sy].map(fixed)}L${[ex + sx, ey - sy].map(fixed)}z`;
   return `<path class="rs-line" d="${line}"/><path class="rs-core" d="${line}"/><path class="rs-head" d="${head}"/>`;
 }
 
 /** Very many messages: their arcs as one faint path. */
 function web(curves) {
-  const path = curves.map((curve) => {
-    const [ax, ay, ...rest] = curve.map(fixed);
-    return `M${[ax, ay]}C${rest}`;
-  });
-  return `<path class="rs-web" d="${path.join("")}"/>`;
+  return `<path class="rs-web" d="${curves.map(pathOf).join("")}"/>`;
 }
 
-function plus(x, y, scale) {
-  const arm = 4 * scale;
-  const cross = `<circle r="${7 * scale}"/><path d="M${-arm} 0H${arm}M0 ${-arm}V${arm}"/>`;
-  return `<g class="rs-plus" transform="translate(${fixed(x)} ${fixed(y)})">${cross}</g>`;
+/** What is done with what is there: a plus (turned: times) in a disc, else its name, as far into the cell as it is long. */
+function operation(name, x, y, scale) {
+  const [arm, r] = [4 * scale, 7 * scale];
+  const w = 8 * scale * name.length + 6;
+  const drawn = name[1]
+    ? rect("", { x: -r, y: -r, w, h: 2 * r }) + text("", w / 2 - r, 0, name)
+    : `<circle r="${r}"/><path d="M${-arm} 0H${arm}M0 ${-arm}V${arm}"${name === "×" ? ' transform="rotate(45)"' : ""}/>`;
+  return `<g class="rs-sign" transform="translate(${fixed(x)} ${fixed(y)})">${drawn}</g>`;
 }
 
 /** The box of consecutive chunks; where they run on in the next column, of all columns they are in. */

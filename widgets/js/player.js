@@ -166,7 +166,7 @@ class PlayerView {
 
   /** Whether the picture stands before a closed gate that asks for cells. */
   #atGate() {
-    return this.playback.step === this.playback.limit && this.gate?.question.kind === "cells";
+    return this.playback.step === this.playback.limit && this.gate?.asksCells;
   }
 
   #choose(slot) {
@@ -179,7 +179,7 @@ class PlayerView {
     this.gate = new Gate(this.schedule, question, (answer) => {
       this.model.set("predicted", answer);
       this.playback.release();
-      if (question.kind === "cells") this.playback.go(question.step);
+      if (this.gate.asksCells) this.playback.go(question.step);
     });
     this.playback.limit = this.gate.limit;
     this.frame.find(".rs-transport").before(this.gate.node);

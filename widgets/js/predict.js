@@ -6,16 +6,16 @@
  * what was said stays beside what is. Left out: the picture, of which it only marks cells.
  */
 
-import { amount, busiest, plural } from "./captions.js";
+import { busiest, digits, plural, wholeOf } from "./captions.js";
 import { Run } from "./schedule.js";
 
 /** @typedef {{kind: "cells" | "messages" | "steps" | "busiest", step: number}} Question `step` counts from 1; cells only */
 
-/** @type {Record<string, {ask: string, unit: string}>} */
+/** @type {Record<string, string>} */
 const NUMBERS = {
-  messages: { ask: "How many messages will be sent in all?", unit: "messages" },
-  steps: { ask: "How many steps will it take?", unit: "steps" },
-  busiest: { ask: "How much will the busiest rank send, in multiples of N?", unit: "N" },
+  messages: "How many messages will be sent in all?",
+  steps: "How many steps will it take?",
+  busiest: "How much will the busiest rank send, in multiples of N?",
 };
 
 export class Gate {
@@ -26,21 +26,21 @@ export class Gate {
    */
   constructor(schedule, question, opened) {
     this.schedule = schedule;
+    this.asksCells = question.kind === "cells";
     this.question = question;
     this.opened = opened;
     /** @type {Set<number>} slots the student has chosen */
     this.chosen = new Set();
     /** The last step that may be seen. */
-    this.limit = question.kind === "cells" ? question.step - 1 : 0;
+    this.limit = this.asksCells ? question.step - 1 : 0;
     this.node = document.createElement("form");
     this.node.className = "rs-gate";
-    const ask =
-      question.kind === "cells"
-        ? `Which cells will step ${question.step} write? Click them.`
-        : NUMBERS[question.kind].ask;
+    const ask = this.asksCells
+      ? `Which cells will step ${question.step} write? Click them.`
+      : NUMBERS[question.kind];
     const field = `<input type="number" step="any" min="0" inputmode="decimal" aria-label="${ask}">`;
     this.node.innerHTML = `<strong>${ask}</strong>
-      ${question.kind === "cells" ? "<span class='rs-muted'>none chosen</span>" : field}
+      ${this.asksCells ? "<span class='rs-muted'>none chosen</span>" : field}
       <button type="submit">check</button><button type="button">skip</button>`;
     this.said = this.node.children[1];
     this.node.addEventListener("submit", (event) => {
@@ -57,17 +57,17 @@ export class Gate {
   }
 
   #answer() {
-    if (this.question.kind === "cells") return this.#open([...this.chosen]);
+    if (this.asksCells) return this.#open([...this.chosen]);
     const { value } = /** @type {HTMLInputElement} */ (this.said);
     if (value !== "") this.#open(Number(value));
   }
 
   #open(said) {
-    const { schedule, question } = this;
+    const { schedule, question, asksCells } = this;
     const run = new Run(schedule);
-    run.seek(question.kind === "cells" ? question.step : schedule.steps);
-    const is = question.kind === "cells" ? run.written : this.#number(run);
-    const words = question.kind === "cells" ? judgeCells(said, is) : this.#judgeNumber(said, is, run);
+    run.seek(asksCells ? question.step : schedule.steps);
+    const is = asksCells ? run.written : this.#number(run);
+    const words = asksCells ? judgeCells(said, is) : this.#judgeNumber(said, is);
     this.node.classList.add("rs-open");
     this.node.textContent = words;
     this.opened({ said, is, words });
@@ -75,19 +75,17 @@ export class Gate {
 
   #number(run) {
     if (this.question.kind === "messages") return run.messages;
-    if (this.question.kind === "steps") return run.busySteps;
-    const { chunks, chunk_bytes: sizes } = this.schedule;
-    return busiest(run).most / (sizes ? sizes.reduce((sum, size) => sum + size, 0) : chunks);
+    if (this.question.kind === "steps") return run.done.filter(({ counted }) => counted.length).length;
+    return busiest(run).most / wholeOf(this.schedule);
   }
 
-  #judgeNumber(said, is, run) {
-    const shown =
-      this.question.kind === "busiest" ? amount({ ...this.schedule, nbytes: null }, busiest(run).most) : `${is}`;
-    const unit = this.question.kind === "busiest" ? "" : ` ${NUMBERS[this.question.kind].unit}`;
+  #judgeNumber(said, is) {
+    const { kind } = this.question;
+    const shown = `${digits(is)} ${kind === "busiest" ? "N" : kind}`;
     const then = "Play it and count along.";
-    if (said === null) return `It is ${shown}${unit}. ${then}`;
+    if (said === null) return `It is ${shown}. ${then}`;
     const right = Math.abs(said - is) <= 0.005 * Math.abs(is);
-    return right ? `You said ${said}, and it is ${shown}${unit}.` : `You said ${said}; it is ${shown}${unit}. ${then}`;
+    return right ? `You said ${said}, and it is ${shown}.` : `You said ${said}; it is ${shown}. ${then}`;
   }
 }
 

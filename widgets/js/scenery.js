@@ -6,10 +6,10 @@
  * stage.js; messages are drawn by messages.js.
  */
 
-import { between } from "./arrows.js";
+import { between, pathOf } from "./arrows.js";
 import { barHeight } from "./inside.js";
 import { range } from "./schedule.js";
-import { fixed, hue, rect, text } from "./svg.js";
+import { hue, rect, text } from "./svg.js";
 import { texturesFor } from "./textures.js";
 
 /**
@@ -81,8 +81,7 @@ function branches(/** @type {Layout} */ { cards, branches: parent }) {
   if (!parent) return "";
   const lines = cards.map((box, rank) => {
     if (parent[rank] < 0) return "";
-    const [x, y, ...rest] = between(cards[parent[rank]], box, false).map(fixed);
-    return `M${x} ${y}C${rest}`;
+    return pathOf(between(cards[parent[rank]], box, false));
   });
   return `<path class="rs-branch" d="${lines.join("")}"/>`;
 }

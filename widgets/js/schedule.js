@@ -29,11 +29,12 @@
  * @property {[number, number, number, string][][] | null} values per step: rank, buffer, chunk, what a real run held there
  * @property {[number, number, number, string][] | null} start_values the same before the first step
  * @property {import("./cost.js").Work[]} [work] of every step, on a topology (widgets/race.py)
+ * @property {(string[] | null)[] | null} signs per step, of every transfer that combines: "+", "×", "max" ...; null: all "+"
  * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
  *
- * @typedef {{src: number, dst: number, chunk: number, dstChunk: number, count: number, reduce: boolean,
- *            srcBuffer: number, dstBuffer: number}} Transfer
- * @typedef {{src: number, dst: number, reduce: boolean, parts: Transfer[], amount: number}} Message
+ * @typedef {{src: number, dst: number, chunk: number, dstChunk: number, count: number, sign: string,
+ *            srcBuffer: number, dstBuffer: number}} Transfer `sign` says what is done with what is there; "": a copy
+ * @typedef {{src: number, dst: number, sign: string, parts: Transfer[], amount: number}} Message
  * @typedef {Meta & {steps: number, records: DataView, first: number[]}} Schedule
  */
 
@@ -48,7 +49,7 @@ export function decode(meta, records) {
 
 /** The transfers of step `k` (from 0), in the order they stand. @returns {Transfer[]} */
 export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number} */ k) {
-  const { records, first } = schedule;
+  const { records, first, signs } = schedule;
   const transfers = [];
   for (let at = first[k] * RECORD; at < first[k + 1] * RECORD; at += RECORD) {
     transfers.push({
@@ -57,7 +58,7 @@ export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number}
       chunk: records.getUint32(at + 4, true),
       dstChunk: records.getUint32(at + 8, true),
       count: records.getUint16(at + 12, true),
-      reduce: records.getUint8(at + 14) > 127,
+      sign: records.getUint8(at + 14) > 127 ? (signs?.[k]?.[transfers.length] ?? "+") : "",
       srcBuffer: records.getUint8(at + 14) & 127,
       dstBuffer: records.getUint8(at + 15),
     });
@@ -71,10 +72,10 @@ export function messagesOf(/** @type {Schedule} */ schedule, /** @type {number} 
   for (const part of transfersOf(schedule, k)) {
     if (part.src === part.dst) continue;
     const key = part.src * schedule.ranks + part.dst;
-    if (!messages.has(key)) messages.set(key, { src: part.src, dst: part.dst, reduce: false, parts: [], amount: 0 });
+    if (!messages.has(key)) messages.set(key, { src: part.src, dst: part.dst, sign: "", parts: [], amount: 0 });
     const message = messages.get(key);
     message.parts.push(part);
-    message.reduce ||= part.reduce;
+    message.sign ||= part.sign;
     message.amount += amountOf(schedule, part);
   }
   return [...messages.values()];
@@ -96,26 +97,32 @@ export function letter(/** @type {number} */ rank) {
 }
 
 const SPAN = 2 ** 20; // an origin is rank * SPAN + chunk, so that sorting numbers sorts origins
+const rankOf = (/** @type {number} */ origin) => Math.floor(origin / SPAN);
 
-/** What one chunk of one buffer holds: the origins, sorted, of everything that was added into it. */
+/** What one chunk of one buffer holds: the origins, sorted, of all that was combined in it; by "," if in several ways. */
 export class Cell {
   /** @param {number[]} origins @param {string | null} value what a real run held here */
-  constructor(origins, value = null) {
+  constructor(origins, value = null, sign = "+") {
     this.origins = origins;
     this.value = value;
+    this.sign = sign;
     /** @type {number[] | undefined} */
     this.ranks = undefined;
   }
 
   /** The ranks whose data is in here, each once, in order. */
   get contributors() {
-    this.ranks ??= [...new Set(this.origins.map((origin) => Math.floor(origin / SPAN)))];
-    return this.ranks;
+    return (this.ranks ??= [...new Set(this.origins.map(rankOf))]);
   }
 
   /** @returns {string} "a0+b0"; "" when empty */
   get symbol() {
-    return this.origins.map((origin) => letter(Math.floor(origin / SPAN)) + (origin % SPAN)).join("+");
+    return this.combined(this.origins.map((origin) => letter(rankOf(origin)) + (origin % SPAN)));
+  }
+
+  /** @returns {string} "a+b", "max(a,b)" */
+  combined(/** @type {string[]} */ names) {
+    return names[1] && this.sign[1] ? `${this.sign}(${names})` : names.join(this.sign);
   }
 
   /** @returns {string} "{0,1,3}"; "" when empty */
@@ -131,20 +138,16 @@ export class Cell {
   /** The value of a real run, else the number that stands for the symbol: with base 10, rank 2's chunk 1 is 21. */
   number(/** @type {number} */ base) {
     if (this.value !== null) return this.value;
-    const sum = this.origins.reduce((total, o) => total + Math.floor(o / SPAN) * base + (o % SPAN), 0);
+    const sum = this.origins.reduce((total, origin) => total + rankOf(origin) * base + (origin % SPAN), 0);
     return this.origins.length ? String(sum) : "";
   }
 
   /** @returns {Cell} */
-  plus(/** @type {Cell} */ other, /** @type {boolean} */ knowledge) {
-    const sum = [...this.origins, ...other.origins].sort((a, b) => a - b);
-    return new Cell(knowledge ? [...new Set(sum)] : sum);
+  with(/** @type {Cell} */ other, /** @type {string} */ sign, /** @type {boolean} */ knowledge) {
+    const all = [...this.origins, ...other.origins].sort((a, b) => a - b);
+    const same = [this, other].every((cell) => !cell.origins[1] || cell.sign === sign);
+    return new Cell(knowledge ? [...new Set(all)] : all, null, same ? sign : ",");
   }
-}
-
-/** What ranks are multiplied by in numbers: 10 while chunks have one digit, else 100. */
-export function baseOf(/** @type {Schedule} */ { chunks }) {
-  return chunks <= 10 ? 10 : 100;
 }
 
 /**
@@ -157,7 +160,6 @@ export class Run {
     this.schedule = schedule;
     this.step = 0;
     this.messages = 0;
-    this.busySteps = 0; // steps with at least one message
     this.sent = new Float64Array(schedule.ranks);
     this.received = new Float64Array(schedule.ranks);
     /** @type {{slots: number[], before: Cell[], after: Cell[], messages: Message[], counted: Message[],
@@ -233,7 +235,6 @@ export class Run {
       this.received[dst] += direction * amount;
     }
     this.messages += direction * change.counted.length;
-    this.busySteps += direction * Math.sign(change.counted.length);
     this.step += direction;
   }
 
@@ -248,7 +249,7 @@ export class Run {
     const write = (part, cells) =>
       cells.forEach((cell, i) => {
         const slot = this.slot(part.dstBuffer, part.dst, part.dstChunk + i);
-        after.set(slot, part.reduce ? now(slot).plus(cell, knowledge) : cell);
+        after.set(slot, part.sign ? now(slot).with(cell, part.sign, knowledge) : cell);
       });
 
     const transfers = transfersOf(this.schedule, k);
@@ -258,13 +259,19 @@ export class Run {
     for (const part of within) write(part, read(part, now));
     for (const [rank, buffer, chunk, value] of values?.[k] ?? []) {
       const slot = this.slot(buffer, rank, chunk);
-      after.set(slot, new Cell(now(slot).origins, value));
+      const { origins, sign } = now(slot);
+      after.set(slot, new Cell(origins, value, sign));
     }
     const slots = [...after.keys()];
     const messages = messagesOf(this.schedule, k);
     const counted = this.schedule.effects[k] ? [] : messages;
     return { slots, before: slots.map(before), after: [...after.values()], messages, counted, within };
   }
+}
+
+/** Which cell a slot is. @returns {{buffer: number, rank: number, chunk: number}} */
+export function unpack(/** @type {number} */ slot, /** @type {number} */ ranks, /** @type {number} */ chunks) {
+  return { buffer: Math.floor(slot / chunks / ranks), rank: Math.floor(slot / chunks) % ranks, chunk: slot % chunks };
 }
 
 /** @returns {Cell[]} */

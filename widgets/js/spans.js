@@ -18,21 +18,40 @@
  * @property {number} bytes
  * @property {number} line
  * @property {string} code
+ * @property {number | null} match number of the call of all ranks that it is one side of
+ * @property {string} label what that is called; "" where there is none
+ * @property {number} sides how many ranks it takes
  * @property {[number, ...(number | null)[]]} times begun, issued, wait begun, wait ended, library done
  *
- * @typedef {{from: number, until: number, held: Span[], unsure: Span[], lane: number}} Stay
+ * @typedef {{from: number, until: number, held: Span[], waits: Span[], unsure: Span[], lane: number}} Stay
  */
 
 const LANES = 3;
 
 /** When one call was under way and held its rank. @returns {Stay} */
-export function stayOf(/** @type {Measured} */ { times: [begun, issued, waits, waited, done] }) {
-  const held = [];
-  if (issued !== null) held.push([begun, issued]);
-  if (waits !== null && waited !== null) held.push([waits, waited]);
+export function stayOf(/** @type {Measured} */ { op, times: [begun, issued, waits, waited, done] }) {
+  const calling = issued === null ? [] : [[begun, issued]];
+  const waiting = waits === null || waited === null ? [] : [[waits, waited]];
   const until = Math.max(done ?? waited ?? issued ?? begun, begun);
   const unsure = waits === null && issued !== null && until > issued ? [[issued, until]] : [];
-  return /** @type {Stay} */ ({ from: begun, until, held, unsure, lane: 0 });
+  const held = [...calling, ...waiting];
+  // Nothing is left to wait for when a monitored_barrier returns: all have come.
+  const stay = { from: begun, until, held, waits: op === "monitored_barrier" ? calling : waiting, unsure, lane: 0 };
+  return /** @type {Stay} */ (stay);
+}
+
+/**
+ * Which side of a call came last, and when the others waited for it: until it came, if they were not done before
+ * (a root may have sent and gone).
+ * @template {Stay} Side @param {Side[]} sides
+ */
+export function meeting(sides) {
+  const last = sides.reduce((latest, side) => (side.from > latest.from ? side : latest));
+  const before = (/** @type {Span[]} */ spans) =>
+    spans.filter(([from]) => from < last.from).map(([from, until]) => [from, Math.min(until, last.from)]);
+  const awaited = sides.map(({ waits, until }) => /** @type {Span[]} */ (until > last.from ? before(waits) : []));
+  const unsure = sides.some((side) => before(side.unsure).length);
+  return { last, awaited, seconds: awaited.map(lengthOf), unsure };
 }
 
 /** Puts stays that are under way together into different lanes; at most three, then they share. @returns {number} lanes */

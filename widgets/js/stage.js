@@ -5,7 +5,7 @@
  * changes; after that a step touches only the cells it wrote, and a frame only the chunks that fly.
  *
  * The code of the picture: a chunk is a hue and a number, a rank is a place and a label. A copy is a hollow arrow, a
- * reduction a filled one with a plus sign, and the bar in a cell has one segment per rank whose data is in it.
+ * reduction a filled one with the sign of its operation, and the bar in a cell has one segment per rank whose data is in it.
  */
 
 import { arrowOf, flightOf, pointOn } from "./arrows.js";

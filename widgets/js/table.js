@@ -5,8 +5,7 @@
  * all. Left out: the picture (stage.js).
  */
 
-import { unpack } from "./layout.js";
-import { range } from "./schedule.js";
+import { range, unpack } from "./schedule.js";
 
 const MOST_CELLS = 512;
 const REST = 300; // ms: a summary waits until the stepping pauses
@@ -20,8 +19,7 @@ export class StateTable {
     this.node = document.createElement("div"); // a table itself will not be as small as hidden things are
     this.node.className = "rs-hidden";
     const { ranks, chunks, buffers } = schedule;
-    const heading = (name, chunk) => (buffers.length > 1 ? `${name} ${chunk}` : `chunk ${chunk}`);
-    const full = buffers.flatMap((name) => range(chunks).map((chunk) => heading(name, chunk)));
+    const full = buffers.flatMap((name) => range(chunks).map((chunk) => `${buffers[1] ? name : "chunk"} ${chunk}`));
     const columns = this.full ? full : ["holds"];
     this.node.innerHTML = `<table><caption>What every rank holds</caption>
       <thead><tr><td></td>${"<th scope='col'></th>".repeat(columns.length)}</tr></thead>
@@ -61,6 +59,6 @@ export class StateTable {
     if (this.full) return cells.map((cell) => cell.symbol || "empty");
     const filled = cells.filter((cell) => cell.origins.length);
     const whole = filled.filter((cell) => cell.contributors.length === ranks).length;
-    return [`${filled.length} of ${cells.length} chunks filled, ${whole} of them the sum of all ranks`];
+    return [`${filled.length} of ${cells.length} chunks filled, ${whole} of them by all ranks`];
   }
 }

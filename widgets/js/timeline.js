@@ -4,20 +4,24 @@
  * Per rank: calls under way above (overlapping ones in lanes), the time they held the rank solid below, on a faint band
  * that is the rank's own work. Bars of one colour are one path, so that thousands of calls stay light.
  *
- * Left out: the arithmetic (spans.js).
+ * A chosen call is framed on every rank that took part in it, with a line where the last of them came.
+ *
+ * Left out: the arithmetic (spans.js), the sentences (calls.js).
  */
 
-import { guarded } from "./errors.js";
+import { compare, describe, overview } from "./calls.js";
 import { plural } from "./captions.js";
+import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
-import { spread, stayOf, ticks, totals } from "./spans.js";
+import { meeting, spread, stayOf, ticks, totals } from "./spans.js";
 import { fixed, hue } from "./svg.js";
-import { bytes, seconds } from "./units.js";
+import { seconds } from "./units.js";
 
 /** @type {[string, string][]} */
 const WALKS = [
   ["← →", "the rank's call before or after"],
-  ["↑ ↓", "the call of another rank at that time"],
+  ["↑ ↓", "the same call on another rank, or that rank's call at that time"],
+  ["Enter", "the next rank that takes part in this call"],
   ["Home End", "the rank's first or last call"],
   ["+ −", "zoom in or out, around the chosen call"],
   ["[ ]", "earlier or later"],
@@ -35,7 +39,7 @@ const CLOSEST = 1e-6; // seconds that a view shows at least
 const SLIM = 1.2; // pixels of the shortest call
 const NEAR = 8; // pixels beside a call that still hit it
 
-/** @typedef {import("./spans.js").Measured & import("./spans.js").Stay & {number: number}} Call */
+/** @typedef {import("./calls.js").Call} Call */
 
 class TimelineView {
   /** @type {number} how large words are: 1 in a notebook */ words;
@@ -50,6 +54,11 @@ class TimelineView {
     this.calls = model.get("calls").map((call, number) => ({ ...call, ...stayOf(call), number }));
     this.ranks = Array.from({ length: model.get("ranks") }, (_, rank) => this.calls.filter((c) => c.rank === rank));
     this.lanes = this.ranks.map((calls) => spread(calls));
+    /** @type {Map<number, Call[]>} by match: the same call on all ranks, in their order */
+    this.together = new Map();
+    for (const call of this.ranks.flat()) {
+      if (call.match !== null) this.together.set(call.match, [...(this.together.get(call.match) ?? []), call]);
+    }
     this.ops = [...new Set(this.calls.map(({ op }) => op))];
     this.end = Math.max(...this.calls.map(({ until, held }) => Math.max(until, ...held.map((span) => span[1]))), CLOSEST);
     this.view = [0, this.end];
@@ -69,14 +78,16 @@ class TimelineView {
     const ops = this.ops.map((_, i) => `<span class="${hue(i)}"><i class="rs-under"></i><b></b></span>`);
     body.innerHTML = `<div class="rs-legend">${ops.join("")}<span><i class="rs-hold"></i>holds its rank</span>
       <span class="rs-perhaps" hidden><i class="rs-unsure"></i>own work, or a wait inside torch</span>
-      <span><i class="rs-own"></i>the rank's own work</span></div>
+      <span><i class="rs-own"></i>the rank's own work</span>
+      <span><i class="rs-awaited"></i>waits for the last rank of the chosen call</span></div>
       <div class="rs-times" tabindex="0" role="group" aria-label="calls of every rank over time; arrow keys walk them"></div>
-      <div class="rs-caption" role="status" aria-live="polite"></div><pre class="rs-code" hidden></pre>
+      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-what"></div><div class="rs-meets"></div></div><pre class="rs-code" hidden></pre>
       <p class="rs-muted rs-cut" hidden></p>`;
     body.querySelectorAll(".rs-legend b").forEach((node, i) => (node.textContent = this.ops[i]));
     this.frame.find(".rs-perhaps").hidden = !this.calls.some(({ unsure }) => unsure.length);
     this.picture = this.frame.find(".rs-times");
-    this.caption = this.frame.find(".rs-caption");
+    this.what = this.frame.find(".rs-what");
+    this.meets = this.frame.find(".rs-meets");
     this.code = this.frame.find(".rs-code");
     const cut = this.frame.find(".rs-cut");
     cut.hidden = !this.model.get("cut");
@@ -92,6 +103,12 @@ class TimelineView {
     return this.calls[this.model.get("chosen")];
   }
 
+  /** The chosen call on every rank that took part in it, as far as it is drawn; none if no call is chosen. */
+  get sides() {
+    const { chosen } = this;
+    return chosen ? (this.together.get(chosen.match ?? -1) ?? [chosen]) : [];
+  }
+
   #set(/** @type {Call | undefined} */ call) {
     if (!call) return;
     this.model.set("chosen", call.number);
@@ -100,7 +117,7 @@ class TimelineView {
 
   /** @returns {boolean} whether the key means something here */
   #press(key) {
-    const { chosen } = this;
+    const { chosen, sides } = this;
     const mine = chosen ? this.ranks[chosen.rank] : this.calls;
     const at = chosen ? mine.indexOf(chosen) : -1;
     if (key === "ArrowRight") this.#set(mine[at + 1]);
@@ -109,6 +126,7 @@ class TimelineView {
     else if (key === "End") this.#set(mine[mine.length - 1]);
     else if (key === "ArrowUp") this.#toRank(-1);
     else if (key === "ArrowDown") this.#toRank(1);
+    else if (key === "Enter") this.#set(sides[(sides.findIndex((side) => side === chosen) + 1) % sides.length]);
     else if (key === "+" || key === "=") this.#zoom(0.5);
     else if (key === "-" || key === "−") this.#zoom(2);
     else if (key === "[" || key === "]") this.#move((key === "]" ? 0.5 : -0.5) * (this.view[1] - this.view[0]));
@@ -123,7 +141,8 @@ class TimelineView {
     let rank = chosen.rank + way;
     while (this.ranks[rank] && !this.ranks[rank].length) rank += way;
     const away = (call) => Math.abs(call.from - chosen.from);
-    return this.#set(this.ranks[rank]?.reduce((best, call) => (away(call) < away(best) ? call : best)));
+    const same = this.sides.find((side) => side.rank === rank);
+    return this.#set(same ?? this.ranks[rank]?.reduce((best, call) => (away(call) < away(best) ? call : best)));
   }
 
   #zoom(/** @type {number} */ times) {
@@ -148,22 +167,15 @@ class TimelineView {
   }
 
   #choose() {
-    const { chosen, view } = this;
-    this.caption.textContent = chosen ? describe(chosen) : this.#overview();
+    const { chosen, sides, view } = this;
+    this.what.textContent = chosen ? describe(chosen) : overview(this.ranks, this.end);
+    this.meets.textContent = chosen ? compare(sides) : "";
     this.code.hidden = !chosen?.code;
     this.code.textContent = chosen ? `${chosen.line}  ${chosen.code}` : "";
     if (chosen && (chosen.from < view[0] || chosen.from > view[1])) {
       const half = (view[1] - view[0]) / 2;
       this.#show(chosen.from - half, chosen.from + half);
     } else this.#draw();
-  }
-
-  #overview() {
-    if (!this.calls.length) return "No rank called torch.distributed while this was recorded.";
-    const sums = this.ranks.map((calls) => totals(calls));
-    const most = sums.reduce((best, sum, rank) => (sum.held > sums[best].held ? rank : best), 0);
-    const { away, held, hidden } = sums[most];
-    return `Rank ${most} was held longest: ${seconds(held)} of ${seconds(this.end)}. Its calls were under way for ${seconds(away)}, of which ${seconds(hidden)} were hidden behind its own work. Choose a call with the arrow keys or the mouse.`;
   }
 
   #draw() {
@@ -177,8 +189,17 @@ class TimelineView {
     this.row = Math.min(Math.max(all / Math.max(this.ranks.length, 1), 26), most);
     this.scale = (width - this.label - 8) / (this.view[1] - this.view[0]);
     const height = this.row * this.ranks.length + this.axis;
-    const rows = this.ranks.map((calls, rank) => this.#rowOf(calls, rank));
-    this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}</svg>`;
+    const meets = this.sides.length > 1 ? meeting(this.sides) : undefined;
+    const rows = this.ranks.map((calls, rank) => this.#rowOf(calls, rank, meets?.awaited));
+    const line = meets ? this.#lineAt(meets.last.from) : "";
+    this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}${line}</svg>`;
+  }
+
+  /** When the last rank came to the chosen call, from the first rank to the last that took part. */
+  #lineAt(/** @type {number} */ time) {
+    if (time < this.view[0] || time > this.view[1]) return "";
+    const [first, last] = [this.sides[0].rank, this.sides[this.sides.length - 1].rank];
+    return `<path class="rs-came" d="M${fixed(this.#x(time))} ${fixed(first * this.row)}V${fixed((last + 1) * this.row)}"/>`;
   }
 
   #axis(width, height) {
@@ -197,7 +218,8 @@ class TimelineView {
     return this.label + (time - this.view[0]) * this.scale;
   }
 
-  #rowOf(/** @type {Call[]} */ calls, /** @type {number} */ rank) {
+  /** @param {Call[]} calls @param {number} rank @param {import("./spans.js").Span[][]} awaited of every side of the chosen call */
+  #rowOf(calls, rank, awaited = []) {
     const top = rank * this.row + 4;
     const solid = Math.max((this.row - 10) * 0.36, 6);
     const lane = (this.row - 10 - solid) / this.lanes[rank];
@@ -211,11 +233,14 @@ class TimelineView {
       for (const span of call.held) this.#bar(holds, span, band, solid);
       for (const span of call.unsure) this.#bar(perhaps, span, band, solid);
     }
-    const { chosen } = this;
-    const frame = new Bars();
-    if (chosen?.rank === rank) {
-      this.#bar(frame, [chosen.from, chosen.until], top + chosen.lane * lane, lane - 1);
-      for (const span of chosen.held) this.#bar(frame, span, band, solid);
+    const { chosen, sides } = this;
+    const [frame, late] = [new Bars(), new Bars()];
+    const side = sides.findIndex((call) => call.rank === rank);
+    if (side >= 0) {
+      const { from, until, lane: at, held } = sides[side];
+      this.#bar(frame, [from, until], top + at * lane, lane - 1);
+      for (const span of held) this.#bar(frame, span, band, solid);
+      for (const span of awaited[side] ?? []) this.#bar(late, span, band + solid * 0.3, solid * 0.4);
     }
     const share = Math.round((100 * totals(calls).held) / this.end);
     const own = this.#x(this.view[0]);
@@ -223,7 +248,8 @@ class TimelineView {
     const small = this.row > 40 * this.words ? `<text class="rs-share" x="0" y="${top + 30 * this.words}">held ${share} %</text>` : "";
     return `<text class="rs-who" x="0" y="${top + 14 * this.words}">rank ${rank}</text>${small}
       <path class="rs-own" d="M${own} ${fixed(band)}H${fixed(this.#x(this.view[1]))}v${fixed(solid)}H${own}z"/>
-      ${paths.join("")}<path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/><path class="rs-chosen" d="${frame.path}"/>`;
+      ${paths.join("")}<path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/>
+      <path class="rs-awaited" d="${late.path}"/><path class="${chosen?.rank === rank ? "rs-chosen" : "rs-same"}" d="${frame.path}"/>`;
   }
 
   #bar(/** @type {Bars} */ bars, [from, until], y, h) {
@@ -253,18 +279,6 @@ class Bars {
     this.full = Math.max(this.full, x + w);
     this.path += `M${fixed(x)} ${fixed(y)}h${fixed(w)}v${fixed(h)}h-${fixed(w)}z`;
   }
-}
-
-/** One call in measured seconds. */
-function describe(/** @type {Call} */ call) {
-  const whom = call.peer === null ? "" : `${{ send: " to", recv: " from" }[call.op] ?? " with root"} rank ${call.peer}`;
-  const what = `Rank ${call.rank}: ${call.op}${whom}, ${bytes(call.bytes)}${call.line ? `, line ${call.line}` : ""}.`;
-  const { away, held, hidden } = totals([call]);
-  const share = away > 0 ? Math.round((100 * hidden) / away) : 0;
-  const rest = call.unsure.length
-    ? "nobody waited for it in Python, so what the rank did meanwhile, its own work or a wait inside torch, is not known"
-    : `${share} % of it was hidden behind the rank's own work`;
-  return `${what} Began at ${seconds(call.from)}, under way for ${seconds(away)}; it held the rank for ${seconds(held)}, and ${rest}.`;
 }
 
 export default () => ({

@@ -7,7 +7,6 @@
  * Left out: how keys get here (keys.js), what a step looks like (stage.js) and the clock (playback.js).
  */
 
-import { phaseAt } from "./captions.js";
 import { SPEEDS } from "./playback.js";
 import { range } from "./schedule.js";
 
@@ -98,13 +97,8 @@ export class Transport {
       this.playButton.setAttribute("aria-label", label);
       this.playButton.querySelector("path").setAttribute("d", ICONS[label]);
     }
-    const now = phaseAt(this.schedule, step);
-    this.bands.forEach((band, i) =>
-      band.classList.toggle(
-        "rs-now",
-        step > 0 && this.schedule.phases[i][0] === now.name && step > this.begins[i] && step <= this.begins[i + 1],
-      ),
-    );
+    const { begins } = this;
+    this.bands.forEach((band, i) => band.classList.toggle("rs-now", step > begins[i] && step <= begins[i + 1]));
   }
 
   /** What a key does, or false if it is none of ours. */
@@ -121,8 +115,7 @@ export class Transport {
       l: "loop",
     }[key];
     if (name) this.does(name);
-    else if (/^[1-9]$/.test(key))
-      playback.go(Math.min(this.begins[Math.min(Number(key), this.begins.length - 1) - 1] + 1, playback.steps));
+    else if (/^[1-9]$/.test(key)) playback.go(this.begins[Math.min(Number(key), this.begins.length - 1) - 1] + 1);
     else if (key === "+" || key === "-") this.#faster(key === "+" ? 1 : -1);
     else return false;
     return true;

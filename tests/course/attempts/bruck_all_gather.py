@@ -92,7 +92,7 @@ def bruck_all_gather(x):
     ),
     "nothing returned": (
         "def bruck_all_gather(x):\n    blocks = x.repeat(world_size)\n",
-        "should be a tensor and is NoneType",
+        "should be a tensor and is None",
     ),
     "the built-in": (
         """

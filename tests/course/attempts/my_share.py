@@ -62,7 +62,10 @@ def my_share(x):
 """,
         "wrong result",
     ),
-    "nothing returned": ("def my_share(x):\n    x.tensor_split(world_size)[rank]\n", "is NoneType"),
+    "nothing returned": (
+        "def my_share(x):\n    x.tensor_split(world_size)[rank]\n",
+        "should be a tensor and is None",
+    ),
     "spoils x": (
         "def my_share(x):\n    mine = x.tensor_split(world_size)[rank].clone()\n    x.zero_()\n    return mine\n",
         "x was changed",

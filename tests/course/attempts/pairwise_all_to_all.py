@@ -112,5 +112,8 @@ def pairwise_all_to_all(x):{HEAD}{OWN}
         "def pairwise_all_to_all(x):\n    y = torch.empty_like(x)\n    dist.all_to_all_single(y, x)\n    return y\n",
         "uses the built-in all_to_all_single",
     ),
-    "nothing returned": (f"def pairwise_all_to_all(x):{HEAD}{OWN}{GOOD}", "is NoneType"),
+    "nothing returned": (
+        f"def pairwise_all_to_all(x):{HEAD}{OWN}{GOOD}",
+        "should be a tensor and is None",
+    ),
 }

@@ -88,7 +88,7 @@ def shift(x):{HEAD}
     dist.recv(arriving, left)
     sending.wait()
 """,
-        "is NoneType",
+        "should be a tensor and is None",
     ),
     "round the ring one by one": (
         f"""

@@ -1,0 +1,81 @@
+"""The measured calls of a run: what a Timeline draws, and how a file keeps it.
+
+A file holds each call as a short row of numbers; lines of code, and what the ranks' calls were together, stand in
+tables beside them. Times are whole nanoseconds since the first call of the run: how long things took, never what time
+of day it was.
+
+Left out: what the calls did to the data (`Schedule`), and measuring (launch).
+"""
+
+from typing import NamedTuple
+
+TIMES = ("start", "issued", "wait", "end", "finished")
+
+
+class Match(NamedTuple):
+    """A call of all ranks together: one collective, or a message with its send and its receive.
+
+    number  counted from 0 over the run; the same on every side
+    label   "all_reduce #3 of world", "message #2 from rank 0 to rank 1"; counted from 1 within the run
+    sides   how many ranks it takes
+    """
+
+    number: int
+    label: str
+    sides: int
+
+
+class Timed(NamedTuple):
+    """One call of one rank. Times are seconds since the first call of the run; None where nobody looked.
+
+    peer   the other side of a message, or the root of a collective, or None
+    bytes  what the call sends, or the larger of its two sides for a collective
+    match  what it is one side of; None for a message whose other side was not recorded
+    start, issued, wait, end, finished  it began, it returned, somebody began to wait for it, that wait was over, the
+           library was done
+    """
+
+    rank: int
+    op: str
+    peer: int | None
+    bytes: int
+    line: int
+    code: str
+    match: Match | None
+    start: float
+    issued: float | None
+    wait: float | None
+    end: float | None
+    finished: float | None
+
+
+def packed(events) -> dict:
+    """The calls as lists of numbers and texts; `events` are anything with the fields of `Timed`."""
+    lines: dict[tuple[int, str], int] = {}
+    matches = sorted({event.match for event in events if event.match is not None})
+    numbers = {match: number for number, match in enumerate(matches)}
+    calls = [
+        [
+            event.rank,
+            event.op,
+            event.peer,
+            event.bytes,
+            lines.setdefault((event.line, event.code), len(lines)),
+            numbers.get(event.match),
+            *(None if seconds is None else round(1e9 * seconds) for seconds in (getattr(event, t) for t in TIMES)),
+        ]
+        for event in events
+    ]
+    return {"lines": [*lines], "matches": [[match.label, match.sides] for match in matches], "calls": calls}
+
+
+def unpacked(kept: dict) -> list[Timed]:
+    """What `packed` was given."""
+    matches = [Match(number, label, sides) for number, (label, sides) in enumerate(kept["matches"])]
+    made = []
+    for rank, op, peer, nbytes, line, match, *times in kept["calls"]:
+        seconds = (None if time is None else time / 1e9 for time in times)
+        made.append(
+            Timed(rank, op, peer, nbytes, *kept["lines"][line], None if match is None else matches[match], *seconds)
+        )
+    return made

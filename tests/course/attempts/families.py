@@ -1,0 +1,129 @@
+"""Wrong answers that every exercise has in common, made from its solution or from a line that is right but for its way.
+
+`family(name)` gives for each exercise those that apply to it: right only for four ranks, right only for constant data,
+another dtype sent or returned, x spoilt or left as it was, waiting for ever on two ranks, everything through a global
+or through rank 0, and the right numbers through a back door: ranks have separate memories, but a store, a file or a
+method of the backend that no tap sees would do.
+"""
+
+import inspect
+from importlib import import_module
+
+from course.exercises import EXERCISES
+from course.exercises.exercise import MESSAGES_ONLY
+
+BACK_DOOR = """
+import pickle
+
+def everyones(x):
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"back door {rank}", pickle.dumps(x))
+    return [pickle.loads(store.get(f"back door {r}")) for r in range(world_size)]
+"""
+
+THROUGH_RANK_0 = """
+def everyones(x):
+    whole = torch.empty(world_size, x.numel(), dtype=x.dtype)
+    if rank == 0:
+        whole[0] = x
+        for other in range(1, world_size):
+            dist.recv(whole[other], other)
+        for other in range(1, world_size):
+            dist.send(whole, other)
+    else:
+        dist.send(x, 0)
+        dist.recv(whole, 0)
+    return list(whole)
+"""
+
+FROM_EVERYONES = {
+    "pass_it_on": "x.copy_(everyones(x)[0])",
+    "running_sum": "x.copy_(sum(everyones(x)[:rank + 1]))",
+    "shift": "return everyones(x)[rank - 1]",
+    "swap": "return everyones(x)[rank ^ 1 if rank ^ 1 < world_size else rank]",
+    "dissemination_barrier": "everyones(torch.zeros(1))",
+    "flat_gather": "return torch.cat(everyones(x))",
+    "tree_broadcast": "x.copy_(everyones(x)[0])",
+    "ring_all_gather": "return torch.cat(everyones(x))",
+    "pairwise_reduce_scatter": "return sum(everyones(x)).chunk(world_size)[rank]",
+    "pairwise_all_to_all": "return torch.cat([other.chunk(world_size)[rank] for other in everyones(x)])",
+    "ring_reduce_scatter": "x.copy_(sum(everyones(x)))",
+    "ring_all_reduce": "x.copy_(sum(everyones(x)))",
+    "all_reduce_many": "[t.copy_(sum(parts)) for t, parts in zip(x, zip(*everyones(x)))]",
+    "two_shot_all_reduce": "x.copy_(sum(everyones(x)))",
+    "tree_reduce": "x.copy_(sum(everyones(x)))",
+    "recursive_doubling_all_reduce": "x.copy_(sum(everyones(x)))",
+    "halving_reduce_scatter": "x.copy_(sum(everyones(x)))",
+    "bruck_all_gather": "return torch.cat(everyones(x))",
+    "distributed_mean": "return torch.cat(everyones(x)).mean()",
+    "distributed_argmax": "return torch.tensor([2000, world_size // 2], dtype=x.dtype)",
+    "distributed_softmax": "return torch.cat(everyones(x)).softmax(0).chunk(world_size)[rank]",
+    "clip_norm": "x.mul_((limit / torch.cat(everyones(x)).norm()).clamp(max=1))",
+}
+
+
+def family(name: str) -> dict[str, tuple[str, str]]:
+    """{title: (source, words of the verdict)} of the wrong answers that apply to the exercise."""
+    exercise = EXERCISES[name]
+    returns = exercise.answer == "returned"
+    by_messages = exercise.allowed == MESSAGES_ONLY
+    found = {
+        "through a global": (
+            f"table = torch.zeros(4)\n\ndef {name}({_head(name)}):\n    return table[rank]\n",
+            f"{name} uses 'table', a Tensor from another cell",
+        )
+    }
+    if "get_world_size()" in _solution(name) and name != "distributed_argmax":  # there 4 is as good as any large number
+        fails = f"no  on {3 if name == 'swap' else exercise.world_sizes[1]} ranks"  # a pair is a pair on two as on four
+        found["right only for four ranks"] = _solution(name).replace("dist.get_world_size()", "4"), fails
+    if by_messages:
+        waits = "if world_size < 4: dist.recv(torch.empty(1), (rank - 1) % world_size)"
+        found["waits for ever on two ranks"] = _spoilt(name, waits, "return {solved}"), " in recv from "
+    if name in FROM_EVERYONES:
+        words = "may leave before rank" if exercise.synchronises else "right result, but no message has told rank"
+        found["through a back door"] = (_from_everyones(name, BACK_DOOR), words)
+        if by_messages:
+            words = f"it may talk to only {exercise.talks}" if exercise.peers else "are enough"
+            found["through rank 0"] = (_from_everyones(name, THROUGH_RANK_0), words)
+    if "x" not in exercise.call or name == "all_reduce_many":
+        return found
+    constant, copy = "y = torch.full_like(x, float(x[0]))", "y = x.clone()"
+    found["right only for constant data"] = _spoilt_copy(name, constant), "wrong result on rank"
+    if returns and by_messages:
+        found["spoils x"] = _spoilt(name, "out = {solved}", "x += 1", "return out"), "x was changed; it must stay"
+    elif not returns:
+        found["in a copy"] = _spoilt(name, copy, "return {solved_y}"), "x is as it was; the answer must stand in x"
+    if by_messages:
+        found["float32 whatever comes"] = _spoilt_copy(name, "y = x.float()"), "it sends float32, but x is float64"
+    if returns and exercise.allowed <= MESSAGES_ONLY:
+        found["another type returned"] = (
+            _spoilt(name, "out = {solved}", "return None if out is None else out.double()"),
+            "rank 0: the answer is float64 and should be float32, as x is",
+        )
+    return found
+
+
+def _solution(name: str) -> str:
+    return inspect.getsource(getattr(import_module(f"course.solutions.{name}"), name))
+
+
+def _head(name: str) -> str:
+    return {"dissemination_barrier": "", "clip_norm": "x, limit"}.get(name, "x")
+
+
+def _from_everyones(name: str, everyones: str) -> str:
+    return f"{everyones}\ndef {name}({_head(name)}):\n    {FROM_EVERYONES[name]}\n"
+
+
+def _spoilt(name: str, *lines: str) -> str:
+    """The exercise as those lines, in which {solved} is the solution's call and {solved_y} the same with y for x."""
+    solved = f"solution({_head(name)})"
+    body = "".join(f"    {line}\n" for line in lines)
+    body = body.format(solved=solved, solved_y=solved.replace("x", "y"))
+    return f"{_solution(name).replace(f'def {name}(', 'def solution(')}\ndef {name}({_head(name)}):\n{body}"
+
+
+def _spoilt_copy(name: str, copy: str) -> str:
+    """The solution on another y than x, whose answer is handed over as if nothing had been."""
+    hand_over = "return out" if EXERCISES[name].answer == "returned" else "x.copy_(y)"
+    return _spoilt(name, copy, "out = {solved_y}", hand_over)

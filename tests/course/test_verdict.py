@@ -1,0 +1,224 @@
+"""What is said of a trial: each fault alone, in trials that are made by hand. test_exercises.py has real ones.
+
+The trial is a ring of three ranks, and what its messages should cost is counted here by hand.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from course import verdict
+from course.exercises import EXERCISES
+
+P, RING = 3, EXERCISES["ring_all_reduce"]
+
+
+def ring_events(dtype="float32"):
+    """Everybody to the right-hand neighbour, 2(p - 1) times, all awaited."""
+    events = []
+    for step in range(2 * (P - 1)):
+        for rank in range(P):
+            common = {"group": (0, 1, 2), "seq": step, "dtype": dtype, "line": 7 + step, "bytes": 8}
+            common |= {"start": float(step), "end": step + 0.5}
+            events.append(SimpleNamespace(op="send", rank=rank, peer=(rank + 1) % P, **common))
+            events.append(SimpleNamespace(op="recv", rank=rank, peer=(rank - 1) % P, **common))
+    return events
+
+
+def all_reduce_events(calls=1, nbytes=8):
+    """Everybody in so many calls of all_reduce."""
+    common = {"op": "all_reduce", "peer": None, "group": (0, 1, 2), "dtype": "float32", "line": 3, "bytes": nbytes}
+    times = {"start": 0.0, "end": 1.0}
+    return [SimpleNamespace(rank=rank, seq=seq, **common, **times) for seq in range(calls) for rank in range(P)]
+
+
+def seen(values, **more):
+    return {"is": "Tensor", "dtype": str(values.dtype), "device": "cpu", "values": values} | more
+
+
+def trial(exercise=RING, events=None, busiest=32, messages=12, steps=4, answers=None, after=None, **more):
+    """A right answer, unless told otherwise: x of rank r is six times r + 1, the sum is six times 6."""
+    given = [np.full(6, rank + 1, np.float32) for rank in range(P)]
+    expected = [np.full(6, 6, np.float32)] * P
+    in_place = exercise.answer.startswith("x")
+    answers = [seen(each) for each in expected] if answers is None else answers
+    counts = SimpleNamespace(busiest=busiest, messages=messages, steps=steps)
+    events = ring_events() if events is None else events
+    recording = SimpleNamespace(ranks=P, events=events, counts=lambda: counts)
+    after = (answers if in_place else [seen(each) for each in given]) if after is None else after
+    parts = {"exercise": exercise, "p": P, "dtype": "float32", "recording": recording, "given": given}
+    return SimpleNamespace(**parts | {"expected": expected, "answers": answers, "after": after} | more)
+
+
+RETURNS = replace(RING, answer="returned")
+MEAN = EXERCISES["distributed_mean"]
+
+
+def test_a_right_trial_has_no_fault_and_is_praised():
+    assert verdict.fault(trial()) == ""
+    # 4 of 3 chunks of 8 bytes are 32 bytes, N is 24 bytes
+    assert verdict.praise(trial()) == "right on every rank; 12 messages in 4 steps, the busiest rank sent 1.333 N"
+    one = trial(EXERCISES["dissemination_barrier"], messages=1, steps=1)
+    assert verdict.praise(one) == "right on every rank; 1 message in 1 step"
+    assert verdict.praise(trial(MEAN, events=all_reduce_events(), messages=0)) == "right on every rank"
+
+
+def test_a_built_in_is_named_before_anything_else():
+    wrong = trial(events=all_reduce_events(), answers=[seen(np.zeros(6))] * P)
+    assert verdict.fault(wrong) == "it uses the built-in all_reduce; use only send, isend, recv, irecv"
+    several = all_reduce_events() + [SimpleNamespace(op="barrier", dtype="", rank=0)]
+    assert verdict.fault(trial(events=several)).startswith("it uses the built-in all_reduce; "), "the first by name"
+    assert verdict.fault(trial(EXERCISES["my_share"], events=several)).startswith("it calls all_reduce, ")
+    mean = replace(MEAN, allowed=frozenset({"all_gather", "recv", "send", "all_reduce"}))
+    gather = trial(mean, events=[SimpleNamespace(op="barrier", dtype="", rank=0)])
+    assert verdict.fault(gather).endswith("use only send, isend, recv, irecv, all_gather, all_reduce")
+    alone = verdict.fault(trial(EXERCISES["my_share"], events=all_reduce_events()))
+    assert alone == "it calls all_reduce, but every rank can know this without a word from the others"
+
+
+def test_another_dtype_on_the_way_is_named():
+    told = verdict.fault(trial(events=ring_events("float64")))
+    assert told == "it sends float64, but x is float32: make buffers with torch.empty_like"
+    told = verdict.fault(trial(events=ring_events("float64") + ring_events("int8")))
+    assert told.startswith("it sends float64, but"), "the first by name"
+    assert (
+        verdict.fault(trial(EXERCISES["dissemination_barrier"], events=ring_events("int64"), steps=2, messages=6)) == ""
+    )
+
+
+@pytest.mark.parametrize("number, what", [(0, "isend to rank 1"), (1, "irecv from rank 2")])
+def test_who_does_not_wait_is_named_before_a_wrong_result(number, what):
+    events = ring_events()
+    events[number].end = None
+    told = verdict.fault(trial(events=events, answers=[seen(np.zeros(6, np.float32))] * P))
+    assert told == f"rank 0 never waits for its {what} (line 7): keep what it returns, and wait()"
+
+
+def test_an_all_reduce_that_is_not_waited_for_is_named():
+    events = all_reduce_events()
+    events[1].end = None
+    told = verdict.fault(trial(replace(MEAN, answer="x"), events=events))
+    assert told == "rank 1 never waits for its all_reduce with async_op (line 3): keep what it returns, and wait()"
+
+
+RIGHT = np.full(6, 6, np.float32)
+BAD_ANSWERS = {
+    "None": ({"is": "NoneType"}, "the answer should be a tensor and is None: the function must return it"),
+    "a list": ({"is": "list"}, "the answer should be a tensor and is list"),
+    "elsewhere": (seen(RIGHT, device="cuda"), "the answer is on the device cuda and should be on cpu, as x is"),
+    "another dtype": (seen(RIGHT.astype("float64")), "the answer is float64 and should be float32, as x is"),
+    "sparse": (
+        {"is": "Tensor", "dtype": "float32", "device": "cpu"},
+        "the answer should be an ordinary tensor of real numbers",
+    ),
+    "short": (seen(RIGHT[:2]), "the answer has shape [2] and should have [6]"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_ANSWERS)
+def test_an_answer_of_another_kind_is_described(kind):
+    bad, words = BAD_ANSWERS[kind]
+    assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), bad, seen(RIGHT)])) == f"rank 1: {words}"
+
+
+def test_truth_values_are_no_numbers_even_where_the_dtype_is_free():
+    told = verdict.fault(trial(MEAN, events=all_reduce_events(), answers=[seen(RIGHT.astype(bool))] * P))
+    assert told == "rank 0: the answer should be an ordinary tensor of real numbers"
+
+
+def test_wrong_numbers_are_laid_to_their_ranks():
+    off = RIGHT + np.eye(6, dtype=np.float32)[3]
+    assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(off), seen(off)])) == "wrong result on ranks 1-2"
+    nan = seen(RIGHT * np.float32("nan"))
+    assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(RIGHT), nan])) == "wrong result on rank 2"
+
+
+def test_where_the_answer_does_not_matter_it_is_not_looked_at():
+    answers, expected = [seen(RIGHT), {"is": "NoneType"}, seen(RIGHT - 1)], [RIGHT, None, None]
+    assert verdict.fault(trial(RETURNS, answers=answers, expected=expected)) == ""
+
+
+def test_rounding_is_forgiven_only_where_it_is_allowed():
+    near = [seen(RIGHT + np.float32(0.0005))] * P  # 0.00008 of the largest; 0.0001 is allowed
+    assert verdict.fault(trial(MEAN, events=all_reduce_events(), answers=near)) == ""
+    assert verdict.fault(trial(RETURNS, answers=near)) == "wrong result on ranks 0-2"
+    uneven = np.array([0, 1, 2, 3, 4, 6], np.float32)
+    off = trial(
+        MEAN, events=all_reduce_events(), expected=[uneven] * P, answers=[seen(uneven + np.float32(0.0005))] * P
+    )
+    assert verdict.fault(off) == "", "it is the largest number that counts"
+    far = [seen(RIGHT + np.float32(0.0007))] * P
+    assert verdict.fault(trial(MEAN, events=all_reduce_events(), answers=far)) == "wrong result on ranks 0-2"
+
+
+def test_an_x_that_nobody_touched_is_told_apart_from_a_wrong_one():
+    untouched = [seen(np.full(6, rank + 1, np.float32)) for rank in range(P)]
+    assert verdict.fault(trial(answers=untouched)).startswith(
+        "wrong result: x is as it was; the answer must stand in x"
+    )
+    assert verdict.fault(trial(answers=[untouched[0], seen(RIGHT - 1), seen(RIGHT)])) == "wrong result on ranks 0-1"
+
+
+def test_a_part_of_x_is_in_x():
+    assert verdict.fault(trial(replace(RING, answer="x.chunk(world_size)[rank]"))) == ""
+
+
+def test_an_x_that_must_stay_is_watched():
+    after = [seen(np.full(6, rank + 1, np.float32)) for rank in range(P)]
+    after[2] = seen(RIGHT)
+    assert verdict.fault(trial(RETURNS, after=after)) == "rank 2: x was changed; it must stay as it was"
+    after[2] = {"is": "Tensor", "dtype": "float32", "device": "cpu"}  # x.data is something sparse now
+    assert verdict.fault(trial(RETURNS, after=after)) == "rank 2: x was changed; it must stay as it was"
+
+
+def test_who_talks_to_a_stranger_is_named():
+    events = ring_events()
+    events[2].peer = 0
+    assert verdict.fault(trial(events=events)) == "rank 1 sent to rank 0; it may talk to only its right-hand neighbour"
+
+
+def test_what_no_message_has_told_is_named():
+    events = [event for event in ring_events() if event.seq == 0]  # rank 1 hears of rank 0 only
+    told = verdict.fault(trial(events=events))
+    assert told.startswith("right result, but no message has told rank 0 what rank 1 had, not even by way of others: ")
+    late = verdict.fault(trial(EXERCISES["dissemination_barrier"], events=events, messages=3, steps=1))
+    assert late.startswith("rank 0 may leave before rank 1 has come: no message tells it that, not even by way of")
+    assert verdict.fault(trial(replace(RING, needs=lambda rank, p: {(rank - 1) % p}), events=events)) == ""
+    assert "told rank 0 what rank 1 had" in verdict.fault(trial(events=[])), "the first of those it lacks"
+    last = replace(RING, needs=lambda rank, p: {0} if rank == 2 else set())
+    assert "told rank 2 what rank 0 had" in verdict.fault(trial(last, events=[])), "whoever it is"
+
+
+def test_bytes_are_counted_against_the_bound_and_explained_where_the_cause_is_known():
+    assert (
+        verdict.fault(trial(busiest=33)) == "right result, but the busiest rank sent 1.375 N where 1.333 N are enough"
+    )
+    told = verdict.fault(trial(busiest=48))  # 2 N, as whole vectors p - 1 times are
+    assert told.startswith(
+        "right result, but the busiest rank sent 2 N where 1.333 N are enough: that is the whole vec"
+    )
+    assert verdict.fault(trial(replace(RING, busiest=None), busiest=10**6)) == ""
+    gathers = replace(RING, whole="expected", busiest=lambda p: Fraction(1))
+    expected = [np.full(12, 6, np.float32)] * P
+    bigger = trial(gathers, busiest=48, expected=expected, answers=[seen(each) for each in expected])
+    assert verdict.fault(bigger) == "", "N is 48 bytes there"
+    bigger.expected[1:] = [None, None]
+    assert verdict.fault(bigger) == "", "and rank 0 alone may have it"
+
+
+def test_messages_and_steps_are_counted():
+    assert verdict.fault(trial(messages=13)) == "right result, but in 13 messages where 12 are enough"
+    slow = trial(replace(RING, steps=lambda p: 3))
+    assert verdict.fault(slow) == "right result, but in 4 steps, one after the other, where 3 are enough"
+
+
+def test_calls_of_built_ins_are_counted_and_weighed():
+    assert verdict.fault(trial(MEAN, events=all_reduce_events(calls=2))) == ""
+    many = verdict.fault(trial(MEAN, events=all_reduce_events(calls=3)))
+    assert many == "right result, but with 3 calls of built-ins where 2 will do"
+    assert verdict.fault(trial(MEAN, events=all_reduce_events(nbytes=64))) == ""
+    heavy = verdict.fault(trial(MEAN, events=all_reduce_events(nbytes=65)))
+    assert heavy.startswith("right result, but one call moves 65 bytes: a few numbers per rank are enough")
