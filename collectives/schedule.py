@@ -208,7 +208,10 @@ class Schedule:
         return state
 
     def check(self) -> None:
-        """None if this schedule is proved to do its collective; else ScheduleError with step, rank and chunk."""
+        """None if this schedule is proved to do its collective; else ScheduleError with step, rank and chunk.
+
+        Of a recorded run that is no one collective only the messages are checked: nobody sends what it does not hold.
+        """
         return proof.check(self)
 
     def counts(self, nbytes=None):

@@ -28,6 +28,7 @@ def effect(collective: Collective, place) -> list:
             or target is None
             or (src == dst and source == target)
             or source.hi - source.lo != target.hi - target.lo
+            or source.hi == source.lo  # all_to_all_single with a split of 0
         ):
             continue
         own = src == dst  # a rank's own part is put in its place before others are added to it

@@ -172,6 +172,17 @@ def test_sending_what_is_not_there_yet():
         schedule.check()
 
 
+def test_a_run_that_promises_nothing_may_add_what_it_likes_but_not_send_nothing():
+    def recorded(*transfers):
+        steps = [("", "", [transfer]) for transfer in transfers]
+        return Schedule.from_steps("recorded", "mine", 2, 2, steps, buffers=("data", "other"))
+
+    twice, elsewhere = Transfer(1, 0, 0, "reduce"), Transfer(1, 0, 0, "reduce", dst_chunk=1)
+    assert recorded(twice, twice, elsewhere).check() is None
+    with pytest.raises(ScheduleError, match="^step 2: rank 1 sends chunk 0 .* holds nothing there yet$"):
+        recorded(twice, Transfer(1, 0, 0, src_buffer="other")).check()
+
+
 def test_two_writers_at_the_same_time():
     steps = [("", "", [Transfer(0, 1, 0)]), ("", "", [Transfer(0, 2, 0), Transfer(1, 2, 0)])]
     schedule = Schedule.from_steps("broadcast", "mine", 3, 1, steps, root=0)

@@ -34,6 +34,7 @@ def kinds_heard(kind, folder) -> list[str]:
         return heard
     finally:
         thread.stop()
+        thread._event_pipe_gc_task._log_destroy_pending = False  # ipykernel leaves it pending: no word about that
         context.destroy(linger=0)
 
 

@@ -279,6 +279,31 @@ def test_built_ins_and_messages_stand_in_the_order_of_the_program(gang):
     assert recording.steps[-1].phase == "reduce_scatter_single (built-in)"
 
 
+HEALTHY = {
+    "the same sum twice": "x = torch.ones(4) + rank\ndist.all_reduce(x)\ndist.all_reduce(x)",
+    "one sum of many messages": """
+g, got = torch.zeros(4), torch.empty(4)
+for i in range(3):
+    if rank == 0:
+        dist.send(torch.arange(4.0) + 7 * i, 1)
+    else:
+        dist.recv(got, 0)
+        g += got
+""",
+    "a split of 0": """
+x, y, split = torch.arange(2.0) + 10 * rank, torch.empty(2), [2, 0] if rank == 0 else [0, 2]
+dist.all_to_all_single(y, x, split, split)
+""",
+}
+
+
+@pytest.mark.parametrize("source", HEALTHY.values(), ids=HEALTHY)
+def test_a_healthy_program_that_is_no_one_collective_passes_the_check(gang, source):
+    recording, _ = record(gang, source, 2)
+    assert recording.collective == "recorded" and recording.check() is None
+    assert all(transfer.count > 0 for step in recording.steps for transfer in step.transfers)
+
+
 def test_a_message_without_its_other_side_is_said(gang):
     source = "w = dist.isend(torch.ones(2), 1) if rank == 0 else None"
     recording, _ = record(gang, source, 2)
