@@ -8,6 +8,7 @@ import pytest
 
 from collectives import Schedule, Transfer, all_reduce, all_to_all, broadcast, gather, scatter
 from collectives.groups import btree, depths
+from collectives.state import Cell, empty_cells
 from widgets import Player
 
 BOXES = """selector => [...document.querySelectorAll(selector)].map((node) => {
@@ -173,12 +174,22 @@ def test_from_the_ninth_chunk_on_a_texture_tells_chunks_of_one_hue_apart(show):
     page.wait_for_function("document.querySelectorAll('pattern').length === 8")
 
 
+def result_first():
+    """A broadcast as recordings have it: the buffer of the result before the one that was sent from."""
+    start = {"got": empty_cells(2, 1), "x": empty_cells(2, 1)}
+    start["x"][0, 0] = Cell(((0, 0),))
+    steps = [("", "", [Transfer(0, dst, 0, src_buffer="x", dst_buffer="got") for dst in (0, 1)])]
+    names = {"buffers": ("got", "x"), "result": "got", "start": start}
+    return Schedule.from_steps("broadcast", "mine", 2, 1, steps, root=0, **names)
+
+
 @pytest.mark.parametrize(
     "schedule, words",
     [
         (all_reduce.ring(ranks=4), "in place"),
         (all_to_all.pairwise(ranks=4), "out of place: input → output"),
         (all_reduce.whole_ring(ranks=4), "in place, scratch: ping, pong"),
+        (result_first(), "out of place: x → got"),
     ],
     ids=name_of,
 )

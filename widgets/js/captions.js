@@ -40,9 +40,10 @@ export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ ru
 }
 
 /** Whether the result ends where the input was, and which buffers are neither; "" where no result is promised. */
-export function placeOf(/** @type {Schedule} */ { buffers: [input, ...others], result }) {
+export function placeOf(/** @type {Schedule} */ { buffers, start, result }) {
   if (result === null) return "";
-  const scratch = others.filter((name) => name !== result);
+  const input = buffers[start.findIndex((cells) => cells.length)]; // the first that holds anything
+  const scratch = buffers.filter((name) => name !== input && name !== result);
   const place = result === input ? "in place" : `out of place: ${input} → ${result}`;
   return scratch.length ? `${place}, scratch: ${scratch.join(", ")}` : place;
 }

@@ -15,7 +15,7 @@
  * @property {string} title
  * @property {number} ranks
  * @property {number} chunks chunks in every buffer of every rank
- * @property {string[]} buffers their names; the first is where the input is
+ * @property {string[]} buffers their names
  * @property {string | null} result the name of the one that holds the result; null if none is promised
  * @property {number | null} local ranks per machine, where the algorithm knows of machines
  * @property {number[]} counts transfers per step
