@@ -34,6 +34,8 @@ class Recording(Schedule):
     built_ins  (op, bytes per rank, ranks) of every call of a built-in collective, in the order of their steps
     lonely     (rank, op, peer, line) of sends and receives whose other side was not recorded
     dropped    calls that were too many to keep, on all ranks together
+    doubtful   whether the run looks like a collective, but with its data (ones, zeros, the same on all ranks) other
+               programs would look so too: it gets no name then; with random numbers it would
 
     `collective` and `algorithm` are "recorded" unless the run is proved to be one of the collectives, and sends the
     messages of one of the textbook's algorithms.
@@ -54,7 +56,8 @@ class Recording(Schedule):
         plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, steps, **parts)
         begins = start_of(plain, reading, layout)
         found = recognise(plain, begins.cells, lambda goal: bears_out(goal, begins.cells, reading, layout))
-        if found.collective != "recorded" and in_doubt(reading, layout, begins):
+        self.doubtful = found.collective != "recorded" and in_doubt(reading, layout, begins)
+        if self.doubtful:
             found = nothing_known(plain)
         super().__init__(
             found.collective,
@@ -97,6 +100,8 @@ class Recording(Schedule):
         ops = [*dict.fromkeys(op for op, _, _ in self.built_ins)]
         if ops and not self._reading.messages:
             return f"your run: {_listed(ops)}{BUILT_IN}"
+        if self.doubtful:
+            return "your run (unnamed: with these data other programs would look the same)"
         names = [name for name in (self.collective, self.algorithm) if name != "recorded"]
         return f"your run: {' '.join(names)}" if names else "your run"
 

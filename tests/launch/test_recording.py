@@ -74,6 +74,7 @@ def test_whatever_the_data(gang, algorithm, name, source, data):
     assert recording.counts() == expected.counts(nbytes=4 * recording.counts().busiest // busiest)
     unknown = data == "rank" and name in OPEN
     assert recording.collective == ("recorded" if unknown else "all_reduce") and recording.check() is None
+    assert recording.title.startswith("your run (unnamed: with these data" if unknown else "your run: all_reduce")
 
 
 @pytest.mark.parametrize("name", RINGS)
