@@ -97,10 +97,8 @@ def line_and_file() -> tuple[int, str]:
     while frame is not None:
         filename = frame.f_code.co_filename
         owner = _owners.get(filename) or owner_of(filename)
-        if owner == "cell":
-            return frame.f_lineno, ""
-        if owner == "file":
-            return frame.f_lineno, os.path.basename(filename)
+        if owner == "cell" or owner == "file":
+            return frame.f_lineno, short(filename)
         frame = frame.f_back
     found, _ = frames()
     return (found[0].f_lineno, short(found[0].f_code.co_filename)) if found else (0, "")
@@ -112,7 +110,7 @@ def called_by_torch(frame) -> bool:
 
 
 def short(filename: str) -> str:
-    return "" if is_cell(filename) else os.path.basename(filename)
+    return "" if owner_of(filename) == "cell" else os.path.basename(filename)
 
 
 def site(found, via) -> Site:

@@ -38,6 +38,7 @@ class Reading:
             if site["stack"]
         }
         self.messages, self.collectives, self.lonely = match(runs)
+        self.matched = [*self.messages, *self.collectives]  # of the whole run, whatever part of it is told
         self.sent = {run["rank"]: [m for m in self.messages if m.src == run["rank"]] for run in runs}
         self.received = {run["rank"]: [m for m in self.messages if m.dst == run["rank"]] for run in runs}
         self.ranks = {run["rank"]: Rank(Memory(run["film"], [*_arriving(run)])) for run in runs}
@@ -69,7 +70,7 @@ class Reading:
         told = [*self.moves, *self.messages, *self.collectives]
         return sorted({*self.told, *(item.step for item in told)})
 
-    def keep(self, steps: list[int]) -> None:
+    def cut_to(self, steps: set[int]) -> None:
         """Forgets all that is not in `steps`; memory then begins as it was before the first of them."""
         self.moves = [move for move in self.moves if move.step in steps]
         self.messages = [message for message in self.messages if message.step in steps]

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import NamedTuple
 
 from collectives.timed import Match
-from launch.replay.matching import match
 from launch.replay.memory import Memory
 from launch.replay.reading import Reading
 
@@ -54,7 +53,7 @@ class Event(NamedTuple):
 def events_of(runs: list[dict], reading: Reading) -> list[Event]:
     """All events of all ranks."""
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
-    matches = _matches(runs)
+    matches = _matches(runs, reading)
     return [
         _event(run, event, reading, zero, matches.get((run["rank"], number)))
         for run in runs
@@ -62,13 +61,12 @@ def events_of(runs: list[dict], reading: Reading) -> list[Event]:
     ]
 
 
-def _matches(runs: list[dict]) -> dict[tuple[int, int], Match]:
+def _matches(runs: list[dict], reading: Reading) -> dict[tuple[int, int], Match]:
     """(rank, number of the call) -> what it is one side of. Numbers count within the recording, from its first call."""
-    messages, collectives, _ = match(runs)
     labels = {key: group["label"] for run in runs for key, group in run["groups"].items()}
     found: dict[tuple[int, int], Match] = {}
     counted: Counter = Counter()
-    for number, item in enumerate([*messages, *collectives]):
+    for number, item in enumerate(reading.matched):
         event = item.calls[0].event
         if event["kind"] == "collective":
             what, where, sides = event["op"], f"of {labels[event['group']]}", len(item.ranks)

@@ -48,7 +48,7 @@ class Recording(Schedule):
         retell(reading, self._as_if)
         self._whole = len(reading.numbers)
         if part is not None:
-            reading.keep(reading.numbers[part.start : part.stop])
+            reading.cut_to(set(reading.numbers[part.start : part.stop]))
         self._layout = layout = Layout(reading.moves, reading.memories, reading.together())
         ranks = 1 + max({0, *reading.memories, *(rank for item in reading.collectives for rank in item.ranks)})
         steps, self._looks, self._ways = steps_of(reading, layout)
