@@ -69,12 +69,12 @@ class _Seen(NamedTuple):
 
     tensor: weakref.ref
     address: int
-    length: int
+    shape: torch.Size
     place: list[int]
     entry: _Storage
 
     def again(self, tensor) -> bool:
-        return self.tensor() is tensor and tensor.data_ptr() == self.address and tensor.numel() == self.length
+        return self.tensor() is tensor and tensor.data_ptr() == self.address and tensor.shape == self.shape
 
 
 class Film:
@@ -124,7 +124,7 @@ class Film:
         place[0] = entry.number
         if len(self._seen) >= SEEN:
             self._seen.clear()
-        seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.numel(), place, entry)
+        seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place, entry)
         return seen
 
     def _film(self, entry: _Storage, lo: int, nbytes: int, whole: bool) -> None:

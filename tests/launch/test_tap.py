@@ -254,11 +254,15 @@ x.resize_(4)
 dist.all_reduce(x)
 x.resize_(16).fill_(rank + 1)
 dist.all_reduce(x)
+x.resize_(2, 8)
+dist.all_reduce(x)
 """
     for answer in gang.run(source, 2):
         events = answer["recording"]["events"]
         storages, _, lengths = zip(*(event["ins"][0] for event in events), strict=True)
-        assert len(set(storages)) == 3 and storages[1] == storages[2] and lengths == (32, 32, 16, 64)
+        assert len(set(storages)) == 3 and storages[1] == storages[2] and lengths == (32, 32, 16, 64, 64)
+        shapes = [binding[-1] for binding in answer["recording"]["film"]["bindings"] if binding[1] == "x"]
+        assert shapes == [[8], [8], [4], [16], [2, 8]]
         assert all(result_is_filmed(event, answer["recording"]["film"]) for event in events)
 
 
