@@ -23,20 +23,24 @@ from collectives import (
 from collectives.catalogue import CATALOGUE, algorithms, build
 from collectives.compare import compare
 from collectives.network import Link, Network, Topology
+from collectives.run import Run
 from collectives.saved import SavedRun, load
 from collectives.schedule import Cell, Schedule, ScheduleError, State, Step, Transfer
+from collectives.trace import Trace
 
 __all__ = [
     "CATALOGUE",
     "Cell",
     "Link",
     "Network",
+    "Run",
     "SavedRun",
     "Schedule",
     "ScheduleError",
     "State",
     "Step",
     "Topology",
+    "Trace",
     "Transfer",
     "algorithms",
     "all_gather",

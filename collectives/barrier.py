@@ -17,8 +17,8 @@ from collectives.schedule import Phase, Schedule
 def central(ranks: int) -> Schedule:
     """Everybody reports to rank 0, which then releases everybody, one after the other: 2(p-1) steps and messages."""
     p = check_ranks("barrier.central", ranks)
-    report = flat_reduce(p, 0)._replace(name="report", says="The next rank reports to rank 0 that it has come")
-    release = flat_broadcast(p, 0)._replace(name="release", says="Rank 0 tells the next rank that all have come")
+    report = flat_reduce(p, 0)._replace(name="report", says="Another rank reports to rank 0 that it has come")
+    release = flat_broadcast(p, 0)._replace(name="release", says="Rank 0 tells another rank that all have come")
     return Schedule.from_phases("barrier", "central", p, 1, [report, release])
 
 

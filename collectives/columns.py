@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-COPY, REDUCE = 0, 1
-OPS = ("copy", "reduce")
+COPY, REDUCE, NEW = 0, 1, 2
+OPS = ("copy", "reduce", "new")
 
 
 class Columns(NamedTuple):
@@ -21,10 +21,10 @@ class Columns(NamedTuple):
 
     src: np.ndarray
     dst: np.ndarray
-    chunk: np.ndarray | int  # first chunk read at src
+    chunk: np.ndarray | int  # first chunk read at src; of a new: the number of its first symbol
     dst_chunk: np.ndarray | int  # first chunk written at dst
     count: np.ndarray | int  # consecutive chunks
-    op: np.ndarray | int  # 0 copy, 1 reduce
+    op: np.ndarray | int  # 0 copy, 1 reduce, 2 new
     src_buffer: np.ndarray | int  # index into the schedule's buffers
     dst_buffer: np.ndarray | int
 
@@ -52,7 +52,7 @@ def join(*parts: Columns) -> Columns:
 
 
 def where(keep, columns: Columns) -> Columns:
-    """The transfers for which `keep` (a boolean per transfer) holds."""
+    """The transfers for which `keep` (a boolean per transfer) holds, or whose numbers it lists."""
     return Columns(*(field[keep] if np.ndim(field) else field for field in columns))
 
 

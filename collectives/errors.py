@@ -35,6 +35,15 @@ def check_root(name: str, root, ranks: int) -> int:
     return number
 
 
+def within(name: str, what: str, value, least: int, end: int) -> int:
+    """`value` as an int from `least` up to, not including, `end`, or a ScheduleError that says which there are."""
+    number = _integer(value)
+    if number is None or not least <= number < end:
+        there_are = f"{what} must be {least} to {end - 1}" if end > least else f"there is no {what}"
+        raise ScheduleError(f"{name}: {there_are}, got {value!r}")
+    return number
+
+
 def check_power_of_two(name: str, ranks: int, instead: str) -> None:
     """For algorithms whose partners are found by flipping one bit of the rank."""
     if ranks & (ranks - 1):

@@ -14,7 +14,7 @@ def flat(ranks: int, root: int = 0) -> Schedule:
         rank = (root + 1 + k) % p
         return move(rank, root, rank)
 
-    phases = [Phase("gather", p - 1, from_the_next, f"The next rank sends its chunk to rank {root}")]
+    phases = [Phase("gather", p - 1, from_the_next, f"Another rank sends its chunk to rank {root}")]
     return Schedule.from_phases("gather", "flat", p, p, phases, root=root)
 
 

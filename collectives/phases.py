@@ -14,12 +14,12 @@ from collectives.schedule import Phase
 
 
 def flat_broadcast(p: int, root: int) -> Phase:
-    says = f"Rank {root} sends its vector to the next rank"
+    says = f"Rank {root} sends its vector to another rank"
     return Phase("broadcast", p - 1, lambda k: move(root, (root + 1 + k) % p), says)
 
 
 def flat_reduce(p: int, root: int) -> Phase:
-    says = f"Rank {root} adds the vector of the next rank to its own"
+    says = f"Rank {root} adds the vector of another rank to its own"
     return Phase("reduce", p - 1, lambda k: move((root + 1 + k) % p, root, op=REDUCE), says)
 
 

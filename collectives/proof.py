@@ -11,7 +11,7 @@ number of transfers times the contributions they carry: a ring of 64 ranks takes
 
 import numpy as np
 
-from collectives.columns import COPY, Columns
+from collectives.columns import COPY, NEW, REDUCE, Columns
 from collectives.errors import ScheduleError
 from collectives.state import Cell, single_chunks
 
@@ -39,24 +39,25 @@ class _Proof:
         self.bounds(columns)
         messages, local = single_chunks(columns)
         self.races(messages)
-        arriving = [(op, source, target, self.sent(source, target)) for op, source, target in messages]
+        arriving = [(op, source, target, self.sent(op, source, target)) for op, source, target in messages]
         for op, source, target, cell in arriving:
             self.write(op, source, target, cell)
         for op, source, target in local:
-            self.write(op, source, target, self.sent(source, target))
+            self.write(op, source, target, self.sent(op, source, target))
 
     def bounds(self, columns: Columns) -> None:
         """Only ranks, chunks and counts that exist."""
         ranks, chunks = self.schedule.ranks, self.schedule.chunks
-        src, dst, chunk, dst_chunk, count = columns[:5]
+        src, dst, chunk, dst_chunk, count, op = columns[:6]
+        place = np.where(op == NEW, dst_chunk, chunk)  # the chunk of a new is a number, which may be any
         for i in _first((src < 0) | (src >= ranks) | (dst < 0) | (dst >= ranks)):
             odd = dst[i] if 0 <= src[i] < ranks else src[i]
-            told = f"rank {src[i]} sends chunk {chunk[i]} to rank {dst[i]}, but the ranks are 0 to {ranks - 1}"
-            self.refuse(told, odd, chunk[i])
+            told = f"rank {src[i]} sends chunk {place[i]} to rank {dst[i]}, but the ranks are 0 to {ranks - 1}"
+            self.refuse(told, odd, place[i])
         for i in _first(count < 1):
-            self.refuse(f"rank {src[i]} sends rank {dst[i]} {count[i]} chunks; at least 1 is needed", src[i], chunk[i])
-        for rank, first, verb in ((src, chunk, "read"), (dst, dst_chunk, "written")):
-            for i in _first((first < 0) | (first + count > chunks)):
+            self.refuse(f"rank {src[i]} sends rank {dst[i]} {count[i]} chunks; at least 1 is needed", src[i], place[i])
+        for rank, first, verb, does in ((src, chunk, "read", op != NEW), (dst, dst_chunk, "written", True)):
+            for i in _first(does & ((first < 0) | (first + count > chunks))):
                 last = first[i] + count[i] - 1
                 told = f"rank {rank[i]}'s chunks {first[i]} to {last} are {verb}, but the chunks are 0 to {chunks - 1}"
                 self.refuse(told, rank[i], first[i])
@@ -70,9 +71,9 @@ class _Proof:
                 self.refuse(f"{both} at the same time, and the last one wins", *target[1:])
             touched[target] = (op, source[1])
 
-    def sent(self, source, target) -> Cell:
-        """What the sender holds, which must not be nothing."""
-        cell = self.state.read(source)
+    def sent(self, op: int, source, target) -> Cell:
+        """What the sender holds, which must not be nothing; or what a rank has made itself, which never is."""
+        cell = self.state.taken(op, source)
         if not cell:
             told = f"rank {source[1]} sends {self.chunk_of(source)} to rank {target[1]}, but holds nothing there yet"
             self.refuse(told, *source[1:])
@@ -81,7 +82,7 @@ class _Proof:
     def write(self, op: int, source, target, cell: Cell) -> None:
         """A copy replaces. A sum needs a summand of the same chunk there, and one that has none of it in it already."""
         here = self.state.read(target)
-        if op != COPY and self.goal is not None and not self.state.knowledge:
+        if op == REDUCE and self.goal is not None and not self.state.knowledge:
             adds = f"{cell} from rank {source[1]} is added to {self.place(target)}"
             if not here:
                 self.refuse(f"{adds}, but there is nothing to add it to", *target[1:])

@@ -16,6 +16,7 @@ import numpy as np
 
 from collectives.counting import Counts
 from collectives.errors import ScheduleError
+from collectives.run import Run
 from collectives.schedule import Cell, Schedule, Transfer
 from collectives.timed import packed, unpacked
 
@@ -25,35 +26,8 @@ LARGEST = 2**31
 KNOWN = ("collective", "algorithm", "ranks", "chunks")
 
 
-class SavedRun(Schedule):
-    """A Recording that was loaded from a file: its title, counts and values are those of the run.
-
-    built_ins, lonely, dropped   as in `launch.replay.recording.Recording`
-    events                       its calls as `collectives.timed.Timed`; None if the file is from before files had them
-    """
-
-    def __init__(self, *arguments, run: dict, **more):
-        super().__init__(*arguments, **more)
-        self._run = run
-        self._counts = Counts(
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in run["counts"].items()}
-        )
-        self.built_ins, self.lonely = (tuple(map(tuple, run[name])) for name in ("built_ins", "lonely"))
-        self.dropped = run["dropped"]
-        self.events = unpacked(run["calls"]) if "calls" in run else None
-
-    @property
-    def title(self) -> str:
-        return self._run["title"]
-
-    def __repr__(self):
-        return f"SavedRun({self.collective}, ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)})"
-
-    def counts(self, nbytes=None) -> Counts:
-        """The messages that were really sent, in the bytes they had. Takes no N, and raises TypeError for one."""
-        if nbytes is not None:
-            raise TypeError("a saved run counts the bytes that were really sent: call counts() without nbytes")
-        return self._counts
+class SavedRun(Run):
+    """A run that was loaded from a file. Its `events` are None if the file is from before files held times."""
 
     def as_if(self, **algorithms):
         """Not of a file, which has no longer what the ranks were asked for: ScheduleError says what to do."""
@@ -66,19 +40,6 @@ class SavedRun(Schedule):
         raise ScheduleError(
             "a saved run cannot be cut; call launch.recording().part(first, last) before you save, and save that"
         )
-
-    def start_values(self) -> list[tuple[int, str, int, str]]:
-        """(rank, buffer, chunk, text) of every chunk that holds something before the first step: the run's numbers."""
-        return [tuple(row) for row in self._run["start_values"]]
-
-    def values(self, index: int) -> list[tuple[int, str, int, str]]:
-        """(rank, buffer, chunk, text) of every chunk that `steps[index]` wrote, as that rank had it after the step."""
-        return [tuple(row) for row in self._run["values"][index]]
-
-    def ways(self, index: int) -> list[str]:
-        """What each transfer of `steps[index]` does with what is there: "sum", "max", "product" ...; "" for a copy."""
-        kept = self._run.get("ways", {}).get(str(index))
-        return kept or ["sum" if transfer.op == "reduce" else "" for transfer in self.steps[index].transfers]
 
 
 def save(schedule: Schedule, path) -> None:
@@ -125,21 +86,26 @@ def _described(schedule: Schedule) -> dict:
             )
         rows = [list(transfer) for transfer in step.transfers]
         described["steps"].append([step.phase, step.caption, rows, [list(source) for source in step.sources]])
-    if hasattr(schedule, "start_values"):
-        described["run"] = {
-            "title": schedule.title,
-            "counts": asdict(schedule.counts()),
-            "start_values": schedule.start_values(),
-            "values": [schedule.values(index) for index in range(len(schedule.steps))],
-            **{name: getattr(schedule, name) for name in ("built_ins", "lonely", "dropped")},
-        }
-        ways = {str(index): schedule.ways(index) for index in range(len(schedule.steps))}
-        ways = {index: found for index, found in ways.items() if not {*found} <= {"", "sum"}}
-        if ways:
-            described["run"]["ways"] = ways
-        if schedule.events is not None:
-            described["run"]["calls"] = packed(schedule.events)
+    if isinstance(schedule, Run):
+        described["run"] = _told(schedule)
     return described
+
+
+def _told(run: Run) -> dict:
+    """What only the ranks could know. Ways are kept of the steps whose ops alone do not say them."""
+    steps = range(len(run.steps))
+    told = {
+        "title": run.title,
+        "counts": asdict(run.counts()),
+        "start_values": run.start_values(),
+        "values": [run.values(index) for index in steps],
+        **{name: getattr(run, name) for name in ("built_ins", "lonely", "dropped")},
+    }
+    if ways := {str(index): run.ways(index) for index in steps if run.ways(index) != Schedule.ways(run, index)}:
+        told["ways"] = ways
+    if run.events is not None:
+        told["calls"] = packed(run.events)
+    return told
 
 
 def _rows(cells: np.ndarray) -> list[list]:
@@ -166,10 +132,29 @@ def _made(described: dict) -> Schedule:
     schedule = Schedule.from_steps(*names, ranks, chunks, steps, **more)
     if "run" not in described:
         return schedule
-    _check_values(described["run"], schedule)
-    if "calls" in described["run"]:
-        _check_calls(described["run"]["calls"], ranks)
-    return SavedRun(*names, ranks, chunks, schedule.steps, run=described["run"], **more)
+    return SavedRun(*names, ranks, chunks, schedule.steps, **_run(described["run"], schedule), **more)
+
+
+def _run(told: dict, schedule: Schedule) -> dict:
+    """What `_told` kept, as the arguments of a Run with the steps of `schedule`."""
+    _check_values(told, schedule)
+    if "calls" in told:
+        _check_calls(told["calls"], schedule.ranks)
+    ways = told.get("ways", {})
+    return {
+        "title": told["title"],
+        "counts": Counts(**{key: tuple(n) if isinstance(n, list) else n for key, n in told["counts"].items()}),
+        "events": unpacked(told["calls"]) if "calls" in told else None,
+        **{name: tuple(map(tuple, told[name])) for name in ("built_ins", "lonely")},
+        "dropped": told["dropped"],
+        "start_values": _values(told["start_values"]),
+        "values": [_values(rows) for rows in told["values"]],
+        "ways": [ways.get(str(index)) or schedule.ways(index) for index in range(len(schedule.steps))],
+    }
+
+
+def _values(rows: list[list]) -> list[tuple]:
+    return [tuple(row) for row in rows]
 
 
 def _step(phase, caption, transfers, sources, ranks: int) -> tuple:
@@ -199,7 +184,7 @@ def _check_values(run: dict, schedule: Schedule) -> None:
     if len(run["values"]) != len(schedule.steps):
         raise ValueError("there are not as many values as steps")
     for index, ways in run.get("ways", {}).items():
-        if [bool(_text(way)) for way in ways] != [t.op == "reduce" for t in schedule.steps[int(index)].transfers]:
+        if [bool(_text(way)) for way in ways] != [t.op != "copy" for t in schedule.steps[int(index)].transfers]:
             raise ValueError(f"what step {index} does is not said of every transfer")
     for rank, buffer, chunk, text in [*run["start_values"], *sum(run["values"], [])]:
         _whole(rank, 0, schedule.ranks), _whole(chunk, 0, schedule.chunks), _text(text)

@@ -18,7 +18,7 @@ def flat(ranks: int, root: int = 0) -> Schedule:
         rank = (root + 1 + k) % p
         return move(root, rank, rank)
 
-    phases = [Phase("scatter", p - 1, to_the_next, f"Rank {root} sends the next rank its chunk")]
+    phases = [Phase("scatter", p - 1, to_the_next, f"Rank {root} sends another rank its chunk")]
     return Schedule.from_phases("scatter", "flat", p, p, phases, root=root)
 
 

@@ -11,115 +11,21 @@ two ranks are one message.
 Left out: time. A Schedule knows order, not seconds; `collectives.cost` adds a network.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
-from itertools import accumulate
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from collectives import cost as costing
 from collectives import counting, meaning, proof
-from collectives.captions import describe
-from collectives.columns import OPS, Columns
+from collectives import trace as tracing
+from collectives.columns import OPS
 from collectives.errors import ScheduleError
 from collectives.state import Cell, State, empty_cells
+from collectives.steps import LazySteps, Phase, Step, Transfer, columns_of
 
 __all__ = ["Cell", "Phase", "Schedule", "ScheduleError", "State", "Step", "Transfer"]
 
-
-class _Transfer(NamedTuple):
-    src: int
-    dst: int
-    chunk: int
-    op: str = "copy"
-    count: int = 1
-    dst_chunk: int | None = None
-    src_buffer: str = "data"
-    dst_buffer: str = "data"
-
-
-class Transfer(_Transfer):
-    """`count` consecutive chunks from `chunk` on, from a buffer of rank `src` to a buffer of rank `dst`.
-
-    op "copy" replaces what is there, "reduce" adds to it. They land at `dst_chunk`, which is `chunk` if not given.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, src, dst, chunk, op="copy", count=1, dst_chunk=None, src_buffer="data", dst_buffer="data"):
-        dst_chunk = chunk if dst_chunk is None else dst_chunk
-        return super().__new__(cls, src, dst, chunk, op, count, dst_chunk, src_buffer, dst_buffer)
-
-
-class Step:
-    """The transfers that happen at the same time. `phase` names the part of the algorithm, `caption` is one sentence.
-
-    `sources` is empty unless the step was recorded: then (rank, line, code) of the calls that sent.
-    """
-
-    def __init__(self, moves: Columns, phase: str, caption: Callable[["Step"], str], buffers, sources=()):
-        self.moves = moves  # as the algorithm made them: fields may be one number for all transfers
-        self.phase = phase
-        self.buffers = buffers
-        self.sources = tuple(sources)
-        self._caption = caption
-
-    def __repr__(self):
-        return f"Step({self.phase!r}, {len(self.moves.src)} transfers)"
-
-    @property
-    def caption(self) -> str:
-        return self._caption(self)
-
-    @cached_property
-    def columns(self) -> Columns:
-        """Eight int64 arrays of one length; see `collectives.columns` for what they say."""
-        return self.moves.full()
-
-    @cached_property
-    def transfers(self) -> tuple[Transfer, ...]:
-        rows = zip(*(field.tolist() for field in self.columns), strict=True)
-        return tuple(
-            Transfer(src, dst, chunk, OPS[op], count, dst_chunk, self.buffers[src_buffer], self.buffers[dst_buffer])
-            for src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer in rows
-        )
-
-
-class Phase(NamedTuple):
-    """`count` similar steps: `moves(k)` makes the Columns of the k-th, `says` or `says(k)` starts its caption."""
-
-    name: str
-    count: int
-    moves: Callable[[int], Columns]
-    says: str | Callable[[int], str]
-
-
-class _LazySteps(Sequence):
-    """The steps of some phases, made when they are asked for and not kept."""
-
-    def __init__(self, phases: Iterable[Phase], buffers, chunks: int):
-        self.phases = [phase for phase in phases if phase.count > 0]
-        self.ends = list(accumulate(phase.count for phase in self.phases))
-        self.buffers = buffers
-        self.chunks = chunks
-
-    def __len__(self):
-        return self.ends[-1] if self.ends else 0
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return tuple(self[i] for i in range(*index.indices(len(self))))
-        where = range(len(self))[index]  # IndexError and negative indices as lists have them
-        number = bisect_right(self.ends, where)
-        phase = self.phases[number]
-        k = where - self.ends[number] + phase.count
-        return Step(phase.moves(k), phase.name, lambda step: self._caption(phase, k, step), self.buffers)
-
-    def _caption(self, phase: Phase, k: int, step: Step) -> str:
-        says = phase.says(k) if callable(phase.says) else phase.says
-        return describe(says, step.moves, self.chunks)
+WAYS = {"copy": "", "reduce": "sum", "new": "computed"}  # what an op does, where no run knows better
 
 
 class Schedule:
@@ -162,15 +68,16 @@ class Schedule:
     @classmethod
     def from_phases(cls, collective, algorithm, ranks, chunks, phases: Iterable[Phase], *, buffers=("data",), **more):
         """What the algorithms use: steps are made from array expressions when they are asked for."""
-        steps = _LazySteps(phases, tuple(buffers), chunks)
+        steps = LazySteps(phases, tuple(buffers), chunks)
         return cls(collective, algorithm, ranks, chunks, steps, buffers=buffers, **more)
 
     @classmethod
     def from_steps(cls, collective, algorithm, ranks, chunks, steps, *, buffers=("data",), **more):
         """From explicit steps: (phase, caption, [Transfer, ...]), and for recordings a fourth item, the sources."""
         buffers = tuple(buffers)
+        numbers = {name: number for number, name in enumerate(buffers)}
         made = tuple(
-            Step(_columns(transfers, buffers), phase, lambda _, caption=caption: caption, buffers, *sources)
+            Step(columns_of(transfers, numbers), phase, lambda _, caption=caption: caption, buffers, *sources)
             for phase, caption, transfers, *sources in steps
         )
         return cls(collective, algorithm, ranks, chunks, made, buffers=buffers, **more)
@@ -207,6 +114,30 @@ class Schedule:
         self._latest = (index, state.copy())
         return state
 
+    def trace(self, rank: int, chunk: int, step: int, buffer: str | None = None) -> tracing.Trace:
+        """Where what stands in a chunk after `steps[step]` came from: its origins, and the way they came.
+
+        `step` counts as in `states`; `buffer` is the one that holds the result unless given. ScheduleError if there is
+        no such place or step.
+        """
+        return tracing.trace(self, rank, chunk, step, buffer)
+
+    def start_values(self) -> list[tuple[int, str, int, str]]:
+        """(rank, buffer, chunk, text) of the numbers of a real run before the first step. Only a `Run` has any."""
+        return []
+
+    def values(self, index: int) -> list[tuple[int, str, int, str]]:
+        """(rank, buffer, chunk, text) of the numbers that `steps[index]` wrote in a real run. Only a `Run` has any."""
+        return []
+
+    def ways(self, index: int) -> list[str]:
+        """What each transfer of `steps[index]` does: "" for a copy, "sum" for a reduce, "computed" for a new."""
+        return [WAYS[OPS[op]] for op in self.steps[index].columns.op.tolist()]
+
+    def beginning(self, buffers: int) -> "Schedule":
+        """As many of the first steps as touch no more than that many buffers. All: only a long run can be cut."""
+        return self
+
     def check(self) -> None:
         """None if this schedule is proved to do its collective; else ScheduleError with step, rank and chunk.
 
@@ -227,20 +158,3 @@ class Schedule:
     def cost(self, nbytes=None, *, network):
         """Seconds on a Network or Topology, as `collectives.cost.Cost`; `nbytes` is the larger buffer of one rank."""
         return costing.cost(self, nbytes, network)
-
-
-def _columns(transfers: Sequence[Transfer], buffers: tuple[str, ...]) -> Columns:
-    """Explicit transfers as Columns, names as numbers."""
-    rows = []
-    for transfer in transfers:
-        src, dst, chunk, op, count, dst_chunk, src_buffer, dst_buffer = Transfer(*transfer)
-        if op not in OPS:
-            raise ScheduleError(f'op of a Transfer is "copy" or "reduce", got {op!r}', rank=dst, chunk=dst_chunk)
-        for name in (src_buffer, dst_buffer):
-            if name not in buffers:
-                problem = f"no buffer is called {name!r}; this schedule has {', '.join(buffers)}"
-                raise ScheduleError(problem, rank=dst, chunk=dst_chunk)
-        rows.append(
-            (src, dst, chunk, dst_chunk, count, OPS.index(op), buffers.index(src_buffer), buffers.index(dst_buffer))
-        )
-    return Columns(*np.array(rows, np.int64).reshape(-1, 8).T)

@@ -8,7 +8,7 @@ Left out: whether a step makes sense. `apply` does what it is told; `collectives
 
 import numpy as np
 
-from collectives.columns import REDUCE, Columns
+from collectives.columns import NEW, REDUCE, Columns
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -80,7 +80,7 @@ def empty_cells(ranks: int, chunks: int) -> np.ndarray:
 def single_chunks(columns: Columns) -> tuple[list, list]:
     """The transfers cut into single chunks, messages and local ones apart, each (op, source slot, destination slot).
 
-    A slot is (buffer index, rank, chunk).
+    A slot is (buffer index, rank, chunk). The source of a new is no slot: its chunk is the number of the symbol.
     """
     messages, local = [], []
     rows = zip(*(field.tolist() for field in columns.full()), strict=True)
@@ -127,6 +127,10 @@ class State:
         buffer, rank, chunk = slot
         return self._buffers[buffer][rank, chunk]
 
+    def taken(self, op: int, source) -> Cell:
+        """What a transfer brings: what stands in its source, or a symbol of its rank's own making."""
+        return Cell((source[1:],)) if op == NEW else self.read(source)
+
     def write(self, op: int, slot, cell: Cell) -> None:
         buffer, rank, chunk = slot
         here = self._buffers[buffer]
@@ -137,8 +141,8 @@ class State:
     def apply(self, columns: Columns) -> None:
         """One step, in place: all messages at once, reading what was there before; then local transfers in order."""
         messages, local = single_chunks(columns)
-        arriving = [(op, target, self.read(source)) for op, source, target in messages]
+        arriving = [(op, target, self.taken(op, source)) for op, source, target in messages]
         for op, target, cell in arriving:
             self.write(op, target, cell)
         for op, source, target in local:
-            self.write(op, target, self.read(source))
+            self.write(op, target, self.taken(op, source))

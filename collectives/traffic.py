@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectives.columns import COPY, Columns
+from collectives.columns import NEW, REDUCE, Columns, where
 from collectives.errors import ScheduleError
 
 
@@ -80,9 +80,12 @@ def per_rank(rank: np.ndarray, units: np.ndarray, ranks: int) -> np.ndarray:
 
 
 def _traffic(moves: Columns, ranks: int, ends) -> Traffic:
+    op = np.broadcast_to(moves.op, moves.src.shape)
+    if (made := op == NEW).any():  # a rank's own business, and its `chunk` is a number and no place
+        return _traffic(where(~made, moves), ranks, ends)
     units = moves.count if ends is None else ends[moves.chunk + moves.count] - ends[moves.chunk]
-    units, op = np.broadcast_to(units, moves.src.shape), np.broadcast_to(moves.op, moves.src.shape)
-    remote, adds = moves.src != moves.dst, op != COPY
+    units = np.broadcast_to(units, moves.src.shape)
+    remote, adds = moves.src != moves.dst, op == REDUCE
     return Traffic(*_messages(moves.src[remote], moves.dst[remote], units[remote], ranks), moves.dst[adds], units[adds])
 
 

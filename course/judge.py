@@ -1,8 +1,9 @@
 """`check("name")`: run the student's function on real ranks, watch what they send, and say what is right and wrong.
 
 The function travels as text (course/carry.py) to ranks of its own, is tried there on several world sizes
-(course/trial.py), and the verdict is printed line by line: the same on every run. A check never raises: an unsolved
-chapter still runs through.
+(course/trial.py), and the verdict is printed line by line: the same on every run, but for the numbers of a wrong
+result, which are fresh. Below it the run that was judged plays (course/playback.py), and `launch.recording()` has it.
+A check never raises: an unsolved chapter still runs through.
 """
 
 import json
@@ -54,22 +55,30 @@ def _print_hint(exercise: Exercise, number: int) -> None:
 
 def _judge(exercise: Exercise) -> bool:
     """Print the verdict; True when everything is right."""
-    from course import verdict  # here, because a chapter that only imports `check` need not load the launcher
+    from course import playback, verdict  # here, because a chapter that only imports `check` need not load the launcher
     from course.trial import Trial
+    from launch.magics import session
 
+    playback.clear()
     print(f"{exercise.name}: {exercise.asks}")
     source = _source_of(exercise)
     if source is None:
         return False
+    trials = []
     for p, dtype in zip(exercise.world_sizes, exercise.dtypes, strict=True):
         trial = Trial(exercise, source, p, dtype)
         fault = trial.fault()
         where = f"on {p} ranks, {dtype}"
         if fault:
-            print(f'  no  {where}: {fault}\nNot yet. A hint: check("{exercise.name}", hint=1)')
+            print(f'  no  {where}: {fault}\nNot yet. A hint: check("{exercise.name}", hint=1)', flush=True)
+            session().keep(trial.recording)
+            playback.failed(trial)
             return False
         print(f"  ok  {where}: {verdict.praise(trial)}", flush=True)
-    print("Solved.")
+        trials.append(trial)
+    print("Solved.", flush=True)
+    session().keep(trials[0].recording)
+    playback.solved(trials[0])
     return True
 
 

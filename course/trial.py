@@ -11,9 +11,11 @@ nothing in them and smuggles the numbers past them in a file has worked harder t
 
 import random
 import threading
+from functools import cached_property
 
 from course import verdict
 from course.exercises.exercise import Exercise
+from course.holding import RETURNED, X
 from launch.errors import LaunchError
 from launch.output import raise_failures
 from launch.ranks import Ranks
@@ -46,11 +48,11 @@ def _trial_seen(tensor):
     if not plain or tensor.dtype == torch.bfloat16:
         return seen
     return seen | {{"values": tensor.detach().cpu().resolve_conj().numpy()}}
-_trial_x, _trial_secret = _trial_prepared()
+{x_is}, _trial_secret = _trial_prepared()
 """
 
-SEE = """
-_trial_evidence = [_trial_seen(_trial_x), _trial_seen(_trial_answer(_trial_x, _trial_returned))]
+SEE = f"""
+_trial_evidence = [_trial_seen({X}), _trial_seen(_trial_answer({X}, {RETURNED})) | {{"is x": {RETURNED} is {X}}}]
 """
 
 _court: Ranks | None = None
@@ -67,17 +69,21 @@ def court() -> Ranks:
 class Trial:
     """The function in `source` on `p` ranks with numbers of `dtype`; running it is making it.
 
-    failure     why it did not come to its end, "" if it did; then there are also:
-    recording   what it sent
+    failure     why it did not come to its end, "" if it did
+    tapes       what the taps of its ranks kept; [] if it never began
+    recording   what it sent; None if there are no tapes
+
+    If it came to its end there are also:
     given       x of every rank, as numpy arrays
     expected    what the answer of every rank should hold; None where it does not matter
     after       what stands in x of every rank now: {"is", "dtype", "device", "values"}, or less of that
-    answers     the same of the answers
+    answers     the same of the answers, and {"is x"}: whether x itself was returned
     """
 
     def __init__(self, exercise: Exercise, source: str, p: int, dtype: str):
         self.exercise, self.p, self.dtype = exercise, p, dtype
         self.failure = ""
+        self.tapes: list[dict] = []
         try:
             self._run(source)
         except LaunchError as error:
@@ -89,18 +95,21 @@ class Trial:
         x = exercise.x.format(pieces=self.p + 1, dtype=f"torch.{self.dtype}")
         call = exercise.call.format(name=exercise.name)
         texts = {"x": x, "expected": exercise.expected, "call": call, "answer": exercise.answer}
-        _execute(ranks, PREPARE.format(seed=random.randrange(2**32), **texts))
+        _execute(ranks, PREPARE.format(seed=random.randrange(2**32), x_is=X, **texts))
         self.given, self.expected = zip(*ranks.pull("_trial_secret"), strict=True)
         ranks.push(_trial_secret=None)
         _execute(ranks, source)
         ranks.call("record")
         try:
-            _execute(ranks, "_trial_returned = _trial_call(_trial_x)")
+            _execute(ranks, f"{RETURNED} = _trial_call({X})")
         finally:
-            tapes = ranks.call("tape")
-        self.recording = Recording(tapes)
+            self.tapes = [tape for tape in ranks.call("tape") if tape is not None]
         _execute(ranks, SEE)
         self.after, self.answers = zip(*ranks.pull("_trial_evidence"), strict=True)
+
+    @cached_property
+    def recording(self) -> Recording | None:
+        return Recording(self.tapes) if self.tapes else None
 
     def fault(self) -> str:
         """The first fault as a sentence; "" if there is none."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from course import causes, diagnosis
 from course.exercises.exercise import MESSAGES_ONLY
 from course.heard import heard
 from launch.errors import name_ranks
@@ -22,6 +23,7 @@ def fault(trial) -> str:
         _sent_dtype,
         _unawaited,
         _result,
+        _raced,
         _touched,
         _peers,
         _told,
@@ -81,12 +83,13 @@ def _result(trial) -> str:
         wrong = _wrong_kind(trial, seen, expected)
         if wrong:
             return f"rank {rank}: the answer {wrong}"
-    wrong = [rank for rank, seen, expected in judged if not _close(seen["values"], expected, trial.exercise.rtol)]
+    wrong = [rank for rank, seen, expected in judged if not _right(trial)(seen["values"], expected).all()]
     if not wrong:
         return ""
     if _in_place(trial) and not _changed(trial):
-        return "wrong result: x is as it was; the answer must stand in x itself (x[...] = , x += , copy_)"
-    return f"wrong result on {name_ranks(wrong)}"
+        return f"{name_ranks(wrong)}: x is as it was; the answer must stand in x itself (x[...] = , x += , copy_)"
+    others = f"; {name_ranks(wrong[1:])} {'are' if len(wrong) > 2 else 'is'} wrong too" if wrong[1:] else ""
+    return diagnosis.explain(trial, first_wrong(trial)) + others
 
 
 def _wrong_kind(trial, seen: dict, expected) -> str:
@@ -106,12 +109,25 @@ def _wrong_kind(trial, seen: dict, expected) -> str:
     return ""
 
 
-def _close(values, expected, rtol: float) -> bool:
-    """Whether the numbers are right: the very same, or off by at most `rtol` of the largest."""
-    values, expected = values.astype(np.float64), expected.astype(np.float64)
-    if not rtol:
-        return np.array_equal(values, expected)
-    return np.allclose(values, expected, rtol=0, atol=rtol * float(np.abs(expected).max()))
+def _raced(trial) -> str:
+    told = causes.raced(trial.recording)
+    return f"right result by luck: {told}" if told else ""
+
+
+def first_wrong(trial) -> diagnosis.Wrong | None:
+    """Where a trial that came to its end is wrong first; None if all numbers are right."""
+    return diagnosis.first_wrong(trial, _right(trial))
+
+
+def _right(trial):
+    """What says for each number whether it is right: the very same, or off by at most `rtol` of the largest."""
+    rtol = trial.exercise.rtol
+
+    def right(values, expected) -> np.ndarray:
+        values, expected = values.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
+        return np.abs(values - expected) <= rtol * float(np.abs(expected).max(initial=0))
+
+    return right
 
 
 def _touched(trial) -> str:
@@ -160,7 +176,8 @@ def _messages(trial) -> str:
 
 
 def _steps(trial) -> str:
-    return _too_many("steps, one after the other,", trial.recording.counts().steps, trial.exercise.steps, trial.p)
+    many = _too_many("steps, one after the other,", trial.recording.counts().steps, trial.exercise.steps, trial.p)
+    return f"{many}: {trial.exercise.why_steps}" if many and trial.exercise.why_steps else many
 
 
 def _calls(trial) -> str:
@@ -178,7 +195,7 @@ def _calls(trial) -> str:
 def _too_many(what: str, number: int, bound, p: int) -> str:
     if bound is None or number <= bound(p):
         return ""
-    return f"right result, but in {number} {what} where {bound(p)} are enough"
+    return f"right result, but in {number} {what} where {bound(p)} {'is' if bound(p) == 1 else 'are'} enough"
 
 
 def _in_place(trial) -> bool:

@@ -33,7 +33,11 @@ def push(**values) -> None:
 
 
 def recording():
-    """What the ranks sent in the last cell with --record or --watch: a Recording, which is a Schedule."""
+    """What the ranks sent in the last cell with --record or --watch: a Recording, which is a Schedule.
+
+    After a check it is the run that was judged: the one that failed, or of a solved exercise the one on its first
+    number of ranks.
+    """
     from launch.magics import session
 
     return session().recording()

@@ -111,14 +111,21 @@ class Ranks:
             )
 
     def recording(self):
-        """The launch.replay.recording.Recording of what was recorded last; made when it is first asked for."""
-        if self._tapes is None:
+        """The launch.replay.recording.Recording of what was recorded last; made when it is first asked for.
+
+        After a check that is the run it has judged: the one that failed, or of a solved exercise the first.
+        """
+        if self._recording is None and self._tapes is None:
             raise UsageError("nothing has been recorded yet: run a cell with %%ranks --record")
         if self._recording is None:
             from launch.replay.recording import Recording
 
             self._recording = Recording(self._tapes)
         return self._recording
+
+    def keep(self, recording) -> None:
+        """Makes a run of other ranks, one that a check has judged, what `recording()` gives; None if it left none."""
+        self._tapes, self._recording = None, recording
 
     def status(self) -> list[RankStatus]:
         return [

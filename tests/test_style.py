@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("collectives", "widgets", "launch", "course")
-LONGEST = {".py": 250, ".js": 300}
-"""Lines of one module: beyond that it is two. JavaScript is allowed more, since markup takes lines of its own."""
+LONGEST = 500
+"""Lines of one module. What is split is split by idea; but what is longer than this has more than one."""
 
 SOURCES = [path for package in PACKAGES for end in ("py", "js") for path in sorted((ROOT / package).rglob(f"*.{end}"))]
 SOLUTIONS = ROOT / "course" / "solutions"
@@ -24,7 +24,7 @@ def test_ruff(command):
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_fits_in_a_head(path):
-    assert len(path.read_text().splitlines()) <= LONGEST[path.suffix]
+    assert len(path.read_text().splitlines()) <= LONGEST
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -6,11 +6,14 @@ there, and a browser test compares all states of several schedules with those of
 
 import numpy as np
 
+from collectives.columns import NEW, REDUCE, Columns
+
 RECORD = np.dtype([
     ("src", "<u2"), ("dst", "<u2"), ("chunk", "<u4"), ("dst_chunk", "<u4"), ("count", "<u2"),
     ("src_buffer_and_op", "u1"), ("dst_buffer", "u1"),
 ])  # fmt: skip
-REDUCE_BIT = 128
+BITS = np.array([0, 128, 64], np.int64)  # of copy, reduce and new in the byte that they share with the source buffer
+MOST_BUFFERS = 64  # what is left of that byte
 BUILT_IN = "(built-in)"  # how a Recording ends the phase of a step whose messages the library sent unseen
 UNPROMISED = ("barrier", "send_recv", "recorded")  # collectives that leave no result in a buffer
 SIGNS = {"sum": "+", "product": "×"}  # how an operation is drawn; any other by its name: "max"
@@ -19,6 +22,11 @@ MOST_TRANSFERS = 250_000  # 4 MB; a 256-rank ring has 130,560
 
 def pack(schedule) -> tuple[bytes, dict]:
     """The transfers of all steps as records, and what js/schedule.js calls Meta. ValueError when it is too much."""
+    if len(schedule.buffers) > MOST_BUFFERS:
+        raise ValueError(
+            f"{schedule.title} has {len(schedule.buffers)} buffers, more than a browser can play ({MOST_BUFFERS}); "
+            "of a recording play fewer steps, with launch.recording().part(first, last)"
+        )
     columns, total = [], 0
     for step in schedule.steps:
         columns.append(step.columns)
@@ -28,20 +36,21 @@ def pack(schedule) -> tuple[bytes, dict]:
                 f"{schedule.title} on {schedule.ranks} ranks has more transfers than a "
                 f"browser can play ({MOST_TRANSFERS:,}); the same algorithm on 64 ranks shows the same pattern"
             )
-    return b"".join(map(_records, columns)), _meta(schedule, [len(step.src) for step in columns])
+    return b"".join(map(_records, columns)), _meta(schedule, columns)
 
 
 def _records(step) -> bytes:
     records = np.zeros(len(step.src), RECORD)
     for name in ("src", "dst", "chunk", "dst_chunk", "count", "dst_buffer"):
         records[name] = getattr(step, name)
-    records["src_buffer_and_op"] = step.src_buffer + REDUCE_BIT * step.op
+    records["src_buffer_and_op"] = step.src_buffer + BITS[step.op]
     return records.tobytes()
 
 
-def _meta(schedule, counts: list[int]) -> dict:
-    sizes, values = schedule.chunk_bytes, getattr(schedule, "values", None)
-    before = schedule.start_values() if hasattr(schedule, "start_values") else None
+def _meta(schedule, columns: list[Columns]) -> dict:
+    sizes = schedule.chunk_bytes
+    values = [_values(schedule, schedule.values(index)) for index in range(len(columns))]
+    ways = [schedule.ways(index) for index in range(len(columns))]
     sources = [list(map(list, step.sources)) for step in schedule.steps]
     return {
         "collective": schedule.collective,
@@ -51,27 +60,37 @@ def _meta(schedule, counts: list[int]) -> dict:
         "buffers": list(schedule.buffers),
         "result": None if schedule.collective in UNPROMISED else schedule.result,
         "local": schedule.local if schedule.local and 1 < schedule.local < schedule.ranks else None,
-        "counts": counts,
+        "counts": [len(step.src) for step in columns],
         "phases": _phases(schedule),
         "captions": [step.caption for step in schedule.steps],
         "start": [_start(cells) for cells in schedule.start().cells.values()],
         "knowledge": schedule.collective == "barrier",
         "chunk_bytes": None if sizes is None else [int(size) for size in sizes],
         "sources": sources if any(sources) else None,
-        "values": [_values(schedule, values(i)) for i in range(len(counts))] if values else None,
-        "start_values": None if before is None else _values(schedule, before),
-        "signs": _signs(schedule),
+        "values": values if any(values) else None,
+        "start_values": _values(schedule, schedule.start_values()) or None,
+        "signs": _signs(columns, ways),
+        "made": _made(columns, ways),
         "effects": [step.phase.endswith(BUILT_IN) for step in schedule.steps],
     }
 
 
-def _signs(schedule) -> list[list[str] | None] | None:
-    """Per step the sign of every transfer, None where all are copies or sums; None if that is so in every step."""
-    if not hasattr(schedule, "ways"):
-        return None
-    ways = [schedule.ways(index) for index in range(len(schedule.steps))]
-    signs = [None if {*step} <= {"", "sum"} else [SIGNS.get(way, way) for way in step] for step in ways]
+def _signs(columns: list[Columns], ways: list[list[str]]) -> list[list[str] | None] | None:
+    """Per step the sign of every reduce, "" elsewhere; None where all are sums, and if that is so in every step."""
+    words = [_ways_of(REDUCE, *step) for step in zip(columns, ways, strict=True)]
+    signs = [None if {*step} <= {"", "sum"} else [SIGNS.get(way, way) for way in step] for step in words]
     return signs if any(signs) else None
+
+
+def _made(columns: list[Columns], ways: list[list[str]]) -> list[list[str] | None] | None:
+    """Per step how every new came about, "" elsewhere; None where nothing did, and if that is so in every step."""
+    words = [_ways_of(NEW, *step) for step in zip(columns, ways, strict=True)]
+    return [step if any(step) else None for step in words] if any(map(any, words)) else None
+
+
+def _ways_of(op: int, step: Columns, ways: list[str]) -> list[str]:
+    """The ways of the transfers that have this op, "" for the others."""
+    return [way if has else "" for way, has in zip(ways, (step.op == op).tolist(), strict=True)]
 
 
 def _phases(schedule) -> list[list]:
@@ -94,6 +113,4 @@ def _start(cells) -> str | list:
 
 
 def _values(schedule, values) -> list:
-    return [
-        [rank, list(schedule.buffers).index(buffer), chunk, str(text)] for rank, buffer, chunk, text in values or ()
-    ]
+    return [[rank, list(schedule.buffers).index(buffer), chunk, str(text)] for rank, buffer, chunk, text in values]

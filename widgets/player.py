@@ -29,11 +29,17 @@ class Player(Widget):
     predict   a question in front of what it asks about. A step (counted from 1): which cells will it write? Or
               "messages", "steps", "busiest": the number the whole schedule comes to. It can be skipped; `predicted`
               then holds what was said, what is, and the sentence about it. Nothing in Python waits for it.
+    frame     (rank, buffer, chunk), such as (2, "data", 1): that cell is framed as the one that is wrong
+
+    A click on a cell, or Enter on the one that the arrow keys and [ ] have chosen, traces its content back to the data
+    that ranks had of their own: the messages that brought it, with their steps and, of a recorded run, lines of code.
+    Esc ends it; ? lists all keys.
 
     Of a recording with more tensors than a picture can hold it plays the beginning, and its title says so;
     `launch.recording().part(first, last)` plays other steps.
 
-    TypeError for anything that is not a Schedule, ValueError for one with more transfers than a browser can play.
+    TypeError for anything that is not a Schedule, ValueError for one with more transfers than a browser can play, or
+    without the cell that is to be framed.
     """
 
     _esm = join("player.js")
@@ -45,7 +51,15 @@ class Player(Widget):
     question = traitlets.Dict(allow_none=True).tag(sync=True)
     predicted = traitlets.Dict(allow_none=True).tag(sync=True)
 
-    def __init__(self, schedule: Schedule, *, nbytes: float | None = None, predict: int | str | None = None, **traits):
+    def __init__(
+        self,
+        schedule: Schedule,
+        *,
+        nbytes: float | None = None,
+        predict: int | str | None = None,
+        frame: tuple[int, str, int] | None = None,
+        **traits,
+    ):
         if not isinstance(schedule, Schedule):
             raise TypeError(
                 f"Player plays a Schedule, such as all_reduce.ring(ranks=4), or launch.recording(); "
@@ -53,12 +67,13 @@ class Player(Widget):
             )
         if nbytes is not None and not nbytes > 0:
             raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
-        if len(schedule.buffers) > MOST_BUFFERS and hasattr(schedule, "beginning"):
+        if len(schedule.buffers) > MOST_BUFFERS:
             schedule = schedule.beginning(MOST_BUFFERS)  # of a training, say: its title tells which steps these are
         data, meta = pack(schedule)
         self.schedule = schedule
         question = _question(predict, len(schedule.steps))
-        super().__init__(data=data, meta=meta | {"nbytes": nbytes}, question=question, predicted=None, **traits)
+        meta |= {"nbytes": nbytes, "framed": None if frame is None else _slot(schedule, frame)}
+        super().__init__(data=data, meta=meta, question=question, predicted=None, **traits)
 
     @traitlets.validate("step")
     def _within(self, proposal):
@@ -73,6 +88,20 @@ class Player(Widget):
     def fallback(self) -> str:
         seen = None if self.question is None else self.question["step"] - 1  # no answer above the gate
         return strip.html(self.schedule, repr(self), seen)
+
+
+def _slot(schedule: Schedule, frame: tuple[int, str, int]) -> int:
+    """The number under which js/schedule.js knows a cell."""
+    try:
+        rank, buffer, chunk = frame
+        places = range(schedule.ranks).index(rank), schedule.buffers.index(buffer), range(schedule.chunks).index(chunk)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"frame is (rank, buffer, chunk) of a cell: a rank from 0 to {schedule.ranks - 1}, a buffer of "
+            f"{', '.join(schedule.buffers)}, a chunk from 0 to {schedule.chunks - 1}; got {frame!r}"
+        ) from None
+    rank, buffer, chunk = places
+    return (buffer * schedule.ranks + rank) * schedule.chunks + chunk
 
 
 def _question(predict: int | str | None, steps: int) -> dict | None:

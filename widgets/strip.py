@@ -9,7 +9,10 @@ marks what the step has written. Left out: arrows; the caption of every step is 
 """
 
 from base64 import b64encode
+from functools import partial
 from html import escape
+
+from collectives.columns import REDUCE
 
 FRAMES = 8
 PER_LINE = 4
@@ -45,9 +48,10 @@ def html(schedule, name: str, until: int | None = None) -> str:
 def svg(schedule, until: int | None = None) -> str:
     """The strip as SVG text, up to step `until`."""
     buffers = [(name, chunk) for name in schedule.buffers for chunk in range(schedule.chunks)]
-    draw = _cells if len(buffers) * schedule.ranks <= 64 else _columns
-    tall = 24 + (len(buffers) * _row(buffers) if draw is _cells else 66)
-    shown = _shown(len(schedule.steps) if until is None else until, FRAMES if draw is _cells else PER_LINE)
+    small = len(buffers) * schedule.ranks <= 64
+    draw = partial(_cells, between="+" if _adds(schedule) else ",") if small else _columns
+    tall = 24 + (len(buffers) * _row(buffers) if small else 66)
+    shown = _shown(len(schedule.steps) if until is None else until, FRAMES if small else PER_LINE)
     parts = []
     for i, step in enumerate(shown):
         x, y = i % PER_LINE * (WIDTH + 14) + 10, i // PER_LINE * (tall + 14) + 10
@@ -74,13 +78,12 @@ def _row(buffers) -> int:
     return 18 if len(buffers) <= 12 else 10
 
 
-def _cells(schedule, buffers, state, step) -> str:
+def _cells(schedule, buffers, state, step, between: str) -> str:
     """Every cell by itself: its hue, a bar for how many ranks' data is in it, what it holds where that fits."""
     wide, tall = WIDTH // schedule.ranks, _row(buffers)
     w, h = wide - 2, tall - 2
     written = _written(schedule, step)
     named = h > 10 and all(4.9 * len(str(cell)) <= w for cells in state.cells.values() for cell in cells.flat)
-    between = "+" if _adds(schedule) else ","
     hues = empty = bars = frames = texts = ""
     for line, (name, chunk) in enumerate(buffers):
         y = 18 + line * tall
@@ -109,8 +112,12 @@ def _cells(schedule, buffers, state, step) -> str:
 
 def _adds(schedule) -> bool:
     """Whether what combines in a run is always a sum; of a maximum the picture only says whose data went in."""
-    ways = getattr(schedule, "ways", lambda index: [])
-    return all({*ways(index)} <= {"", "sum"} for index in range(len(schedule.steps)))
+    return all(
+        way == "sum"
+        for index, step in enumerate(schedule.steps)
+        for way, op in zip(schedule.ways(index), step.columns.op.tolist(), strict=True)
+        if op == REDUCE
+    )
 
 
 def _columns(schedule, buffers, state, step) -> str:

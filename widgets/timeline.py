@@ -13,6 +13,7 @@ to the data (Player), a file for other programs (`launch.recording().save_trace`
 
 import traitlets
 
+from collectives.saved import SavedRun
 from collectives.timed import TIMES
 from widgets.base import Widget, join, styles
 
@@ -26,8 +27,9 @@ class Timeline(Widget):
     >>> Timeline(launch.recording())                           # doctest: +SKIP
     >>> Timeline(collectives.load("ring.json"))                # doctest: +SKIP
 
-    run      `launch.recording()`, or one that was saved: `events` with the fields of `collectives.timed.Timed`, and
-             `ranks`. Ranks are compared by the clock of their machine: between machines nothing is promised
+    run      `launch.recording()`, one that was saved, or any other Run with `events`: these have the fields of
+             `collectives.timed.Timed`. Ranks are compared by the clock of their machine: between machines nothing is
+             promised
     chosen   number of the call that is described, counted from 0 over all ranks in order of their begin; -1 for none
 
     Only the first 20,000 calls are drawn; the widget says so. TypeError for a run without measured events.
@@ -43,7 +45,7 @@ class Timeline(Widget):
     def __init__(self, run, **traits):
         events = getattr(run, "events", None)
         if events is None:
-            old = " was saved before files held times" if hasattr(run, "events") else ""
+            old = " was saved before files held times" if isinstance(run, SavedRun) else ""
             raise TypeError(
                 "Timeline shows measured times, which launch.recording() has and what it saves: run a cell with "
                 f"`%%ranks --record` first; {type(run).__name__} {run!r:.60}{old or ' has none'}"

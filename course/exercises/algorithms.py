@@ -2,7 +2,8 @@
 
 from fractions import Fraction
 
-from course.exercises.exercise import VECTOR, Exercise, everyone_for_the_first
+from collectives import all_gather, all_reduce, reduce, reduce_scatter
+from course.exercises.exercise import AT_ONCE, VECTOR, Exercise, everyone_for_the_first
 
 
 def doublings(p: int) -> int:
@@ -18,6 +19,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected); expected = expected if rank == 0 else None",
         answer="x",
+        textbook=reduce.binomial,
         needs=everyone_for_the_first,
         messages=lambda p: p - 1,
         busiest=lambda p: Fraction(1),
@@ -36,9 +38,11 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
         answer="x",
+        textbook=all_reduce.recursive_doubling,
         messages=lambda p: p * doublings(p),
         busiest=lambda p: Fraction(doublings(p)),
         steps=doublings,
+        why_steps=AT_ONCE,
         hints=(
             "Distances 1, 2, 4, ...: in each round both partners send what they have and add what they get.",
             "The partner at distance d is rank ^ d: it flips the bit of d, and so is mutual.",
@@ -53,9 +57,11 @@ EXERCISES = (
         x=VECTOR,
         expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
         answer="x.chunk(world_size)[rank]",
+        textbook=reduce_scatter.recursive_halving,
         messages=lambda p: p * doublings(p),
         busiest=lambda p: Fraction(p - 1, p),
         steps=doublings,
+        why_steps=AT_ONCE,
         why_bytes={lambda p: doublings(p): "that is the whole vector in every round; send only the partner's half"},
         hints=(
             "Begin with the farthest partner, rank ^ (world_size // 2): send it the half in which its chunk lies, and "
@@ -73,10 +79,12 @@ EXERCISES = (
         x=VECTOR,
         expected="torch.empty(world_size * x.numel(), dtype=x.dtype); dist.all_gather_single(expected, x)",
         answer="returned",
+        textbook=all_gather.bruck,
         whole="expected",
         messages=lambda p: p * doublings(p),
         busiest=lambda p: Fraction(p - 1, p),
         steps=doublings,
+        why_steps=AT_ONCE,
         why_bytes={
             lambda p: Fraction(2 ** doublings(p) - 1, p): "in the last round send only the blocks that are missing",
         },

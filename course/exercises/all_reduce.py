@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from collectives import all_reduce, reduce_scatter
 from course.exercises.exercise import VECTOR, Exercise, right_neighbour
 
 EXERCISES = (
@@ -12,6 +13,7 @@ EXERCISES = (
         x=VECTOR,
         expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
         answer="x.chunk(world_size)[rank]",
+        textbook=reduce_scatter.ring,
         messages=lambda p: p * (p - 1),
         busiest=lambda p: Fraction(p - 1, p),
         peers=right_neighbour,
@@ -29,6 +31,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
         answer="x",
+        textbook=all_reduce.ring,
         messages=lambda p: 2 * p * (p - 1),
         busiest=lambda p: Fraction(2 * (p - 1), p),
         peers=right_neighbour,

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from course.exercises.exercise import VECTOR, Exercise
+from course.exercises.exercise import VECTOR, Exercise, everyone, holding
 
 EXERCISES = (
     Exercise(
@@ -12,6 +12,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
         answer="x",
+        textbook=holding(everyone),
         call="{name}(list(x.split([1, x.numel() - 3, 2])))",
         allowed=frozenset({"all_reduce"}),
         calls=lambda p: 1,
@@ -28,6 +29,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
         answer="x",
+        textbook=holding(everyone, chunked=True),
         messages=lambda p: 2 * p * (p - 1),
         busiest=lambda p: Fraction(2 * (p - 1), p),
         why_bytes={

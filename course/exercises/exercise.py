@@ -5,15 +5,22 @@ runs on the ranks is kept as text, because that is how it gets there. An exercis
 sent, so its bounds are functions of p, the number of ranks; bytes are given in N.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+
+import numpy as np
+
+from collectives.schedule import Cell, Schedule
 
 VECTOR = "torch.randint(-999, 1000, ({pieces} * world_size,)).to({dtype})"
 """Fresh random whole numbers: sums of them are exact in any order, and no two chunks are alike."""
 
 A_FEW = 64
 """Bytes per rank that are plenty for sums, counts and maxima, and too few for a rank's data."""
+
+AT_ONCE = "a blocking call makes the next one wait until it is over; use isend, then recv, then wait()"
+"""Why the ranks of a round did not send at the same time."""
 
 MESSAGES_ONLY = frozenset({"send", "recv"})
 """What a hand-written collective may use, blocking or not (isend and irecv are the same two operations)."""
@@ -39,6 +46,22 @@ def everyone_for_the_first(rank: int, p: int) -> set[int]:
     return set() if rank else set(range(p))
 
 
+def holding(summed: Callable[[int, int], Iterable[int]], chunked: bool = False) -> Callable[[int], Schedule]:
+    """A textbook without messages: rank r should hold the sum of the x of the ranks in summed(r, p).
+
+    With `chunked` x is told in p chunks, as the algorithm cuts it.
+    """
+
+    def textbook(p: int) -> Schedule:
+        chunks = p if chunked else 1
+        goal = np.empty((p, chunks), dtype=object)
+        for rank, chunk in np.ndindex(p, chunks):
+            goal[rank, chunk] = Cell([(source, chunk) for source in sorted(summed(rank, p))])
+        return Schedule("recorded", "by the book", p, chunks, (), goal={"data": goal})
+
+    return textbook
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One function that the student writes.
@@ -57,7 +80,10 @@ class Exercise:
     messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
     rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
+    textbook    textbook(p): the Schedule by the book. Its goal says in letters what each rank should hold, and it plays
+                beside the student's own run. `holding` makes one that only says what should be held. None: no letters
     peers       peers(rank, p): the ranks that `rank` may send to, or None; `talks` says it in words
+    why_steps   what makes for more steps than `steps`, and what to do about it; "" if there are many reasons
     why_bytes   a sum of bytes (in N, of p) that has a known cause -> the sentence that explains it
     synchronises  whether what `needs` names is not numbers but that they have come: nobody may leave before
     """
@@ -78,8 +104,10 @@ class Exercise:
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
     rtol: float = 0.0
+    textbook: Callable[[int], Schedule] | None = None
     peers: Callable[[int, int], set[int]] | None = None
     talks: str = ""
+    why_steps: str = ""
     why_bytes: dict[Callable[[int], int], str] = field(default_factory=dict)
     synchronises: bool = False
     hints: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 
 from math import ceil, log2
 
-from course.exercises.exercise import VECTOR, Exercise, right_neighbour
+from collectives import barrier, send_recv
+from course.exercises.exercise import AT_ONCE, VECTOR, Exercise, holding, right_neighbour
 
 EVERYONES = "[torch.empty_like(x) for _ in range(world_size)]; dist.all_gather(expected, x); expected = "
 """The x of every rank as a list, to be followed by what to take of it."""
@@ -21,6 +22,7 @@ EXERCISES = (
         x=VECTOR,
         expected=EVERYONES + "sum(expected[:rank + 1])",
         answer="x",
+        textbook=holding(lambda rank, p: range(rank + 1)),
         needs=lambda rank, p: set(range(rank + 1)),
         messages=lambda p: p - 1,
         busiest=lambda p: 1,
@@ -39,10 +41,12 @@ EXERCISES = (
         x=VECTOR,
         expected=EVERYONES + "expected[rank - 1]",
         answer="returned",
+        textbook=send_recv.shift,
         needs=lambda rank, p: {(rank - 1) % p},
         messages=lambda p: p,
         busiest=lambda p: 1,
         steps=lambda p: 1,
+        why_steps=AT_ONCE,
         peers=right_neighbour,
         talks="its right-hand neighbour",
         hints=(
@@ -58,6 +62,7 @@ EXERCISES = (
         x=VECTOR,
         expected=EVERYONES + "expected[rank ^ 1 if rank ^ 1 < world_size else rank]",
         answer="returned",
+        textbook=holding(lambda rank, p: partner(rank, p) or {rank}),
         needs=partner,
         messages=lambda p: p // 2 * 2,
         busiest=lambda p: 1,
@@ -76,9 +81,11 @@ EXERCISES = (
         x="torch.zeros(1)",
         expected="x.clone()",
         answer="x",
+        textbook=barrier.dissemination,
         call="{name}()",
         messages=lambda p: p * ceil(log2(p)),
         steps=lambda p: ceil(log2(p)),
+        why_steps=AT_ONCE,
         synchronises=True,
         hints=(
             "What is in the message does not matter: that it has come says that its sender was here. Send one number.",

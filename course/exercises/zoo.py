@@ -3,7 +3,8 @@
 from fractions import Fraction
 from math import ceil, log2
 
-from course.exercises.exercise import VECTOR, Exercise, everyone_for_the_first, right_neighbour, the_first
+from collectives import all_gather, all_to_all, broadcast, gather, reduce_scatter
+from course.exercises.exercise import AT_ONCE, VECTOR, Exercise, everyone_for_the_first, right_neighbour, the_first
 
 WHOLE = "torch.empty(x.numel() * world_size, dtype=x.dtype)"
 
@@ -21,6 +22,7 @@ EXERCISES = (
         x=VECTOR,
         expected=f"{WHOLE}; dist.all_gather_single(expected, x); expected = expected if rank == 0 else None",
         answer="returned",
+        textbook=gather.flat,
         needs=everyone_for_the_first,
         whole="expected",
         messages=lambda p: p - 1,
@@ -39,6 +41,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",
         answer="x",
+        textbook=broadcast.binomial,
         needs=the_first,
         messages=lambda p: p - 1,
         steps=lambda p: ceil(log2(p)),
@@ -56,10 +59,12 @@ EXERCISES = (
         x=VECTOR,
         expected=f"{WHOLE}; dist.all_gather_single(expected, x)",
         answer="returned",
+        textbook=all_gather.ring,
         whole="expected",
         messages=lambda p: p * (p - 1),
         busiest=lambda p: Fraction(p - 1, p),
         steps=lambda p: p - 1,
+        why_steps=AT_ONCE,
         peers=right_neighbour,
         talks="its right-hand neighbour",
         hints=(
@@ -75,9 +80,11 @@ EXERCISES = (
         x=VECTOR,
         expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
         answer="returned",
+        textbook=reduce_scatter.pairwise,
         messages=lambda p: p * (p - 1),
         busiest=lambda p: Fraction(p - 1, p),
         steps=lambda p: p - 1,
+        why_steps=AT_ONCE,
         why_bytes={lambda p: p - 1: "that is the whole vector sent p - 1 times; send everyone its piece only"},
         hints=(
             "x.chunk(world_size) gives the pieces. Piece d is of interest to rank d and to nobody else.",
@@ -92,9 +99,11 @@ EXERCISES = (
         x=VECTOR,
         expected="torch.empty_like(x); dist.all_to_all_single(expected, x)",
         answer="returned",
+        textbook=all_to_all.pairwise,
         messages=lambda p: p * (p - 1),
         busiest=lambda p: Fraction(p - 1, p),
         steps=lambda p: p - 1,
+        why_steps=AT_ONCE,
         why_bytes={
             lambda p: p - 1: "that is the whole vector sent p - 1 times; send everyone its piece only",
             lambda p: 1: "that is your own piece too: it need not travel, and no rank can send to itself",

@@ -104,6 +104,17 @@ def line_and_file() -> tuple[int, str]:
     return (found[0].f_lineno, short(found[0].f_code.co_filename)) if found else (0, "")
 
 
+def line() -> int:
+    """The line of the cell that runs now, of the innermost frame in it; 0 if there is none on this thread."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if (_owners.get(filename) or owner_of(filename)) == "cell":
+            return frame.f_lineno
+        frame = frame.f_back
+    return 0
+
+
 def called_by_torch(frame) -> bool:
     """Whether that frame is torch.distributed's own: a blocking call that waits for itself."""
     return owner_of(frame.f_code.co_filename) == "torch.distributed"

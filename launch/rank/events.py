@@ -1,7 +1,7 @@
 """The recorder: every call as an event, from when it began to when it was waited for, with the film beside it.
 
-The tap calls `begin` when a call enters torch and `end` when the student has waited for it. Events are bounded: after
-`limit` calls the rest are only counted.
+The tap calls `begin` when a call enters torch and `end` when the student has waited for it; between them and after them
+stand the ops of torch in the account. Events are bounded: after `limit` calls the rest are only counted.
 
 Left out: matching calls of different ranks and working out what they did; the driver does that (`replay.recording`).
 """
@@ -10,8 +10,10 @@ import sys
 import time
 
 from launch.rank import callsite
+from launch.rank.account import Account
 from launch.rank.film import Film
 from launch.rank.ops import Call, Group, dtype_name
+from launch.rank.storages import Storages
 
 LIMIT = 20_000
 
@@ -32,9 +34,11 @@ class Event:
         "times",
         "looks",
         "wait_line",
+        "number",
     )
 
-    def __init__(self, call: Call, seq: int, site: int, ins: list, outs: list):
+    def __init__(self, call: Call, number: int, seq: int, site: int, ins: list, outs: list):
+        self.number = number
         tensors = call.ins or call.outs
         self.call, self.peer, self.seq, self.site = call._replace(ins=(), outs=()), call.peer, seq, site
         self.dtype = tensors[0].dtype if tensors else None
@@ -86,7 +90,8 @@ class Recorder:
     def __init__(self, limit: int = LIMIT):
         self.limit, self.dropped = limit, 0
         self.events: list[Event] = []
-        self.film = Film()
+        self.film = Film(Storages())
+        self.account = Account(self.film)
         self.groups: dict[int, Group] = {}
         self.sites: dict[callsite.Site, int] = {}
         self.globals: dict = {}
@@ -96,18 +101,19 @@ class Recorder:
         """A call enters torch. None when there is no room for it."""
         if len(self.events) >= self.limit:
             self.dropped += 1
+            self.account.go_blind()
             return None
         frames, via = callsite.frames()
         if frames:
             self.globals, self.cell_file = frames[-1].f_globals, frames[-1].f_code.co_filename
         self.groups[call.group.key] = call.group
         site = self.sites.setdefault(callsite.site(frames, via), len(self.sites))
-        message = call.kind != "collective"
-        ins = [self.film.place(tensor, message) for tensor in call.ins]
-        outs = ins if call.outs is call.ins else [self.film.place(tensor, message) for tensor in call.outs]
-        event = Event(call, seq, site, ins, outs)
+        ins = [self.film.place(tensor) for tensor in call.ins]
+        outs = ins if call.outs is call.ins else [self.film.place(tensor) for tensor in call.outs]
+        event = Event(call, len(self.events), seq, site, ins, outs)
         self.film.bind(callsite.names(frames))
-        event.looks[0] = self.film.look()
+        event.looks[0] = self.film.look(*ins, *outs)
+        self.account.begin(event.number)
         self.events.append(event)
         event.times[0] = time.perf_counter_ns()
         return event
@@ -122,25 +128,26 @@ class Recorder:
     def end(self, event: Event, frames: list) -> None:
         """The wait for a call has returned: what it received is there. `frames` is what `waits` returned."""
         event.times[3] = time.perf_counter_ns()
-        self.film.bind(callsite.names(frames))
         blocking_send = event.call.kind == "send" and not frames  # nothing has changed since it began
-        event.looks[1] = self.film.blink() if blocking_send else self.film.look()
+        event.looks[1] = self.film.blink() if blocking_send else self.film.look(*event.outs)
+        self.account.end(event.number)
 
     def stop(self) -> dict:
         """Everything, as plain lists and dicts. The last look shows what the cell left behind."""
         wanted = (*callsite.mentioned(self.cell_file), "_")  # _ is the value of the cell's last expression
         variables = {name: self.globals[name] for name in wanted if name in self.globals}
         reached = callsite.reached(variables)
-        for _, tensor, *_ in reached:
-            self.film.place(tensor)
+        placed = [(path, self.film.place(tensor)) for path, tensor, *_ in reached]
         self.film.bind(reached)
-        last = self.film.look()
+        self.film.final = [[path, *place] for path, place in placed if place]
+        last = self.film.look_at_all()
         return {
             "events": [event.plain(last) for event in self.events],
             "dropped": self.dropped,
             "groups": {str(k): {"ranks": list(group.ranks), "label": group.label} for k, group in self.groups.items()},
             "sites": [_plain_site(site) for site in self.sites],
             "film": self.film.dump(),
+            "account": self.account.dump(self.cell_file),
         }
 
 

@@ -1,30 +1,33 @@
-"""What the student's tensors held, at every moment the tap looked: the evidence from which a recording is read.
+"""The film: what the tensors of a rank held at every moment the tap looked, and what the student called them.
 
-Ordinary torch ops are not seen by the tap, so `acc[k] += buf` between two messages leaves no event. It leaves a changed
-`acc`, though. Whenever a call begins or a wait ends, the film looks at the tensors that the call and the student's
-variables reach, and keeps what differs from the last look. From that `replay.dataflow` finds out what was added where.
+Whenever a call begins or a wait ends, the film looks at the tensors of the call and at what ops have written since the
+last look, and keeps what differs; when the cell has ended, at everything that it knows. The numbers in a picture are
+taken from it. What became of what is not read from it (`rank.account` sees that), except for one thing: bytes that
+changed although no op of torch wrote them.
 
-Memory is told apart by storage and byte offset, so views of one tensor are parts of one storage. A storage up to 16 KiB
-is filmed whole; a larger one is sampled at 32 places of each part that is sent or named. Storages are held weakly: the
-student's memory is freed when it would be. What a run may keep is bounded; how many looks were lost beyond that is
-said.
+A storage up to 16 KiB is filmed whole. Of a larger one the first numbers of each part that is sent or named are kept,
+and a sum over samples of it says whether it changed. What a run may keep is bounded; how many looks were lost beyond
+that is said.
 
-Left out: tensors that only an object's attribute or a nested list reaches, until they are sent.
+Left out: tensors that only an object's attribute reaches, until they are sent; a change of a few bytes of a large
+storage that was made outside torch, if no sample lies there.
 """
 
 import base64
 import ctypes
 import weakref
+import zlib
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from launch.rank.ops import dtype_name, has_memory
+from launch.rank.storages import Known, Storages
 
 WHOLE_BYTES = 16 * 1024
-PLACES = 32  # samples of one part of a large storage
+FIRST = 32  # numbers of one part of a large storage that are kept
+SAMPLES = 1024  # bytes of such a part that tell whether it changed
 SEEN = 256  # tensors that are known again without asking where they lie
 PARTS = 64  # parts of one storage
 LIVE = 32  # storages looked at each time: those that were reached last
@@ -32,36 +35,36 @@ BUDGET_BYTES = 16 * 1024 * 1024  # of changes kept in one recording
 
 
 class _Part:
-    """A byte range of a storage, and what it held when it was looked at last. `places` is None when filmed whole."""
+    """A byte range of a storage, and what it held when it was looked at last."""
 
-    def __init__(self, number, lo, nbytes, itemsize, whole):
-        self.number, self.lo, self.nbytes, self.itemsize, self.last = number, lo, nbytes, itemsize, None
-        length = nbytes // itemsize
-        self.places = None if whole else np.unique(np.linspace(0, length - 1, min(PLACES, length)).astype(np.int64))
+    def __init__(self, number: int, lo: int, nbytes: int, itemsize: int, whole: bool):
+        self.number, self.lo, self.nbytes, self.last = number, lo, nbytes, None
+        self.kept = nbytes if whole else min(nbytes, FIRST * itemsize)
+        self.mark, self.samples = 0, None
+        if not whole:
+            self.samples = np.linspace(0, nbytes - 1, min(SAMPLES, nbytes)).astype(np.int64)
 
-    def read(self, storage, on_cpu: bool) -> bytes:
+    def read(self, storage, on_cpu: bool) -> tuple[bytes, int]:
+        """The bytes that are kept, and what stands for the others."""
         if on_cpu:
             address = storage.data_ptr() + self.lo
-            if self.places is None:
-                return ctypes.string_at(address, self.nbytes)
+            if self.samples is None:
+                return ctypes.string_at(address, self.nbytes), 0
             raw = np.frombuffer((ctypes.c_char * self.nbytes).from_address(address), np.uint8)
-            return raw.reshape(-1, self.itemsize)[self.places].tobytes()
+            return raw[: self.kept].tobytes(), zlib.crc32(raw[self.samples].tobytes())
         flat = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, self.lo, (self.nbytes,), (1,))
-        if self.places is not None:
-            flat = flat.view(-1, self.itemsize)[torch.from_numpy(self.places).to(storage.device)]
-        return flat.cpu().numpy().tobytes()
+        first = flat[: self.kept].cpu().numpy().tobytes()
+        if self.samples is None:
+            return first, 0
+        return first, zlib.crc32(flat[torch.from_numpy(self.samples).to(storage.device)].cpu().numpy().tobytes())
 
 
-class _Storage:
-    def __init__(self, number, storage, itemsize):
-        self.number, self.cdata, self.weak = number, storage._cdata, StorageWeakRef(storage)
-        self.nbytes, self.itemsize, self.on_cpu = storage.nbytes(), itemsize, storage.device.type == "cpu"
+class _Filmed:
+    """A storage that is looked at, in its parts."""
+
+    def __init__(self, known: Known, itemsize: int):
+        self.known, self.itemsize = known, itemsize
         self.parts: dict[tuple[int, int], _Part] = {}
-
-    def alive(self):
-        """The storage itself, None if its memory is gone or was resized (FSDP does that) since it was seen first."""
-        storage = torch.UntypedStorage._new_with_weak_ptr(self.weak.cdata)
-        return storage if storage is not None and storage.nbytes() == self.nbytes else None
 
 
 class _Seen(NamedTuple):
@@ -71,7 +74,7 @@ class _Seen(NamedTuple):
     address: int
     shape: torch.Size
     place: list[int]
-    entry: _Storage
+    entry: _Filmed
 
     def again(self, tensor) -> bool:
         return self.tensor() is tensor and tensor.data_ptr() == self.address and tensor.shape == self.shape
@@ -80,65 +83,58 @@ class _Seen(NamedTuple):
 class Film:
     """Looks are numbered from 0. `dump` gives everything in a form that JSON can carry."""
 
-    def __init__(self):
+    def __init__(self, storages: Storages):
+        self.storages = storages
         self.looks = 0
         self.lost = 0
         self.kept_bytes = 0
-        self.storages: dict[int, _Storage] = {}  # by address, all that were reached and may live
-        self.live: dict[int, _Storage] = {}  # those that are looked at; least recently reached first
-        self.known: list[dict] = []
+        self.filmed: dict[int, _Filmed] = {}  # by number of the storage
+        self.live: dict[int, _Filmed] = {}  # those that are looked at; least recently reached first
+        self.known: dict[int, dict] = {}
         self.parts: list[dict] = []
         self.changes: list[tuple[int, int, int, bytes]] = []
         self.bindings: list[list] = []
         self._bound: dict[str, tuple] = {}
-        self._sizes: set[tuple[int, int]] = set()
+        self.final: list[list] = []  # [path, *place] of the variables that are left when the cell has ended
         self._seen: dict[int, _Seen] = {}  # by id of the tensor
+        self.due: set[int] = set()  # storages to look at next time: new ones, and what ops have written
+        self.handed_out: set[int] = set()  # storages that numpy may write to: looked at every time
+        self.looked: list[list[int]] = []  # by look: the storages that were looked at
 
-    def place(self, tensor, message: bool = False) -> list | None:
+    def place(self, tensor) -> list | None:
         """[storage, first byte, bytes] of the tensor's memory, which is filmed from now on; None if it has none to look
         at."""
         seen = self._seen.get(id(tensor))
-        if seen is None or not seen.again(tensor) or self.storages.get(seen.entry.cdata) is not seen.entry:
+        if seen is None or not seen.again(tensor) or self.filmed.get(seen.place[0]) is not seen.entry:
             if not has_memory(tensor):
                 return None
             seen = self._see(tensor)
-        entry = seen.entry
-        self.live.pop(entry.cdata, None)
-        self.live[entry.cdata] = entry  # back in at the end: reached last
-        if message:
-            self._sizes.add((seen.place[2], entry.itemsize))
+        number = seen.place[0]
+        self.live.pop(number, None)
+        self.live[number] = seen.entry  # back in at the end: reached last
         return seen.place
 
     def _see(self, tensor) -> _Seen:
-        storage = tensor.untyped_storage()
-        itemsize = tensor.element_size()
-        place = [0, tensor.storage_offset() * itemsize, _extent(tensor) * itemsize]
-        entry = self.storages.get(storage._cdata)
-        if entry is None or entry.nbytes != storage.nbytes():  # it was resized, as FSDP does
-            entry = self.storages[storage._cdata] = _Storage(len(self.known), storage, itemsize)
-            self.known.append({"nbytes": entry.nbytes, "dtype": dtype_name(tensor.dtype), "first": self.looks})
-            if entry.nbytes <= WHOLE_BYTES:
-                self._film(entry, 0, entry.nbytes, True)
-        if entry.nbytes > WHOLE_BYTES:
+        known, itemsize = self.storages.of(tensor), tensor.element_size()
+        place = [known.number, tensor.storage_offset() * itemsize, _extent(tensor) * itemsize]
+        entry = self.filmed.get(known.number)
+        if entry is None:
+            entry = self.filmed[known.number] = _Filmed(known, itemsize)
+            self.known[known.number] = {"nbytes": known.nbytes, "dtype": dtype_name(tensor.dtype), "first": self.looks}
+            if known.nbytes <= WHOLE_BYTES:
+                self._film(entry, 0, known.nbytes, True)
+        if known.nbytes > WHOLE_BYTES:
             self._film(entry, *place[1:], False)
-        place[0] = entry.number
         if len(self._seen) >= SEEN:
             self._seen.clear()
         seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place, entry)
         return seen
 
-    def _film(self, entry: _Storage, lo: int, nbytes: int, whole: bool) -> None:
+    def _film(self, entry: _Filmed, lo: int, nbytes: int, whole: bool) -> None:
         if (lo, nbytes) not in entry.parts and len(entry.parts) < PARTS and nbytes > 0:
-            entry.parts[lo, nbytes] = _Part(len(self.parts), lo, nbytes, entry.itemsize if not whole else 1, whole)
-            places = entry.parts[lo, nbytes].places
-            self.parts.append(
-                {
-                    "storage": entry.number,
-                    "lo": lo,
-                    "nbytes": nbytes,
-                    "places": None if places is None else places.tolist(),
-                }
-            )
+            self.due.add(entry.known.number)
+            entry.parts[lo, nbytes] = _Part(len(self.parts), lo, nbytes, entry.itemsize, whole)
+            self.parts.append({"storage": entry.known.number, "lo": lo, "nbytes": nbytes, "whole": whole})
 
     def bind(self, names) -> None:
         """The student's variables as they stand (`callsite.names`): what is new or points elsewhere than at the last
@@ -157,38 +153,55 @@ class Film:
                 self.bindings.append([self.looks, path, base, *place, index, length, now[3]])
             self._bound[path] = now
 
-    def look(self) -> int:
-        """Keep what has changed in everything that is filmed; the number of this look."""
+    def wrote(self, number: int) -> None:
+        """An op has written to that storage."""
+        if number in self.filmed:
+            self.due.add(number)
+
+    def look(self, *places: list | None) -> int:
+        """Keep what has changed in the storages of these places and in what is due; the number of this look."""
+        for place in places:
+            if place is not None:
+                self.due.add(place[0])
+        self.due |= self.handed_out
+        looked = sorted(self.due)
+        self.due.clear()
+        return self._look(looked)
+
+    def look_at_all(self) -> int:
+        """The same for all storages that the call and the variables have reached of late."""
         while len(self.live) > LIVE:
             del self.live[next(iter(self.live))]
-        for entry in list(self.live.values()):
-            storage = entry.alive()
-            if storage is None:
-                del self.live[entry.cdata], self.storages[entry.cdata]
-                continue
-            if entry.nbytes > WHOLE_BYTES:
-                self._cut_like_messages(entry)
-            for part in entry.parts.values():
-                now = part.read(storage, entry.on_cpu)
-                if now != part.last:
-                    self._keep(part, now)
-        return self.blink()
+        looked = sorted({*self.live, *self.due})
+        self.due.clear()
+        return self._look(looked)
 
-    def blink(self) -> int:
-        """A look with closed eyes, for a moment in which nothing can have arrived; its number."""
+    def _look(self, numbers: list[int]) -> int:
+        seen = []
+        for number in numbers:
+            entry = self.filmed[number]
+            storage = entry.known.alive()
+            if storage is None:
+                self.live.pop(number, None)
+                self.handed_out.discard(number)
+                continue
+            seen.append(number)
+            for part in entry.parts.values():
+                now, mark = part.read(storage, entry.known.on_cpu)
+                if now != part.last or mark != part.mark:
+                    part.mark = mark
+                    self._keep(part, now)
+        self.looked.append(seen)
         self.looks += 1
         return self.looks - 1
 
-    def _cut_like_messages(self, entry: _Storage) -> None:
-        """A large buffer is also sampled in parts as large as the messages: one of them may be added to it unseen."""
-        for nbytes, itemsize in self._sizes:
-            if itemsize == entry.itemsize and nbytes < entry.nbytes <= nbytes * PARTS // 2:
-                for lo in range(0, entry.nbytes, nbytes):
-                    self._film(entry, lo, min(nbytes, entry.nbytes - lo), False)
+    def blink(self) -> int:
+        """A look with closed eyes, for a moment in which nothing can have arrived; its number."""
+        return self._look([])
 
     def _keep(self, part: _Part, now: bytes) -> None:
         lo, changed = 0, now
-        if part.last is not None and len(now) > 64:
+        if part.samples is None and part.last is not None and len(now) > 64:
             differs = np.nonzero(np.frombuffer(now, np.uint8) != np.frombuffer(part.last, np.uint8))[0]
             lo, changed = int(differs[0]), now[differs[0] : differs[-1] + 1]
         if self.kept_bytes + len(changed) > BUDGET_BYTES:
@@ -201,10 +214,12 @@ class Film:
     def dump(self) -> dict:
         return {
             "looks": self.looks,
+            "looked": self.looked,
             "lost": self.lost,
-            "storages": self.known,
+            "storages": {str(number): known for number, known in self.known.items()},
             "parts": self.parts,
             "bindings": self.bindings,
+            "final": self.final,
             "changes": [(look, part, lo, base64.b64encode(data).decode()) for look, part, lo, data in self.changes],
         }
 

@@ -52,6 +52,8 @@ def install(slot, guard: bool = True) -> None:
 def remove() -> None:
     """Undo `install`. Tests use it; a rank keeps its tap for life."""
     global _library, _functional, _postings, _recorder
+    if _recorder is not None:
+        _recorder.account.__exit__(None, None, None)
     if _library is not None:
         _library._destroy()
         _functional._destroy()
@@ -61,20 +63,25 @@ def remove() -> None:
 
 
 def start(limit: int = LIMIT) -> None:
-    """Begin to record; at most `limit` calls are kept, the rest are counted. A recording that was going on is
-    dropped."""
+    """Begin to record, on the thread that will run the cell; at most `limit` calls are kept, the rest are counted. A
+    recording that was going on is dropped."""
     global _recorder
+    if _recorder is not None:
+        _recorder.account.__exit__(None, None, None)
     _recorder = Recorder(limit)
+    _recorder.account.__enter__()
 
 
 def stop() -> dict:
-    """End the recording: {"rank", "events", "dropped", "groups", "sites", "film"}, see `replay.recording.Recording`."""
+    """End the recording: {"rank", "events", "dropped", "groups", "sites", "film", "account"}, see
+    `replay.recording.Recording`."""
     global _recorder
     if _recorder is None:
         raise RuntimeError(
             f"rank {_postings.slot.rank if _postings else '?'}: nothing is being recorded; call tap.start() first"
         )
     recorder, _recorder = _recorder, None
+    recorder.account.__exit__(None, None, None)
     return {"rank": _postings.slot.rank, **recorder.stop()}
 
 

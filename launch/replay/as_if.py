@@ -8,13 +8,22 @@ input), it does so in a tensor of its own, "scratch".
 Left out: barrier, which moves no data; calls whose blocks differ in size (uneven all_to_all).
 """
 
+from dataclasses import replace
+from itertools import accumulate
+from typing import NamedTuple
+
 from collectives import Schedule
 from collectives.catalogue import build
 from collectives.errors import ScheduleError
 from launch.replay.effects import block_of, kind_of
-from launch.replay.footage import itemsize
-from launch.replay.matching import Collective, Move
+from launch.replay.happened import Happened
+from launch.replay.matching import Call, Collective, Message
 from launch.replay.memory import Region
+from launch.replay.moves import Move, Spot
+from launch.replay.places import Places
+from launch.replay.provenance import Piece
+from launch.replay.steps import Told
+from launch.replay.torch_ops import SIZES
 
 HELD = {  # what a rank has of the data, before and after: all in one tensor, a block, or all blocks one by one
     "all_reduce": ("whole", "whole"),
@@ -27,34 +36,68 @@ HELD = {  # what a rank has of the data, before and after: all in one tensor, a 
     "all_to_all": ("blocks", "blocks"),
 }
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
-UNSEEN = -1  # the look of what would have been there on the way: nobody has looked
 
 
-def retell(reading, algorithms: dict[str, str]) -> None:
-    """Tells the calls of the collectives in `algorithms` by the algorithm of that name: changes `reading`.
+class Retold(NamedTuple):
+    """The moves, messages and collectives of a run, as they were or told as if. `told` is step -> what tells a call."""
+
+    moves: list[Move]
+    messages: list[Message]
+    collectives: list[Collective]
+    told: dict[int, list[Told]]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The steps in which anything happens; one may be a call's whose memory cannot be looked at."""
+        items = [*self.moves, *self.messages, *self.collectives]
+        return sorted({*self.told, *(item.step for item in items)})
+
+    def only(self, steps: set[int]) -> "Retold":
+        """What is in those steps."""
+        moves, messages, calls = ([each for each in some if each.step in steps] for some in self[:3])
+        return Retold(moves, messages, calls, {step: told for step, told in self.told.items() if step in steps})
+
+
+def retell(moves: list[Move], happened: Happened, places: Places, algorithms: dict[str, str]) -> Retold:
+    """The run with the calls of the collectives in `algorithms` told by the algorithm of that name.
 
     ScheduleError for a name that does not exist, an algorithm that does not take that many ranks, a collective that
     was not recorded, and calls that cannot be told so.
     """
+    if not algorithms:
+        return Retold(moves, happened.messages, happened.collectives, {})
     for collective in algorithms:
         if collective == "barrier":
             raise ScheduleError("a barrier moves no data, so as_if has nothing to tell of it; leave it out")
         if collective not in HELD:
             raise ScheduleError(f"as_if knows no collective {collective!r}; there are {', '.join(HELD)}")
-        if all(kind_of(item) != collective for item in reading.collectives):
+        if all(kind_of(item) != collective for item in happened.collectives):
             raise ScheduleError(f"no built-in {collective} was recorded, so as_if has none to tell")
-    chosen = [item for item in reading.collectives if kind_of(item) in algorithms and len(item.ranks) > 1]
-    calls = [_Call(reading, item, _schedule(item, algorithms[kind_of(item)])) for item in chosen]
-    effects = {id(move) for item in chosen for move in reading.effects[item]}
-    moves = [move for move in reading.moves if id(move) not in effects]
-    _make_room(reading, moves, calls)
-    reading.collectives = [item for item in reading.collectives if item not in chosen]
+    chosen = [item for item in happened.collectives if kind_of(item) in algorithms and len(item.ranks) > 1]
+    calls = [_Call(happened, places, item, _schedule(item, algorithms[kind_of(item)])) for item in chosen]
+    retold = {id(item.calls) for item in chosen}
+    at = _room(happened, calls)
+    kept = [move._replace(step=at(move.step)) for move in moves if id(move.calls) not in retold]
+    told: dict[int, list[Told]] = {}
     for call in calls:
-        moves += call.moves()
+        kept += call.moves(at(call.item.step))
         for number, step in enumerate(call.schedule.steps):
             words = f"{kind_of(call.item)} as if {algorithms[kind_of(call.item)]}"
-            reading.told[call.item.step + number].append((words, step.phase, call.item.calls))
-    reading.moves = sorted(moves, key=lambda move: (move.step, move.src == move.dst))
+            told.setdefault(at(call.item.step) + number, []).append(Told(words, step.phase, call.item.calls))
+    kept.sort(key=lambda move: (move.step, move.src == move.dst))
+    messages = [replace(message, step=at(message.step)) for message in happened.messages]
+    left = [replace(item, step=at(item.step)) for item in happened.collectives if id(item.calls) not in retold]
+    return Retold(kept, messages, left, told)
+
+
+def _room(happened: Happened, calls: list["_Call"]):
+    """A function from steps to later ones, so that each call has as many as its schedule."""
+    steps = 1 + max(item.step for item in [*happened.messages, *happened.collectives])
+    width = [1] * steps
+    for call in calls:
+        width[call.item.step] = max(width[call.item.step], len(call.schedule.steps))
+    before = [0, *accumulate(width)]
+    return lambda step: before[min(max(step, 0), steps)] + min(step, 0)  # -1: a rank's own copy before all messages
 
 
 def _schedule(item: Collective, algorithm: str) -> Schedule:
@@ -62,21 +105,11 @@ def _schedule(item: Collective, algorithm: str) -> Schedule:
     return build(kind_of(item), algorithm, len(item.ranks), **rooted)
 
 
-def _make_room(reading, moves: list[Move], calls: list["_Call"]) -> None:
-    """Moves everything to later steps, so that each call has as many as its schedule."""
-    width = [1] * reading.steps
-    for call in calls:
-        width[call.item.step] = max(width[call.item.step], len(call.schedule.steps))
-    for told in [*moves, *reading.messages, *reading.collectives]:
-        told.step = sum(width[: max(told.step, 0)]) + min(told.step, 0)  # -1: a rank's own copy before all messages
-    reading.steps = sum(width)
-
-
 class _Call:
     """One call of a built-in by all its ranks, and the schedule that tells it. Ranks are those of the group here."""
 
-    def __init__(self, reading, item: Collective, schedule: Schedule):
-        self.reading, self.item, self.schedule = reading, item, schedule
+    def __init__(self, happened: Happened, places: Places, item: Collective, schedule: Schedule):
+        self.happened, self.places, self.item, self.schedule = happened, places, item, schedule
         self.op = item.calls[0].event["op"]
         self.calls = {call.rank: call for call in item.calls}
         if set(self.calls) != set(item.ranks):
@@ -88,13 +121,13 @@ class _Call:
             for i in range(t.count)
         }
 
-    def moves(self) -> list[Move]:
-        """What the schedule moves, with the copies that put the input where it works."""
+    def moves(self, at: int) -> list[Move]:
+        """What the schedule moves from step `at` on, with the copies that put the input where it works."""
         together = HELD[kind_of(self.item)][0].startswith("whole")  # else several tensors are the blocks of one call
         several = len(self.calls[self.item.ranks[0]].event["ins"]) if together else 1
-        return [move for index in range(several) for move in self._moves_of(index)]
+        return [move for index in range(several) for move in self._moves_of(index, at)]
 
-    def _moves_of(self, index: int) -> list[Move]:
+    def _moves_of(self, index: int, at: int) -> list[Move]:
         before, after = HELD[kind_of(self.item)]
         ranks = range(len(self.item.ranks))
         have = [self._regions(rank, "ins", before, index) for rank in ranks]
@@ -105,28 +138,61 @@ class _Call:
         for rank in ranks:
             for held, place in zip(have[rank], places[rank][first], strict=True):
                 if held is not None and held != place:
-                    told.append(self._move(self.item.step - 1, rank, rank, held, place, "copy", UNSEEN))
+                    told.append(self._move(at - 1, rank, rank, held, place, "copy", False))
         for number, step in enumerate(self.schedule.steps):
             for t in step.transfers:
                 for i in range(t.count):
                     source = places[t.src][t.src_buffer][t.chunk + i]
                     target = places[t.dst][t.dst_buffer][t.dst_chunk + i]
                     final = self.written[t.dst, t.dst_buffer, t.dst_chunk + i] == number
-                    look = self.calls[self.item.ranks[t.dst]].end if final else UNSEEN
-                    told.append(self._move(self.item.step + number, t.src, t.dst, source, target, t.op, look))
+                    told.append(self._move(at + number, t.src, t.dst, source, target, t.op, final))
         return [move for move in told if move.source.lo < move.source.hi]
 
-    def _move(self, step: int, src: int, dst: int, source: Region, target: Region, op: str, look) -> Move:
+    def _move(self, step: int, src: int, dst: int, source: Region, target: Region, op: str, final: bool) -> Move:
+        """`final`: what is in the target then is what the call has left there; before, nobody has looked."""
         calls, nbytes = (self.item.calls, source.hi - source.lo) if src != dst else ((), 0)
-        how = self.item.calls[0].event["reduce"].lower() or "sum"
+        how = (self.item.calls[0].event["reduce"].lower() or "sum") if op == "reduce" else ""
         src, dst = self.item.ranks[src], self.item.ranks[dst]
-        return Move(step, src, dst, source, target, op, look, calls, nbytes, how)
+        held, origin = self._before(src, source)
+        onto, _ = self._before(dst, target) if op == "reduce" else ((), None)
+        spot = self._after(dst, target) if final else Spot(dst, -1, target.lo, target.hi, -1)
+        return Move(step, src, dst, source, target, op, how, calls, nbytes, spot, held, onto, origin)
+
+    def _before(self, rank: int, region: Region) -> tuple[tuple[Piece, ...], Spot | None]:
+        """What a region held when its rank made the call, counted from its first byte, and where."""
+        call = self.calls[rank]
+        for index, pieces in enumerate(self.item.carries[rank]):
+            place = call.event["ins"][index]
+            whole = self._whole(rank, place)
+            if whole and pieces and whole.place == region.place and whole.lo <= region.lo and region.hi <= whole.hi:
+                lo, hi = region.lo - whole.lo, region.hi - whole.lo
+                inside = [p for p in pieces if p.lo < hi and lo < p.hi]
+                cut = tuple(Piece(max(p.lo, lo) - lo, min(p.hi, hi) - lo, p.value.shifted(lo)) for p in inside)
+                row = self.happened.row_of(call, False)
+                return cut, Spot(rank, place[0], place[1] + lo, place[1] + hi, row)
+        return (), None
+
+    def _after(self, rank: int, region: Region) -> Spot:
+        call = self.calls[rank]
+        for place in call.event["outs"]:
+            whole = self._whole(rank, place)
+            if whole and whole.place == region.place and whole.lo <= region.lo and region.hi <= whole.hi:
+                lo = place[1] + region.lo - whole.lo
+                return Spot(rank, place[0], lo, lo + region.hi - region.lo, self.happened.row_of(call, True))
+        return Spot(rank, -1, region.lo, region.hi, -1)
+
+    def _whole(self, rank: int, place) -> Region | None:
+        return self.places.of(rank, place[0], place[1], place[1] + place[2]) if place else None
+
+    def _place(self, call: Call, side: str, index: int) -> Region | None:
+        places = call.event[side]
+        return self._whole(call.rank, places[index]) if index < len(places) else None
 
     def _regions(self, rank: int, side: str, held: str, index: int) -> list[Region | None]:
         """Where the schedule's chunks are in the tensors of a call, None for those that the rank does not have."""
         chunks, ranks = self.schedule.chunks, len(self.item.ranks)
         what, _, only_root = held.partition(" of ")
-        call, place = self.calls[self.item.ranks[rank]], self.reading.place
+        call, place = self.calls[self.item.ranks[rank]], self._place
         if only_root and rank != self.schedule.root:
             return [None] * chunks
         if what == "whole":
@@ -144,7 +210,7 @@ class _Call:
         """A region in `parts` of whole elements, the first ones larger where it does not divide."""
         if region is None:
             raise ScheduleError(f"a recorded {self.op} has tensors whose memory cannot be looked at")
-        size = itemsize(self._dtype)
+        size = SIZES.get(self._dtype, 1)
         whole, longer = divmod((region.hi - region.lo) // size, parts)
         ends = [region.lo + size * (whole * k + min(k, longer)) for k in range(parts + 1)]
         return [region._replace(lo=lo, hi=hi) for lo, hi in zip(ends, ends[1:], strict=False)]
@@ -154,7 +220,7 @@ class _Call:
         first, result, made = self.schedule.buffers[0], self.schedule.result, {}
         for buffer in self.schedule.buffers:
             name = f"scratch of {self.op}" if buffer == first else f"{buffer} of {self.op}"
-            whole = self.reading.memories[self.item.ranks[rank]].imagine(name, sum(sizes), self._dtype)
+            whole = self.places.memories[self.item.ranks[rank]].imagine(name, sum(sizes), self._dtype)
             made[buffer] = []
             for chunk, size in enumerate(sizes):
                 untouched = (rank, buffer, chunk) not in self.written

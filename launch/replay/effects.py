@@ -5,24 +5,25 @@ built-in is one step in which everything goes straight from where it was to wher
 collective means; it says nothing about messages, and `Recording.counts` leaves it out.
 """
 
-from launch.replay.matching import Call, Collective, Move
+from launch.replay.matching import Call, Collective
+from launch.replay.memory import Region
+from launch.replay.provenance import OUTSIDE, Leaves, Piece, Ranges
 
 SUMMING = ("all_reduce", "reduce", "reduce_scatter")
 
 
-def effect(collective: Collective, place) -> list:
-    """The moves of one call by all its ranks. `place(call, side, index)` is the region of one of its tensors, or
-    None."""
+def effect(collective: Collective, place) -> list[tuple]:
+    """(src, dst, source, target, op) of all that one call moves. `place(call, side, index)` is the region of one of its
+    tensors, or None."""
     calls = {call.rank: call for call in collective.calls}
     name = kind_of(collective)
     tell = _TELL.get(name)
     if tell is None:
         return []
     order = [rank for rank in collective.ranks if rank in calls]
-    pairs = tell(calls, order, place)
     op = "reduce" if name in SUMMING else "copy"
-    moves = []
-    for src, dst, source, target in pairs:
+    moved = []
+    for src, dst, source, target in tell(calls, order, place):
         if (
             source is None
             or target is None
@@ -31,11 +32,9 @@ def effect(collective: Collective, place) -> list:
             or source.hi == source.lo  # all_to_all_single with a split of 0
         ):
             continue
-        own = src == dst  # a rank's own part is put in its place before others are added to it
-        moves.append(
-            Move(collective.step - (own and op == "reduce"), src, dst, source, target, "copy" if own else op,
-                 calls[dst].end, collective.calls, 0, calls[dst].event["reduce"].lower() or "sum"))  # fmt: skip
-    return moves
+        # a rank's own part is put in its place before others are added to it
+        moved.append((src, dst, source, target, "copy" if src == dst else op))
+    return moved
 
 
 def kind_of(collective: Collective) -> str:
@@ -130,3 +129,87 @@ def block_of(call: Call, side: str, number: int, ranks: int, place):
     sizes = [split * size // sum(splits) for split in splits] if splits and sum(splits) else [size // ranks] * ranks
     lo = whole.lo + sum(sizes[:number])
     return whole._replace(lo=lo, hi=lo + sizes[number])
+
+
+class Effect:
+    """What a built-in has left in the tensors of its ranks, worked out when the first of them goes on."""
+
+    def __init__(self, item: Collective, leaves: Leaves):
+        self.item, self.leaves = item, leaves
+        self.calls = {call.rank: call for call in item.calls}
+        self.how = item.calls[0].event["reduce"].lower() or "sum"
+        self.arriving: dict[tuple[int, int], list] = {}  # (rank, tensor) -> (lo, hi, source pieces)
+        for src, dst, source, target, _ in effect(item, self._place):
+            pieces = item.carries[src][source.place]
+            inside = [] if pieces is None else _cut(pieces, source.lo, source.hi)
+            self.arriving.setdefault((dst, target.place), []).append((target.lo, target.hi, inside))
+        self._known: dict[tuple, list[Piece]] = {}
+
+    def _place(self, call: Call, side: str, index: int) -> Region | None:
+        places = call.event[side]
+        if index >= len(places) or places[index] is None:
+            return None
+        # Ends of one call are never taken for one place here: what a rank adds of its own counts too.
+        return Region(index if side == "ins" else ~index, 0, places[index][2])
+
+    def on(self, rank: int) -> dict[int, list[Piece]]:
+        """What stands in each tensor of a rank, counted from its first byte; tensors left undefined are left out."""
+        if kind_of(self.item) == "broadcast" and self.calls[rank].event["peer"] == rank:
+            return {index: pieces for index, pieces in enumerate(self.item.carries[rank]) if pieces is not None}
+        done = {}
+        for index in range(len(self.calls[rank].event["outs"])):
+            if (rank, ~index) in self.arriving:
+                done[index] = self._in(rank, index, self.arriving[rank, ~index])
+        return done
+
+    def _in(self, rank: int, index: int, arriving: list) -> list[Piece]:
+        """The pieces of one tensor: what arrived there, and what was there where nothing did."""
+        spans: dict[tuple[int, int], list] = {}
+        for lo, hi, inside in arriving:
+            spans.setdefault((lo, hi), []).append(inside)
+        size = self.calls[rank].event["outs"][index][2]
+        if [*spans] == [(0, size)]:
+            return self._together(0, size, spans[0, size], rank)
+        ranges = Ranges()
+        carries = self.item.carries[rank]
+        for p in carries[index] if index < len(carries) and _in_place(self.calls[rank], index) else ():
+            ranges.write(p.lo, p.hi, p.value)
+        for (lo, hi), sources in spans.items():
+            for p in self._together(lo, hi, sources, rank):
+                ranges.write(p.lo, p.hi, p.value)
+        for a, b in ranges.gaps(0, size):
+            ranges.write(a, b, self.leaves.fresh(rank, "library", frozenset((rank, OUTSIDE))))
+        return ranges.pieces
+
+    def _together(self, lo: int, hi: int, sources: list[list[Piece]], rank: int) -> list[Piece]:
+        """Bytes lo up to hi that several sources are put together in; each counts from its own first byte."""
+        if not all(sources):
+            return [Piece(lo, hi, self.leaves.fresh(rank, "library", frozenset((rank, OUTSIDE))))]
+        moved = [[Piece(p.lo + lo, p.hi + lo, p.value.shifted(-lo)) for p in pieces] for pieces in sources]
+        times = 1 / len(self.item.ranks) if self.how == "avg" else 1
+        if len(moved) == 1 and times == 1:
+            return moved[0]
+        key = (lo, *(tuple(pieces) for pieces in moved))
+        if key not in self._known:  # an all_reduce leaves the same on every rank
+            how = "sum" if self.how == "avg" else self.how
+            cuts = sorted({edge for pieces in moved for p in pieces for edge in (p.lo, p.hi)})
+            found = self._known[key] = []
+            for a, b in zip(cuts, cuts[1:], strict=False):
+                values = [next(p.value for p in pieces if p.lo <= a and b <= p.hi) for pieces in moved]
+                found.append(Piece(a, b, self.leaves.combined(how, [(value, times) for value in values], rank)))
+        return self._known[key]
+
+
+def _in_place(call: Call, index: int) -> bool:
+    ins, outs = call.event["ins"], call.event["outs"]
+    return index < len(ins) and ins[index] == outs[index]
+
+
+def _cut(pieces: list[Piece] | None, lo: int, hi: int) -> list[Piece]:
+    """The pieces of a part, counted from its first byte."""
+    found = []
+    for p in pieces or ():
+        a, b = max(p.lo, lo), min(p.hi, hi)
+        if a < b:
+            found.append(Piece(a - lo, b - lo, p.value.shifted(lo)))
+    return found

@@ -4,15 +4,15 @@ A variable is a buffer; two variables of the same size that no rank uses both of
 are one. Where any rank's moves cut a buffer, it is cut on every rank: what lies between two cuts is a chunk. So chunks
 come out as the student made them, also when they are not all of one size.
 
-Left out: what the chunks hold; see `Recording`.
+Left out: what the chunks hold; see `replay.symbols`.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from functools import cached_property
 
-from launch.replay.matching import Move
 from launch.replay.memory import Memory, Region
+from launch.replay.moves import Move
 
 
 class Layout:
@@ -20,15 +20,16 @@ class Layout:
     bytes.
 
     `together` are lists of (rank, place) that stand for each other: what the ranks gave one call of a built-in.
+    `alike(rank, place, name)` says whether a place held at first what the variable `name` held, which no move uses.
     """
 
-    def __init__(self, moves: list[Move], memories: dict[int, Memory], together=()):
-        self.memories = memories
-        self.copied: list[tuple[int, Region]] = []  # what stands for another variable of the rank, being a copy of it
+    def __init__(self, moves: list[Move], memories: dict[int, Memory], together, alike):
+        self.memories, self.alike = memories, alike
         used: Counter = Counter()  # (rank, place) -> moves
         summed: Counter = Counter()
         for move in moves:
-            used[move.src, move.source.place] += 1
+            if move.source is not None:
+                used[move.src, move.source.place] += 1
             used[move.dst, move.target.place] += 1
             summed[move.dst, move.target.place] += move.op == "reduce"
         self.full = _full(moves)
@@ -73,38 +74,20 @@ class Layout:
         """
         if here.keys() & there.keys():
             return False
-        idle = [(rank, name, place) for rank, place in here.items()]
-        idle += [(rank, label, place) for rank, place in there.items()]
-        idle = [
-            (rank, other, place)
-            for rank, other, place in idle
-            if (rank, place) in self.full and self._has(rank, other, self.memories[rank].size(place))
-        ]
-        fits = all(self._copied(*each) for each in idle)
-        self.copied += [(rank, self._whole(rank, place)) for rank, _, place in idle if fits]
-        return fits
-
-    def _copied(self, rank: int, unused: str, used: str) -> bool:
-        """Whether the place that is used held at first what the variable that is not held in the end."""
-        memory = self.memories[rank]
-        _, values = memory.history(self._whole(rank, used))
-        last = memory.value(self._whole(rank, unused), memory.last_look)
-        return bool(values) and last is not None and last.tobytes() == values[0].tobytes()
-
-    def _whole(self, rank: int, place: str) -> Region:
-        return Region(place, 0, self.memories[rank].size(place))
+        idle = [(rank, place, name) for rank, place in here.items()]
+        idle += [(rank, place, label) for rank, place in there.items()]
+        return all(self.alike(*each) for each in idle if each[:2] in self.full)
 
     def _cut(self, moves: list[Move], size: dict[str, int]) -> dict[str, list[int]]:
         cuts = {name: {0, nbytes} for name, nbytes in size.items()}
         links = set()
         for move in moves:
-            ends = (
-                (self.names[move.src, move.source.place], move.source),
-                (self.names[move.dst, move.target.place], move.target),
-            )
-            for name, region in ends:
-                cuts[name] |= {region.lo, region.hi}
-            links.add((ends[0][0], ends[0][1].lo, ends[1][0], ends[1][1].lo, move.source.hi - move.source.lo))
+            there = (self.names[move.dst, move.target.place], move.target)
+            cuts[there[0]] |= {move.target.lo, move.target.hi}
+            if move.source is not None:
+                here = (self.names[move.src, move.source.place], move.source)
+                cuts[here[0]] |= {move.source.lo, move.source.hi}
+                links.add((here[0], here[1].lo, there[0], there[1].lo, move.source.hi - move.source.lo))
         changed = True
         while changed:  # a range that is cut at one end of a move is cut at the other too
             changed = False
@@ -129,6 +112,11 @@ class Layout:
         sizes = [after - before for before, after in zip(cuts, cuts[1:], strict=False)]
         return sizes + [0] * (self.chunks - len(sizes))
 
+    @property
+    def sizes(self) -> dict[str, list[int]]:
+        """Bytes of the chunks of every buffer."""
+        return {name: [b - a for a, b in zip(cuts, cuts[1:], strict=False)] for name, cuts in self.cuts.items()}
+
     def buffer(self, rank: int, region: Region) -> str:
         return self.names[rank, region.place]
 
@@ -145,30 +133,20 @@ class Layout:
             return None
         return Region(place, cuts[chunk], cuts[chunk + 1])
 
-    def idle(self, rank: int, buffer: str, chunk: int) -> Region | None:
-        """Where the chunk lies in a variable of the buffer's name that the rank has and the moves never touch."""
-        cuts = self.cuts[buffer]
-        if (rank, buffer) in self.places or not self._has(rank, buffer, cuts[-1]) or chunk + 1 >= len(cuts):
-            return None
-        return Region(buffer, cuts[chunk], cuts[chunk + 1])
-
-    def _has(self, rank: int, name: str, nbytes: int) -> bool:
-        memory = self.memories[rank]
-        return (name in memory.variables or name in memory.lists) and memory.size(name) == nbytes
-
 
 def _full(moves: list[Move]) -> set[tuple[int, str]]:
     """The (rank, place) that held something before the first of the moves: they were read before they were filled."""
     first: dict[tuple[int, str], bool] = {}
     for move in moves:
-        first.setdefault((move.src, move.source.place), True)
+        if move.source is not None:
+            first.setdefault((move.src, move.source.place), True)
         first.setdefault((move.dst, move.target.place), move.op == "reduce")
     return {key for key, read in first.items() if read}
 
 
 def _spoken(moves: list[Move], names: dict[tuple[int, str], str]) -> dict[str, str]:
     """What to call buffers that no variable reaches, in the order in which they come up: by what is done with them."""
-    sent = dict.fromkeys(names[move.src, move.source.place] for move in moves)
+    sent = dict.fromkeys(names[move.src, move.source.place] for move in moves if move.source is not None)
     filled = dict.fromkeys(names[move.dst, move.target.place] for move in moves)
     spoken: dict[str, str] = {}
     for name in (name for name in {**sent, **filled} if name.startswith("#")):

@@ -1,23 +1,23 @@
-"""What one rank's tensors held at every look of its film, and what the student called them.
+"""What the student calls a rank's memory, and which numbers it held at every look of the film.
 
-The value of a variable's bytes at a look, when it changed, which variable a sent tensor belongs to. A variable may be
-bound to new memory on the way (`x = x + buf`): it stays the same place. A list whose tensors lie in different memory is
-one place too, item after item.
+A place is a variable's name. A variable may be bound to new memory on the way (`x = x + buf`): it stays the same
+place, unless it has another size there. A list whose tensors lie in different memory is one place too, item after
+item. Memory that no variable ever reaches is "#3", by its number.
 
-Left out: why a value changed; `replay.dataflow` finds out.
+Left out: why a number changed; `replay.happened` knows.
 """
 
+import base64
 from bisect import bisect_right
+from collections import Counter
 from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
 
-from launch.replay.footage import Footage
-
 
 class Region(NamedTuple):
-    """Bytes lo up to hi of a place. A place is a variable's name, or "#3" for memory that no variable reaches."""
+    """Bytes lo up to hi of a place."""
 
     place: str
     lo: int
@@ -27,8 +27,12 @@ class Region(NamedTuple):
         return self.place == other.place and self.lo < other.hi and other.lo < self.hi
 
 
-class _Binding(NamedTuple):
+class Binding(NamedTuple):
+    """A name for bytes of a storage: a variable's, or with `index` that of an item of the list `base`."""
+
     look: int
+    path: str
+    base: str
     storage: int
     lo: int
     nbytes: int
@@ -38,185 +42,189 @@ class _Binding(NamedTuple):
 
 
 class Memory:
-    """`arriving` is (storage, lo, hi, first look, last look) of everything received: it counts as there at the last
-    look."""
+    """One rank's names and numbers, from its film; `prefer` must have been called for it."""
 
-    def __init__(self, film: dict, arriving):
-        self.storages = film["storages"]
+    def __init__(self, film: dict):
+        self.storages = {int(number): known for number, known in film["storages"].items()}
         self.last_look = film["looks"] - 1
-        self.footage = Footage(film, arriving)
-        self.variables: dict[str, list[_Binding]] = {}
-        self.lists: dict[str, dict[int, list[_Binding]]] = {}
-        for look, path, base, storage, lo, nbytes, index, length, shape in film["bindings"]:
-            binding = _Binding(look, storage, lo, nbytes, index, length, tuple(shape))
-            if index is None:
-                self.variables.setdefault(path, []).append(binding)
-            else:
-                self.lists.setdefault(base, {}).setdefault(index, []).append(binding)
-        self.lists = {base: items for base, items in self.lists.items() if self._own_memory(items)}
-        self.imagined: dict[str, tuple[int, str]] = {}  # place -> (bytes, dtype) of what was never there
-        self._histories: dict[Region, tuple[list[int], list]] = {}
+        self.bindings = [Binding(*row[:8], tuple(row[8])) for row in film["bindings"]]
+        self.by_storage: dict[int, list[Binding]] = {}
+        self.lists: dict[str, dict[int, list[Binding]]] = {}
+        for binding in self.bindings:
+            self.by_storage.setdefault(binding.storage, []).append(binding)
+            if binding.index is not None:
+                self.lists.setdefault(binding.base, {}).setdefault(binding.index, []).append(binding)
+        self.lists = {base: items for base, items in self.lists.items() if _own_memory(items)}
+        self.sizes: dict[str, int] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.types: dict[str, str] = {}
+        self.preferred: Counter = Counter()
+        self.variables: dict[tuple[str, int], str] = {}  # (name, bytes) -> place
+        self.by_place: dict[str, list[Binding]] = {}
+        self._parts = film["parts"]
+        self._whole = {part["storage"]: n for n, part in enumerate(self._parts) if part["whole"]}
+        self._first: dict[tuple[int, int], int] = {}  # where a part of a large storage begins -> the largest such part
+        for number, part in sorted(enumerate(self._parts), key=lambda each: each[1]["nbytes"]):
+            if not part["whole"]:
+                self._first[part["storage"], part["lo"]] = number
+        self.final = {path: (storage, lo, nbytes) for path, storage, lo, nbytes in film["final"]}
+        self._patches: dict[int, list] = {}
+        for look, part, lo, data in film["changes"]:
+            self._patches.setdefault(part, []).append((look, lo, base64.b64decode(data)))
+        self._placed: dict[tuple, Region] = {}
+        self._histories: dict[tuple, tuple[list[int], list[bytes]]] = {}
 
-    @staticmethod
-    def _own_memory(items) -> bool:
-        """Whether the tensors of a list ever lay in different storages, and never changed their sizes."""
-        first = {bindings[0].storage for bindings in items.values()} | {
-            bindings[-1].storage for bindings in items.values()
-        }
-        sizes = all(len({binding.nbytes for binding in bindings}) == 1 for bindings in items.values())
-        return len(items) > 1 and len(first) > 1 and sizes and sorted(items) == list(range(len(items)))
+    def use(self, preferred: Counter, first: dict[str, int]) -> None:
+        """`preferred` counts the calls that concern a (name, bytes), `first` is the size that has the plain name."""
+        self.preferred = preferred
+        for b in self.bindings:
+            plain = b.nbytes == first[b.path] and (b.index is not None or b.path not in self.lists)
+            place = b.path if plain else f"{b.path} ({b.nbytes} bytes)"
+            self.variables[b.path, b.nbytes] = place
+            self.sizes[place] = b.nbytes
+            self.shapes.setdefault(place, b.shape)
+            key = b.base if b.index is not None and b.base in self.lists else place
+            self.by_place.setdefault(key, []).append(b)
+        self.sizes |= {base: sum(each[0].nbytes for each in items.values()) for base, items in self.lists.items()}
 
-    def locate(self, storage: int, lo: int, nbytes: int, look: int, preferred=()) -> Region:
-        """The place of some bytes at a look: of `preferred` the first that covers them, else the largest variable that
-        does."""
-        for base, items in self.lists.items():
-            start = 0
-            for index in range(len(items)):
-                binding = _at(items[index], look)
-                if binding and (binding.storage, binding.lo, binding.nbytes) == (storage, lo, nbytes):
-                    return Region(base, start, start + nbytes)
-                start += items[index][0].nbytes
-        covering = self._reaching(storage, lo, nbytes, look)
-        for path in preferred:
-            if path in covering:
-                return Region(path, lo - covering[path].lo, lo - covering[path].lo + nbytes)
-        if covering:
-            path = max(
-                covering, key=lambda path: covering[path].nbytes
-            )  # of equal ones the first: the innermost frame's
-            return Region(path, lo - covering[path].lo, lo - covering[path].lo + nbytes)
+    def reaching(self, storage: int, lo: int, nbytes: int) -> list[Binding]:
+        """The variables that ever reached these bytes."""
+        bindings = self.by_storage.get(storage, ())
+        return [b for b in bindings if b.index is None and b.lo <= lo and lo + nbytes <= b.lo + b.nbytes]
+
+    def locate(self, storage: int, lo: int, nbytes: int) -> Region:
+        """The place of some bytes: an item of a list, else the largest variable, of these the one most calls
+        concern."""
+        key = (storage, lo, nbytes)
+        if key not in self._placed:
+            self._placed[key] = region = self._locate(*key)
+            self.types.setdefault(region.place, self.storages.get(storage, {}).get("dtype", "uint8"))
+        return self._placed[key]
+
+    def _locate(self, storage: int, lo: int, nbytes: int) -> Region:
+        for b in self.by_storage.get(storage, ()):
+            if b.base in self.lists and b.index is not None and b.lo <= lo and lo + nbytes <= b.lo + b.nbytes:
+                start = self.items(b.base)[b.index]
+                return Region(b.base, start + lo - b.lo, start + lo - b.lo + nbytes)
+        if found := self.reaching(storage, lo, nbytes):
+            best = max(found, key=lambda b: (b.nbytes, self.preferred[b.path, b.nbytes], -b.look))
+            return Region(self.variables[best.path, best.nbytes], lo - best.lo, lo - best.lo + nbytes)
         return Region(f"#{storage}", lo, lo + nbytes)
-
-    def covering(self, storage: int, lo: int, nbytes: int, look: int) -> list[str]:
-        """All variables that reach these bytes at that look, larger ones first."""
-        found = self._reaching(storage, lo, nbytes, look)
-        return sorted(found, key=lambda path: -found[path].nbytes)
-
-    def _reaching(self, storage: int, lo: int, nbytes: int, look: int) -> dict:
-        """Path -> binding of every variable that reaches these bytes at that look, innermost frame first."""
-        found = {}
-        for path, bindings in self.variables.items():
-            binding = _at(bindings, look)
-            if (
-                binding
-                and binding.storage == storage
-                and binding.lo <= lo
-                and lo + nbytes <= binding.lo + binding.nbytes
-            ):
-                found[path] = binding
-        return found
 
     def imagine(self, name: str, nbytes: int, dtype: str) -> str:
         """A place that the run did not have, called `name`, or "name 2" if that is one of another size or type."""
         names = chain([name], (f"{name} {number}" for number in count(2)))
-        place = next(each for each in names if self.imagined.get(each, (nbytes, dtype)) == (nbytes, dtype))
-        self.imagined[place] = (nbytes, dtype)
+        place = next(n for n in names if n not in self.sizes or (self.sizes[n], self.types.get(n)) == (nbytes, dtype))
+        self.sizes[place], self.types[place] = nbytes, dtype
         return place
 
     def size(self, place: str) -> int:
         """Bytes of a place."""
-        if place in self.imagined:
-            return self.imagined[place][0]
-        if place.startswith("#"):
-            return self.storages[int(place[1:])]["nbytes"]
-        if place in self.lists:
-            return sum(bindings[0].nbytes for bindings in self.lists[place].values())
-        return max(binding.nbytes for binding in self.variables[place])
-
-    def shape(self, place: str) -> tuple[int, ...]:
-        return self.variables[place][0].shape if place in self.variables else ()
+        return self.storages[int(place[1:])]["nbytes"] if place.startswith("#") else self.sizes[place]
 
     def dtype(self, place: str) -> str:
-        if place in self.imagined:
-            return self.imagined[place][1]
-        storage = int(place[1:]) if place.startswith("#") else self._pieces(Region(place, 0, 1))[0][1]
-        return self.storages[storage]["dtype"]
+        return self.types.get(place, "uint8")
+
+    def shape(self, place: str) -> tuple[int, ...]:
+        return self.shapes.get(place, ())
 
     def items(self, place: str) -> list[int]:
         """Where the items of a list place begin and end: [0, 8, 16]; [] for other places."""
         items = self.lists.get(place, {})
         return [0, *np.cumsum([items[index][0].nbytes for index in range(len(items))]).tolist()] if items else []
 
-    def value(self, region: Region, look: int):
-        """The numbers there at a look, as an array (samples, if it is large); None before they were seen first, or
-        never."""
-        looks, values = self.history(region)
+    def named(self, name: str, look: int) -> list[Binding]:
+        """The memory that a variable, or the items of a list, had at a look (or when it was seen first)."""
+        found: dict[int | None, Binding] = {}
+        for b in self.by_place.get(name, ()):
+            if b.look <= look or b.index not in found:
+                found[b.index] = b
+        whole = found.pop(None, None)
+        return [whole] if whole else [found[index] for index in sorted(found)]
+
+    def is_left(self, storage: int, lo: int, hi: int) -> bool:
+        """Whether a variable reaches these bytes when the cell has ended."""
+        return any([s == storage and a <= lo and hi <= a + nbytes for s, a, nbytes in self.final.values()])
+
+    def bound_last(self, name: str) -> list[tuple[int, int, int]] | None:
+        """(storage, lo, nbytes) that a variable has when the cell has ended, of a list item by item; None if there is
+        no such variable any more."""
+        if name in self.lists:
+            items = [self.final.get(f"{name}[{index}]") for index in range(len(self.lists[name]))]
+            return items if all(items) else None
+        bound = self.by_place.get(name, ())
+        there = self.final.get(bound[0].path if bound else name)
+        return [there] if there and (not bound or there[2] == bound[0].nbytes) else None
+
+    def value(self, storage: int, lo: int, nbytes: int, look: int, dtype: str):
+        """The numbers there at a look, as an array; of a large tensor the first ones. None if they were never seen."""
+        looks, raws = self._history(storage, lo, nbytes)
         at = bisect_right(looks, look) - 1
-        return None if at < 0 else values[at]
+        return None if at < 0 else decode(raws[at], dtype)
 
-    def changes(self, region: Region) -> list[int]:
-        """The looks at which it was seen changed, the first sight included."""
-        return self.history(region)[0]
+    def _history(self, storage: int, lo: int, nbytes: int):
+        """(looks, bytes): what was seen there, in order."""
+        key = (storage, lo, nbytes)
+        if key not in self._histories:
+            whole = self._whole.get(storage)
+            part = self._first.get((storage, lo)) if whole is None else whole
+            if part is None or (whole is None and self._parts[part]["nbytes"] < nbytes):
+                self._histories[key] = ([], [])
+            else:
+                self._histories[key] = self._sliced(part, *((0, nbytes) if whole is None else (lo, lo + nbytes)))
+        return self._histories[key]
 
-    def address(self, region: Region, look: int) -> tuple[int, int] | None:
-        """(storage, first byte) of the memory in which the region lay at that look."""
-        found = [(storage, lo) for since, storage, lo, until in self._pieces(region) if since <= look < until]
-        return found[0] if found else None
-
-    def fresh(self, region: Region, look: int) -> bool:
-        """Whether that memory was seen then for the first time."""
-        address = self.address(region, look)
-        return address is None or self.storages[address[0]]["first"] == look
-
-    def renamed(self, storage: int, lo: int, nbytes: int, after: int, until: int):
-        """(look, region) of variables and list items that came to be bound to just these bytes: `passing = came`.
-
-        A variable not at the last look, when a function's result gets the name it is known by afterwards.
-        """
-        names = [(path, 0, bindings, min(until, self.last_look - 1)) for path, bindings in self.variables.items()]
-        for base, items in self.lists.items():
-            names += [(base, self.items(base)[index], bindings, until) for index, bindings in items.items()]
-        for place, start, bindings, last in names:
-            for binding in bindings[1:]:
-                there = (binding.storage, binding.lo, binding.nbytes) == (storage, lo, nbytes)
-                if there and after < binding.look <= last:
-                    yield binding.look, Region(place, start, start + nbytes)
-
-    def history(self, region: Region):
-        """(looks, values): what was seen there, in order. Bytes that are being received keep their old value until they
-        are there."""
-        if region not in self._histories:
-            looks, values = [], []
-            for since, storage, lo, until in self._pieces(region):
-                raw_looks, raws = self.footage.history(storage, lo, region.hi - region.lo)
-                moments = [since, *(look for look in raw_looks if since < look < until)]
-                for look in moments:
-                    at = bisect_right(raw_looks, look) - 1
-                    if at >= 0 and (not values or not _same(values[-1], raws[at])):
-                        looks.append(look)
-                        values.append(raws[at])
-            self._histories[region] = (looks, values)
-        return self._histories[region]
-
-    def _pieces(self, region: Region):
-        """Which memory a region was, when: (from look, storage, first byte, until look)."""
-        if region.place in self.imagined:
-            return []
-        if region.place.startswith("#"):
-            return [
-                (self.storages[int(region.place[1:])]["first"], int(region.place[1:]), region.lo, self.last_look + 1)
-            ]
-        if region.place in self.lists:
-            start = 0
-            for _, bindings in sorted(self.lists[region.place].items()):
-                if start <= region.lo < start + bindings[0].nbytes:
-                    return _intervals(bindings, region.lo - start, self.last_look)
-                start += bindings[0].nbytes
-            return []
-        return _intervals(self.variables[region.place], region.lo, self.last_look)
+    def _sliced(self, part: int, lo: int, hi: int):
+        looks, raws, now = [], [], None
+        for look, start, data in self._patches.get(part, []):
+            if now is None or not self._parts[part]["whole"]:
+                now = data[lo:hi]
+            else:
+                first, last = max(start, lo), min(start + len(data), lo + len(now))
+                if first >= last:
+                    continue
+                now = now[: first - lo] + data[first - start : last - start] + now[last - lo :]
+            if not raws or now != raws[-1]:
+                looks.append(look)
+                raws.append(now)
+        return looks, raws
 
 
-def _at(bindings: list[_Binding], look: int) -> _Binding | None:
-    at = bisect_right(bindings, look, key=lambda binding: binding.look) - 1
-    return bindings[at] if at >= 0 else None
+def prefer(memories: dict[int, Memory], runs: list[dict]) -> None:
+    """Of several names for one memory the one that most calls concern, on all ranks together, is used; and of tensors
+    of several sizes under one name those have the name itself."""
+    counts: Counter = Counter()
+    for run in runs:
+        memory, known = memories[run["rank"]], {}
+        for event in run["events"]:
+            for place in [*event["ins"], *event["outs"]]:
+                if place is not None:
+                    key = tuple(place)
+                    if key not in known:
+                        known[key] = {(b.path, b.nbytes) for b in memory.reaching(*place)}
+                    counts.update(known[key])
+    sizes: dict[str, list[int]] = {}
+    for path, nbytes in [*counts, *((b.path, b.nbytes) for memory in memories.values() for b in memory.bindings)]:
+        sizes.setdefault(path, []).append(nbytes)
+    first = {path: max(found, key=lambda nbytes: counts[path, nbytes]) for path, found in sizes.items()}
+    for memory in memories.values():
+        memory.use(counts, first)
 
 
-def _intervals(bindings, offset: int, last: int):
-    ends = [binding.look for binding in bindings[1:]] + [last + 1]
-    return [
-        (binding.look, binding.storage, binding.lo + offset, end) for binding, end in zip(bindings, ends, strict=True)
-    ]
+def _own_memory(items) -> bool:
+    """Whether the tensors of a list lay in different storages, at first or at last, and never changed their sizes."""
+    first = {bindings[0].storage for bindings in items.values()}
+    last = {bindings[-1].storage for bindings in items.values()}
+    sizes = all(len({binding.nbytes for binding in bindings}) == 1 for bindings in items.values())
+    apart = max(len(first), len(last)) > 1
+    return len(items) > 1 and apart and sizes and sorted(items) == list(range(len(items)))
 
 
-def _same(left, right) -> bool:
-    return left.shape == right.shape and left.tobytes() == right.tobytes()
+def decode(raw: bytes, dtype: str) -> np.ndarray:
+    """The numbers in some bytes; bfloat16, which numpy lacks, as float32; types it cannot show as bytes."""
+    try:
+        if dtype == "bfloat16":
+            return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return np.frombuffer(raw, np.dtype(dtype))
+    except (TypeError, ValueError):  # a type of torch's own, or bytes that are no whole numbers of it
+        return np.frombuffer(raw, np.uint8)

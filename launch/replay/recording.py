@@ -1,64 +1,173 @@
 """A Recording: what the ranks of a cell really sent, as a Schedule that plays, checks and counts like any other.
 
-`Recording([dict of rank 0, dict of rank 1, ...])` takes what `tap.stop()` returned on every rank. Its steps are
-logical: a message stands in the earliest step that the program's own order allows (`replay.matching`), and a receive
-into a scratch tensor that is then added to a chunk is told as one transfer, chunk to chunk (`replay.dataflow`). The
-same program gives the same Recording on every run, its times excepted.
+`Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and passes it
+through the room: the accounts are carried out again (`happened`), the moves worth showing are picked (`moves`), their
+places become buffers and chunks (`layout`), what they held becomes symbols (`symbols`), the whole becomes steps
+(`steps`), and gets a name if it is proved to be a collective (`names`). Nothing is inferred from numbers, so the same
+program gives the same Recording whatever its data, and on every run, its times excepted.
 
 `counts()` counts the messages that the student's program sent, in real bytes. Messages inside a built-in collective
-cannot be seen: a built-in is one step that shows its effect (its phase ends in "(built-in)"), is listed in `built_ins`,
-and adds nothing to steps, messages and bytes.
+cannot be seen: a built-in is one step that shows its effect (its phase ends in "(built-in)"), is listed in
+`built_ins`, and adds nothing to steps, messages and bytes.
 
 Left out: drawing; saving (`Schedule.save`).
 """
 
+import gc
+from contextlib import contextmanager
 from functools import cached_property
 
+import numpy as np
+
 from collectives.counting import Counts
+from collectives.run import Run
 from collectives.schedule import Schedule
-from launch.replay import trace
-from launch.replay.as_if import retell
-from launch.replay.bearing import bears_out
-from launch.replay.beginnings import start_of
-from launch.replay.doubt import in_doubt
+from collectives.state import Cell
+from launch.replay import perfetto
+from launch.replay.as_if import Retold, retell
+from launch.replay.events import Event, events_of, text_of
+from launch.replay.happened import Happened
 from launch.replay.layout import Layout
-from launch.replay.reading import Reading
-from launch.replay.recognise import nothing_known, recognise
-from launch.replay.recorded import Event, events_of, text_of
+from launch.replay.made_of import Made, made_of
+from launch.replay.matching import Message
+from launch.replay.memory import Memory, Region, prefer
+from launch.replay.moves import Spot, moves_of
+from launch.replay.names import name_of
+from launch.replay.places import Places
+from launch.replay.provenance import Piece, Value
 from launch.replay.steps import BUILT_IN, steps_of
+from launch.replay.symbols import Beginning, Pieces, Symbols, beginning_of, joined
 
 
-class Recording(Schedule):
-    """Beyond a Schedule:
+@contextmanager
+def _uncollected():
+    """Without Python's search for garbage: of the millions of small objects that are made here none is any, and looking
+    through them again and again takes a third of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class Tapes:
+    """What a Recording and its parts and what-ifs have in common: the tapes, and what is worked out from them once."""
+
+    def __init__(self, runs: list[dict]):
+        self.runs = sorted(runs, key=lambda run: run["rank"])
+        with _uncollected():
+            self.happened = Happened(self.runs)
+            self.memories = {run["rank"]: Memory(run["film"]) for run in self.runs}
+            prefer(self.memories, self.runs)
+            self.moves, self.places = moves_of(self.happened, self.memories)
+
+    @cached_property
+    def events(self) -> list[Event]:
+        return events_of(self.runs, self.happened, self.memories)
+
+    def code(self, call) -> tuple[int, str]:
+        """(line, text) of the innermost line of the student's that made a call; 0 and "" if it was nobody's."""
+        stack = self.runs_by_rank[call.rank]["sites"][call.event["site"]]["stack"]
+        return (stack[0][1], stack[0][2]) if stack else (0, "")
+
+    @cached_property
+    def runs_by_rank(self) -> dict[int, dict]:
+        return {run["rank"]: run for run in self.runs}
+
+    def text(self, spot: Spot) -> str:
+        """The numbers at a spot, as they were before anything else was written there; "" if nobody has seen them."""
+        if spot.row < 0:
+            return ""
+        seen = self.happened.look_after(spot.rank, spot.row, spot.storage)
+        if seen is None:
+            return ""  # its memory was gone before anybody looked
+        row, look = seen
+        later = self.places.next_write(spot.rank, spot.storage, spot.lo, spot.hi, spot.row)
+        if later is not None and later <= row and spot.row != row:
+            return ""
+        return self._text(spot, look)
+
+    def text_before(self, spot: Spot) -> str:
+        """The numbers at a spot when it was first seen, before the call that read it."""
+        rows = [row for row, _ in self.happened.ranks[spot.rank].looks]
+        at = max([i for i, row in enumerate(rows) if row <= spot.row], default=0)
+        return self._text(spot, self.happened.ranks[spot.rank].looks[at][1] if rows else 0)
+
+    def _text(self, spot: Spot, look: int) -> str:
+        memory = self.memories[spot.rank]
+        dtype = memory.storages.get(spot.storage, {}).get("dtype", "uint8")
+        value = memory.value(spot.storage, spot.lo, spot.hi - spot.lo, look, dtype)
+        if value is None:
+            return ""
+        return text_of(value, max(len(value), (spot.hi - spot.lo) // max(value.itemsize, 1)))
+
+    def variables(self, rank: int, value: Value) -> list[tuple[str, int]]:
+        """(name, byte) of where that value may begin in the variables that a rank had when it made its first call."""
+        if rank not in self.memories or not value.terms:
+            return []
+        memory, (leaf, shift, _) = self.memories[rank], value.terms[0]
+        starts, found = self.happened.starts.get(rank, {}), []
+        for name in memory.by_place:
+            at = 0
+            for b in memory.named(name, 0):
+                for p in starts.get(b.storage, ()):
+                    for other, by, _ in self.places.cleaned(p.value).terms[:1]:
+                        first = shift - by  # the byte of the storage that is the leaf's byte `shift`
+                        if other == leaf and p.lo <= first < p.hi and b.lo <= first < b.lo + b.nbytes:
+                            found.append((name, first - b.lo + at))
+                at += b.nbytes
+        return found
+
+    def at_first(self, rank: int, name: str, lo: int, hi: int, size: int | None = None) -> Pieces | None:
+        """What bytes lo up to hi of a variable of `size` bytes held when its rank made its first call; None if it has
+        no such variable."""
+        if rank not in self.memories:
+            return None
+        bound = self.memories[rank].named(name, 0)
+        if not bound or size not in (None, sum(b.nbytes for b in bound)):
+            return None
+        found, at = [], 0
+        for b in bound:
+            for p in self.happened.starts.get(rank, {}).get(b.storage, ()):
+                first, last = max(p.lo - b.lo + at, lo), min(p.hi - b.lo + at, hi)
+                if first < last and b.lo <= first - at + b.lo < b.lo + b.nbytes:
+                    found.append(Piece(first, last, self.places.cleaned(p.value).shifted(b.lo - at)))
+            at += b.nbytes
+        return joined(found, lo)
+
+
+class Recording(Run):
+    """Beyond a Run:
 
     built_ins  (op, bytes per rank, ranks) of every call of a built-in collective, in the order of their steps
     lonely     (rank, op, peer, line) of sends and receives whose other side was not recorded
     dropped    calls that were too many to keep, on all ranks together
-    doubtful   whether the run looks like a collective, but with its data (ones, zeros, the same on all ranks) other
-               programs would look so too: it gets no name then; with random numbers it would
 
     `collective` and `algorithm` are "recorded" unless the run is proved to be one of the collectives, and sends the
     messages of one of the textbook's algorithms.
     """
 
-    def __init__(self, runs: list[dict], as_if: dict[str, str] | None = None, part: range | None = None):
-        runs = sorted(runs, key=lambda run: run["rank"])
-        self._runs, self._as_if, self._part = runs, as_if or {}, part
-        self._reading = reading = Reading(runs)
-        retell(reading, self._as_if)
-        self._whole = len(reading.numbers)
-        if part is not None:
-            reading.cut_to(set(reading.numbers[part.start : part.stop]))
-        self._layout = layout = Layout(reading.moves, reading.memories, reading.together())
-        ranks = 1 + max({0, *reading.memories, *(rank for item in reading.collectives for rank in item.ranks)})
-        steps, self._looks, self._ways = steps_of(reading, layout)
+    def __init__(self, runs: list[dict] | Tapes, as_if: dict[str, str] | None = None, part: range | None = None):
+        self._tapes = tapes = runs if isinstance(runs, Tapes) else Tapes(runs)
+        self._as_if, self._part = as_if or {}, part
+        happened, memories = tapes.happened, tapes.memories
+        story = retell(tapes.moves, happened, tapes.places, self._as_if)
+        self._whole = len(story.numbers)
+        self._story = story = story if part is None else story.only(set(story.numbers[part.start : part.stop]))
+        begin = beginning_of(story.moves, happened, memories, tapes.places)
+        ranks = 1 + max({0, *memories, *(rank for item in story.collectives for rank in item.ranks)})
+        self._layout = layout = Layout(story.moves, memories, _together(story, tapes.places), _alike(begin, tapes))
+        symbols = Symbols(layout, begin, ranks, tapes.places.is_nothing, tapes.at_first, tapes.variables)
+        self._told = told = steps_of(
+            story.moves, [*story.messages, *story.collectives], story.told, layout, symbols, tapes.code
+        )
         parts = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
-        plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, steps, **parts)
-        begins = start_of(plain, reading, layout)
-        found = recognise(plain, begins.cells, lambda goal: bears_out(goal, begins.cells, reading, layout))
-        self.doubtful = found.collective != "recorded" and in_doubt(reading, layout, begins)
-        if self.doubtful:
-            found = nothing_known(plain)
+        plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, told.steps, **parts)
+        self._begin, self._symbols = begin, symbols
+        found = name_of(plain, symbols.start, layout.sizes, self._holds)
+        called = sorted(story.collectives, key=lambda item: item.step)
         super().__init__(
             found.collective,
             found.algorithm,
@@ -67,14 +176,19 @@ class Recording(Schedule):
             plain.steps,
             root=found.root,
             result=found.result,
-            start=begins.cells,
+            start=symbols.start,
             goal=found.goal,
+            title="",
+            counts=self._counted,
+            events=lambda: tapes.events,
+            built_ins=[(c.calls[0].event["op"], c.calls[0].event["bytes"], len(c.calls)) for c in called],
+            lonely=[(c.rank, c.event["op"], c.event["peer"], tapes.code(c)[0]) for c in happened.lonely],
+            dropped=sum(run["dropped"] for run in tapes.runs),
+            start_values=self._at_start,
+            values=self._after,
+            ways=told.ways,
             **parts,
         )
-        self.dropped = sum(run["dropped"] for run in runs)
-        called = sorted(reading.collectives, key=lambda item: item.step)
-        self.built_ins = tuple((c.calls[0].event["op"], c.calls[0].event["bytes"], len(c.calls)) for c in called)
-        self.lonely = tuple((call.rank, call.event["op"], call.event["peer"], call.line) for call in reading.lonely)
 
     @property
     def title(self) -> str:
@@ -82,58 +196,26 @@ class Recording(Schedule):
 
         A run that was too long to be kept whole says so: "your run, first 20,000 calls of every rank".
         """
-        return (
-            f"{self._name}, steps {self._part.start + 1} to {self._part.stop} of {self._whole}"
-            if self._part
-            else self._name
-        )
-
-    @property
-    def _name(self) -> str:
-        kept = max((len(run["events"]) for run in self._runs), default=0)
-        return self._kind + (f", first {kept:,} calls of every rank" if self.dropped else "")
+        kept = max((len(run["events"]) for run in self._tapes.runs), default=0)
+        name = self._kind + (f", first {kept:,} calls of every rank" if self.dropped else "")
+        return f"{name}, steps {self._part.start + 1} to {self._part.stop} of {self._whole}" if self._part else name
 
     @property
     def _kind(self) -> str:
         if self._as_if:
             return f"your run as if {' and '.join(f'{name} {how}' for name, how in self._as_if.items())}"
         ops = [*dict.fromkeys(op for op, _, _ in self.built_ins)]
-        if ops and not self._reading.messages:
+        if ops and not self._story.messages:
             return f"your run: {_listed(ops)}{BUILT_IN}"
-        if self.doubtful:
-            return "your run (unnamed: with these data other programs would look the same)"
         names = [name for name in (self.collective, self.algorithm) if name != "recorded"]
         return f"your run: {' '.join(names)}" if names else "your run"
 
     def __repr__(self):
         return (
             f"Recording({self.collective}, ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}, "
-            f"events={sum(len(run['events']) for run in self._runs)}"
+            f"events={sum(len(run['events']) for run in self._tapes.runs)}"
             f"{f', dropped={self.dropped}' if self.dropped else ''})"
         )
-
-    @cached_property
-    def events(self) -> list[Event]:
-        """Every recorded call: ranks in order, each rank's calls in the order it made them."""
-        return events_of(self._runs, self._reading)
-
-    def counts(self, nbytes=None) -> Counts:
-        """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins.
-
-        Takes no N, and raises TypeError for one: the result would not be what was sent.
-        """
-        if nbytes is not None:
-            raise TypeError("a Recording counts the bytes that were really sent: call counts() without nbytes")
-        sent, received = [0] * self.ranks, [0] * self.ranks
-        imagined = [move for move in self._reading.moves if move.nbytes and move.calls[0].event["kind"] == "collective"]
-        messages = {(m.step, m.src, m.dst, id(m)) for m in self._reading.messages}
-        # Of an algorithm's transfers all that go from one rank to another in a step are one message.
-        messages |= {(move.step, move.src, move.dst, 0) for move in imagined}
-        for told in [*self._reading.messages, *imagined]:
-            sent[told.src] += told.nbytes
-            received[told.dst] += told.nbytes
-        steps = len({step for step, *_ in messages})
-        return Counts(steps, len(messages), sum(sent), max(sent), tuple(sent), tuple(received))
 
     def as_if(self, **algorithms: str) -> "Recording":
         """This run as if the library had used other algorithms inside: `recording.as_if(all_reduce="ring")`.
@@ -143,7 +225,7 @@ class Recording(Schedule):
         algorithm, or it does not take that number of ranks. Asked of a part it tells the whole run, whose part may
         be taken then.
         """
-        return Recording(self._runs, {**self._as_if, **algorithms})
+        return Recording(self._tapes, {**self._as_if, **algorithms})
 
     def part(self, first: int, last: int) -> "Recording":
         """Only the steps from `first` to `last`, counted from 1 as the Player counts them, and only what they touch.
@@ -154,7 +236,7 @@ class Recording(Schedule):
             raise ValueError(
                 f"this run has steps 1 to {self._whole}; part takes two of them in order, got {first}, {last}"
             )
-        return Recording(self._runs, self._as_if, range(first - 1, last))
+        return Recording(self._tapes, self._as_if, range(first - 1, last))
 
     def beginning(self, buffers: int) -> "Recording":
         """As many of the first steps as touch no more than that many buffers, at least one; itself if all do."""
@@ -167,33 +249,199 @@ class Recording(Schedule):
 
     def save_trace(self, path) -> None:
         """Writes the measured times to `path`, for Perfetto (ui.perfetto.dev) and chrome://tracing."""
-        trace.save(self.events, path)
+        perfetto.save(self.events, path)
 
-    def start_values(self) -> list[tuple[int, str, int, str]]:
-        """(rank, buffer, chunk, text) of every chunk that holds something before the first step: the run's numbers."""
+    def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
+        """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when
+        their ranks made their first call; [] if there is no such variable any more, or nobody saw all that happened."""
+        return made_of(self._tapes.happened, self._tapes.memories, rank, name, of)
+
+    def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
+        """(buffer, first chunk, chunks) of a variable that a rank has when the cell has ended; None if it is not
+        shown."""
+        bound = self._tapes.memories[rank].bound_last(name) if rank in self._tapes.memories else None
+        for storage, lo, nbytes in bound or ():
+            region = self._tapes.places.of(rank, storage, lo, lo + nbytes)
+            if (rank, region.place) in self._layout.names:
+                inside = region._replace(
+                    lo=max(region.lo, 0), hi=min(region.hi, self._layout.cuts[self._layout.buffer(rank, region)][-1])
+                )
+                return (self._layout.buffer(rank, region), *self._layout.span(rank, inside))
+        return None
+
+    @property
+    def changed(self) -> list[tuple[int, int]]:
+        """(rank, line) of the sends whose data were written to while they were being sent: nobody knows what went
+        out."""
+        return [(m.src, self._tapes.code(m.send)[0]) for m in self._story.messages if m.changed]
+
+    def _counted(self) -> Counts:
+        """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins."""
+        sent, received = [0] * self.ranks, [0] * self.ranks
+        story = self._story
+        imagined = [move for move in story.moves if move.nbytes and move.calls[0].event["kind"] == "collective"]
+        messages = {(m.step, m.src, m.dst, id(m)) for m in story.messages}
+        # Of an algorithm's transfers all that go from one rank to another in a step are one message.
+        messages |= {(move.step, move.src, move.dst, 0) for move in imagined}
+        for told in [*story.messages, *imagined]:
+            sent[told.src] += told.nbytes
+            received[told.dst] += told.nbytes
+        steps = len({step for step, *_ in messages})
+        return Counts(steps, len(messages), sum(sent), max(sent), tuple(sent), tuple(received))
+
+    def _at_start(self) -> list[tuple[int, str, int, str]]:
         found = []
         for buffer, cells in self.start().cells.items():
             for rank, chunk in ((r, c) for r in range(self.ranks) for c in range(self.chunks) if cells[r, c]):
-                region = self._layout.region(rank, buffer, chunk)
-                value = None if region is None else self._reading.at_start(rank, region)
-                found.append((rank, buffer, chunk, text_of(value)))
+                found.append((rank, buffer, chunk, self._start_text(rank, buffer, chunk)))
         return found
 
-    def values(self, index: int) -> list[tuple[int, str, int, str]]:
-        """(rank, buffer, chunk, text) of every chunk that `steps[index]` wrote, as that rank had it after the step."""
-        found = []
-        for rank, buffer, chunk, look in self._looks[index]:
-            region = self._layout.region(rank, buffer, chunk)
-            value = None if region is None else self._reading.memories[rank].value(region, look)
-            found.append((rank, buffer, chunk, text_of(value)))
+    def _start_text(self, rank: int, buffer: str, chunk: int) -> str:
+        region = self._layout.region(rank, buffer, chunk)
+        for lo, spot in self._begin.seen.get((rank, region.place), ()) if region else ():
+            if lo <= region.lo and region.hi - lo <= spot.hi - spot.lo:
+                at = spot.lo + region.lo - lo
+                return self._tapes.text_before(spot._replace(lo=at, hi=at + region.hi - region.lo))
+        return ""
+
+    def _after(self, index: int) -> list[tuple[int, str, int, str]]:
+        return [(rank, buffer, chunk, self._tapes.text(spot)) for rank, buffer, chunk, spot in self._told.wrote[index]]
+
+    # -- what the ranks were seen to hold in the end
+
+    def _holds(self, goal: dict[str, np.ndarray]) -> bool:
+        """Whether every rank ends with what `goal` says, byte by byte, in a variable that is left when the cell has
+        ended; all of it may have been divided by the number of ranks."""
+        scales: set = set()
+        for buffer, cells in goal.items():
+            for rank in sorted({rank for rank, _ in np.argwhere(cells != None).tolist()}):  # noqa: E711 (an array)
+                wanted = [
+                    (self._layout.region(rank, buffer, chunk), cell)
+                    for chunk, cell in enumerate(cells[rank])
+                    if cell is not None
+                ]
+                if any(region is None for region, _ in wanted) or not self._held_somewhere(rank, wanted, scales):
+                    return False
+        return len({scale for scale, _ in scales}) <= 1 and len({how for _, how in scales} - {None}) <= 1
+
+    def _held_somewhere(
+        self, rank: int, wanted: list[tuple[Region, Cell]], scales: set[tuple[float, str | None]]
+    ) -> bool:
+        """Whether one of the variables that are left on a rank holds all that; rather the one that was worked in."""
+        if rank not in self._tapes.memories or not self._tapes.happened.seen(rank):
+            return False
+        place, first = wanted[0][0].place, wanted[0][0].lo
+        for bound, at in self._left(rank, place, first):
+            found: set = set()
+            parts = [(self._held(rank, bound, region.lo - at, region.hi - at), cell, region) for region, cell in wanted]
+            if all(self._is(held, cell, region.hi - region.lo, found) for held, cell, region in parts):
+                scales |= found
+                return True
+        return False
+
+    def _left(self, rank: int, place: str, first: int):
+        """(memory, shift) of what may hold a place's content in the end: the variable of that name, where it was worked
+        on last if a variable still reaches that, and any other variable, where the content may begin with byte
+        `first`."""
+        memory = self._tapes.memories[rank]
+        own = memory.bound_last(place)
+        if own is not None:
+            yield own, 0
+            if memory.size(place) == sum(nbytes for *_, nbytes in own):
+                return  # it is bound to something of that size: that is what the student looks at
+        for name in [path for path in memory.final if path != place] + [*memory.lists]:
+            bound = memory.bound_last(name)
+            if bound is not None:
+                yield bound, 0
+                if first:
+                    yield bound, first
+
+    def _held(self, rank: int, bound: list[tuple[int, int, int]], lo: int, hi: int) -> list[Piece]:
+        """What bytes lo up to hi of some memory hold when the cell has ended, counted from the first of them."""
+        found, at = [], 0
+        for storage, start, nbytes in bound:
+            a, b = max(lo, at), min(hi, at + nbytes)
+            if a < b:
+                for p in self._tapes.happened.ends[rank].read(storage, start + a - at, start + b - at):
+                    by = start - at + lo
+                    found.append(Piece(p.lo - by, p.hi - by, p.value.shifted(by)))
+            at += nbytes
         return found
 
-    def ways(self, index: int) -> list[str]:
-        """What each transfer of `steps[index]` does with what is there: "sum", "max", "product" ...; "" for a copy."""
-        return self._ways[index]
+    def _is(self, held: list[Piece], cell: Cell, nbytes: int, scales: set[tuple[float, str | None]]) -> bool:
+        """Whether the pieces are all that a Cell names, once each. Zeros that only began a sum do not count."""
+        leaves = self._tapes.happened.leaves
+        wanted = [self._symbols.stands_for.get(origin) for origin in cell.origins]
+        if not held or any(not pieces for pieces in wanted):
+            return False
+        for p in held:
+            cuts = sorted(
+                {
+                    p.lo,
+                    p.hi,
+                    *(edge for pieces in wanted for a, b, _ in pieces for edge in (a, b) if p.lo < edge < p.hi),
+                }
+            )
+            for a in cuts[:-1]:
+                there = {(leaf, shift): times for leaf, shift, times in p.value.terms}
+                ways = {p.value.how} if len(p.value.terms) > 1 else set()
+                terms = []
+                for pieces in wanted:
+                    value = next((v for lo, hi, v in pieces if lo <= a < hi), None)
+                    if value is None or not value.plain:
+                        return False
+                    terms.append(value.terms[0][:2])
+                if any(term not in there for term in terms) or len(set(terms)) < len(terms):
+                    return False
+                extra = there.keys() - set(terms)
+                if any(leaves.all[leaf].kind != "zero" for leaf, _ in extra) or (extra and ways - {"sum"}):
+                    return False
+                how = p.value.how if len(terms) > 1 else None
+                scales |= {(round(there[term], 9), how) for term in terms}
+        return sum(p.hi - p.lo for p in held) == nbytes and self._may_scale(scales)
+
+    def _may_scale(self, scales: set[tuple[float, str | None]]) -> bool:
+        """All of a sum once, or all of it divided by the number of ranks: a mean."""
+        return all(abs(scale - 1) < 1e-6 or abs(scale * self._layout_ranks - 1) < 1e-6 for scale, _ in scales)
+
+    @property
+    def _layout_ranks(self) -> int:
+        return len(self._tapes.memories)
+
+
+def _together(story: Retold, places: Places) -> list[list[tuple[int, str]]]:
+    """(rank, place) of the tensors that the ranks gave to one call, first with first: they stand for each other."""
+    found = []
+    for item in story.collectives:
+        for side in ("ins", "outs"):
+            for index in range(max(len(call.event[side]) for call in item.calls)):
+                there = [(call.rank, call.event[side][index]) for call in item.calls if index < len(call.event[side])]
+                found.append([(rank, places.of(rank, p[0], p[1], p[1] + p[2]).place) for rank, p in there if p])
+    return found
+
+
+def _alike(begin: Beginning, tapes: Tapes):
+    """Whether a place held at first what a variable of another name held; so it is where there is no such variable."""
+
+    def alike(rank: int, place: str, name: str) -> bool:
+        size = tapes.memories[rank].size(place)
+        other = tapes.at_first(rank, name, 0, size, size)
+        if other is None:
+            return True
+        held = begin.held.get((rank, place))
+        for p in held.pieces if held else ():
+            inside = tapes.at_first(rank, name, p.lo, p.hi, size)
+            if inside != joined([p], p.lo):
+                return False
+        return True
+
+    return alike
 
 
 def _listed(ops: list[str]) -> str:
     """ "all_gather, broadcast and all_reduce"; of more than four only the first three."""
     named = ops if len(ops) <= 4 else [*ops[:3], f"{len(ops) - 3} more"]
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+
+
+__all__ = ["Message", "Recording"]

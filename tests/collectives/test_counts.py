@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from every import NAMES, schedules, sizes
 
-from collectives import Schedule, ScheduleError, Transfer, all_reduce, all_to_all
+from collectives import Network, Schedule, ScheduleError, Transfer, all_reduce, all_to_all
 from collectives.groups import double_btree
 
 EVERY = pytest.mark.parametrize(("collective", "algorithm"), NAMES, ids=lambda name: name)
@@ -280,6 +280,22 @@ def test_bytes_that_a_schedule_knows_itself():
 def test_local_transfers_are_no_messages():
     schedule = Schedule.from_steps("x", "mine", 2, 1, [("", "", [Transfer(0, 0, 0)]), ("", "", [Transfer(0, 1, 0)])])
     assert (schedule.counts(nbytes=8).steps, schedule.counts(nbytes=8).messages) == (1, 1)
+
+
+@pytest.mark.parametrize("chunk_bytes", [None, [10, 20, 30]])
+def test_what_ranks_make_themselves_is_neither_sent_nor_added(chunk_bytes):
+    """Its number is beyond all chunks, so nobody may look up how many bytes it has."""
+    sent = [Transfer(0, 1, 0, "reduce"), Transfer(1, 2, 1, count=2)]
+    made = [Transfer(0, 0, 900, "new", count=3, dst_chunk=0), Transfer(2, 2, 4, "new", dst_chunk=1)]
+    more = {"chunk_bytes": chunk_bytes}
+    plain, both = (
+        Schedule.from_steps("recorded", "mine", 3, 3, [("", "", step) for step in steps], **more)
+        for steps in ([sent, []], [[made[0], *sent, made[1]], made])
+    )
+    assert both.counts(nbytes=60) == plain.counts(nbytes=60)
+    assert both.counts(nbytes=60).messages == 2
+    network = Network(alpha=1, beta=1, gamma=1)
+    assert both.cost(60, network=network).seconds == plain.cost(60, network=network).seconds
 
 
 def test_uneven_all_to_all_counts_rows():

@@ -183,6 +183,43 @@ def test_a_run_that_promises_nothing_may_add_what_it_likes_but_not_send_nothing(
         recorded(twice, Transfer(1, 0, 0, src_buffer="other")).check()
 
 
+def new(rank, number, **more):
+    return Transfer(rank, rank, number, "new", dst_chunk=0, **more)
+
+
+def test_what_a_rank_makes_itself_is_there_and_is_no_part_of_a_promise():
+    def recorded(*transfers):
+        steps = [("", "", [transfer]) for transfer in transfers]
+        return Schedule.from_steps("recorded", "mine", 2, 1, steps, buffers=("data", "other"))
+
+    made = new(0, 77, src_buffer="other", dst_buffer="other")
+    onwards = Transfer(0, 1, 0, src_buffer="other")
+    assert recorded(made, onwards).check() is None
+    with pytest.raises(ScheduleError, match="^step 1: rank 0 sends chunk 0 .* holds nothing there yet$"):
+        recorded(onwards, made).check()
+    good = naive_of_two([BOTH], [BACK])
+    assert good.check() is None
+    with pytest.raises(ScheduleError) as error:
+        rebuilt(good, [*(step.transfers for step in good.steps), [new(1, 9)]]).check()
+    assert str(error.value).endswith("(last written in step 3) must hold a0+b0 after all_reduce, but holds b9")
+    with pytest.raises(ScheduleError, match="b5 from rank 1 is added to rank 0's chunk 0, which holds a0: that is an"):
+        rebuilt(good, [[new(1, 5)], *(step.transfers for step in good.steps)]).check()
+
+
+@pytest.mark.parametrize(
+    ("transfer", "where", "words"),
+    [
+        (new(1, 9, count=3), (1, 1, 0), "step 1: rank 1's chunks 0 to 2 are written, but the chunks are 0 to 1"),
+        (new(1, 9, count=0), (1, 1, 0), "step 1: rank 1 sends rank 1 0 chunks; at least 1 is needed"),
+        (new(2, 9), (1, 2, 0), "step 1: rank 2 sends chunk 0 to rank 2, but the ranks are 0 to 1"),
+    ],
+)
+def test_a_new_lands_where_there_are_ranks_and_chunks(transfer, where, words):
+    with pytest.raises(ScheduleError) as error:
+        naive_of_two([transfer]).check()
+    assert (error.value.step, error.value.rank, error.value.chunk) == where and str(error.value) == words
+
+
 def test_two_writers_at_the_same_time():
     steps = [("", "", [Transfer(0, 1, 0)]), ("", "", [Transfer(0, 2, 0), Transfer(1, 2, 0)])]
     schedule = Schedule.from_steps("broadcast", "mine", 3, 1, steps, root=0)

@@ -47,9 +47,24 @@ def changed(**fields):
     return json.dumps(described | fields)
 
 
-def test_the_good_file_is_good(tmp_path):
-    (tmp_path / "good.json").write_text(changed())
+TWO = {"ranks": 2, "start": {"data": [[[[0, 0]]], [[[1, 0]]]]}}
+MADE = [["new", "One.", [[0, 0, 70, "new", 1, 0, "data", "data"]], []]]
+
+
+@pytest.mark.parametrize("fields", [{}, TWO, {"steps": MADE}, {"steps": MADE} | TWO], ids=range(4))
+def test_the_good_file_is_good(tmp_path, fields):
+    (tmp_path / "good.json").write_text(changed(**fields))
     assert len(load(tmp_path / "good.json").steps) == 1
+
+
+def test_what_a_rank_made_itself_comes_back(tmp_path):
+    made = Transfer(1, 1, 70, "new", count=2, dst_chunk=0)
+    schedule = Schedule.from_steps("recorded", "mine", 2, 3, [("new", "One.", [made]), ("", "Two.", [])])
+    schedule.save(tmp_path / "new.json")
+    back = load(tmp_path / "new.json")
+    assert told(back) == told(schedule) and back.steps[0].transfers == (made,)
+    assert [str(cell) for cell in back.states(-1)[1]["data"]] == ["b70", "b71", "b2"]
+    assert back.trace(1, 1, -1) == schedule.trace(1, 1, -1)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +86,11 @@ def test_the_good_file_is_good(tmp_path):
         changed(steps=[["copy", "One.", [[0, 0, 1.5]], []]]),
         changed(steps=[["copy", "One.", [[0, 10**30, 0]], []]]),
         changed(run={"title": "your run"}),
+        changed(steps=[["new", "One.", [[0, 0, -1, "new", 1, 0, "data", "data"]], []]]),
+        changed(steps=[["new", "One.", [[0, 1, 7, "new", 1, 0, "data", "data"]], []]], **TWO),
+        changed(steps=[["new", "One.", [[0, 0, 10**30, "new", 1, 0, "data", "data"]], []]]),
     ],
-    ids=range(16),
+    ids=range(19),
 )
 def test_another_file_is_one_clear_sentence(tmp_path, text):
     (tmp_path / "other.json").write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -57,7 +57,7 @@ def test_recorded_steps_keep_where_they_came_from():
 
 
 def test_explicit_steps_with_other_words_are_refused():
-    with pytest.raises(ScheduleError, match='op of a Transfer is "copy" or "reduce", got \'add\''):
+    with pytest.raises(ScheduleError, match='op of a Transfer is "copy", "reduce" or "new", got \'add\''):
         Schedule.from_steps("all_reduce", "mine", 2, 1, [("", "", [Transfer(0, 1, 0, "add")])])
     with pytest.raises(ScheduleError, match="no buffer is called 'inbox'; this schedule has data"):
         Schedule.from_steps("all_reduce", "mine", 2, 1, [("", "", [Transfer(0, 1, 0, dst_buffer="inbox")])])
@@ -103,6 +103,43 @@ def test_adding_twice_shows_twice():
     steps = [("", "", [Transfer(0, 1, 0, "reduce")])] * 2
     cell = Schedule.from_steps("all_reduce", "mine", 2, 1, steps).states(-1)[1]["data"][0]
     assert str(cell) == "a0+a0+b0" and cell.contributors == (0, 1)
+
+
+def test_a_new_replaces_what_is_there_by_symbols_of_the_rank_s_own():
+    made = Transfer(1, 1, 9, "new", count=2, dst_chunk=0)
+    steps = [("", "", [made, Transfer(0, 1, 0, "reduce")]), ("", "", [Transfer(1, 0, 0, "reduce")])]
+    schedule = Schedule.from_steps("recorded", "mine", 2, 3, steps)
+    assert schedule.steps[0].transfers[0] == made
+    assert [str(cell) for cell in schedule.states(0)[1]["data"]] == ["b9", "b10", "b2"]  # after the message
+    assert [str(cell) for cell in schedule.states(1)[0]["data"]] == ["a0+b9", "a1", "a2"]
+    assert schedule.states(1)[0]["data"][0].contributors == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("transfer", "sentence"),
+    [
+        (
+            Transfer(0, 1, 5, "new", dst_chunk=0),
+            'rank 0 cannot make something new on rank 1: src and dst of a "new" are the same rank',
+        ),
+        (
+            Transfer(1, 1, -1, "new", dst_chunk=0),
+            'rank 1 makes something new with the number -1: chunk of a "new" is a number from 0 on',
+        ),
+    ],
+)
+def test_a_new_that_cannot_be_one_is_refused(transfer, sentence):
+    with pytest.raises(ScheduleError) as error:
+        Schedule.from_steps("recorded", "mine", 2, 1, [("", "", [transfer])])
+    assert str(error.value) == sentence and (error.value.rank, error.value.chunk) == (1, 0)
+
+
+def test_what_only_a_run_knows_has_a_neutral_answer():
+    every_op = [Transfer(0, 1, 0), Transfer(1, 0, 0, "reduce"), Transfer(1, 1, 4, "new", dst_chunk=0)]
+    schedule = Schedule.from_steps("recorded", "mine", 2, 1, [("", "", every_op)])
+    assert schedule.ways(0) == ["", "sum", "computed"]
+    assert schedule.values(0) == schedule.start_values() == [] and schedule.beginning(1) is schedule
+    assert all_reduce.ring(3).ways(0) == ["sum"] * 3 and all_reduce.ring(3).ways(-1) == [""] * 3
 
 
 def test_an_own_start_may_be_given_in_lists():

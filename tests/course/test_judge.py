@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 
 import pytest
@@ -39,7 +40,8 @@ def test_the_steps_of_a_student(notebook):
     assert "it uses the built-in all_reduce" in check(notebook)
     notebook.run(f"%%ranks\n{RING}")
     first = check(notebook)
-    assert first.endswith("Solved.\n") and first.count("  ok  on") == 3
+    assert first.endswith("Solved.\nYour run on 4 ranks:\nBy the book, all_reduce ring:\n")
+    assert first.count("  ok  on") == 3
     assert check(notebook) == first, "the verdict is the same every time"
     assert notebook.run("%%ranks\nmine").stdout.split() == "rank 0: 1 rank 1: 2 rank 2: 3 rank 3: 4".split()
 
@@ -91,7 +93,12 @@ AT_MIDNIGHT = {  # what is in the cell: (the cell, what the verdict says of it)
         "def shift():\n    return 1",
         f"{TRIED}ranks 0-3: TypeError: shift() takes 0 positional arguments but 1 was given",
     ),
-    "a print": ("def shift(x):\n    print('hello')\n    return x", f"{TRIED}wrong result on ranks 0-3"),
+    "a print": (
+        "def shift(x):\n    print('hello')\n    return x.zero_()",
+        f"{TRIED}rank 0: the answer should hold d0: no rank has sent anything, so rank 3's numbers are not in it; "
+        "send them; "
+        "in numbers 0 0 ... where # # ... should be; ranks 1-3 are wrong too",
+    ),
     "sys.exit": ("import sys\ndef shift(x):\n    sys.exit()", f"{TRIED}ranks 0-3: SystemExit"),
     "os._exit": ("import os\ndef shift(x):\n    os._exit(3)", f"{TRIED}ranks 0-3 died (exited with code 3)"),
     "an error on one rank, in two lines": (
@@ -125,7 +132,8 @@ def test_one_clear_line_for_whatever_stands_in_the_cell(notebook, what):
     notebook.run("%%ranks 4\nmine = rank + 1")
     assert not notebook.run(f"%%ranks\n{cell}").error
     asks, verdict, *more = check(notebook, '"shift"').splitlines()
-    assert asks.startswith("shift: it returns the x of the left-hand neighbour") and verdict == f"  {words}"
+    assert asks.startswith("shift: it returns the x of the left-hand neighbour")
+    assert re.fullmatch(re.escape(f"  {words}").replace(r"\#", r"-?\d+"), verdict), verdict
     assert more in ([], ['Not yet. A hint: check("shift", hint=1)'])
     assert notebook.value("launch.pull('mine')") == [1, 2, 3, 4]
     assert "open  shift" in check_progress(notebook)
@@ -165,3 +173,57 @@ def test_the_stop_button_ends_a_check_and_is_not_taken_for_the_limit(notebook):
     notebook.interrupt()
     output = notebook.collect(asked)
     assert not output.error and "it was stopped before it had ended" in output.stdout
+
+
+TWICE = """%%ranks 4
+def tree_reduce(x):
+    got = torch.empty_like(x)
+    if rank:
+        dist.send(x, 0)
+    for src in range(1, world_size) if rank == 0 else ():
+        dist.recv(got, src)
+        x += got if src != 2 else 2 * got
+"""
+
+
+def pictures(notebook, cell):
+    """What the last run of a cell displayed, as it calls itself."""
+    return notebook.value(f"[repr(each) for each in launch.magics._shown.get({cell!r}, ())]")
+
+
+def test_a_failed_run_plays_with_its_first_wrong_cell_framed(notebook):
+    assert not notebook.run("%%ranks 2 --record\ndist.all_reduce(torch.ones(1))").error
+    assert notebook.value("launch.recording().ranks") == 2
+    notebook.run(TWICE)
+    output = notebook.run('check("tree_reduce")', cell="failing")
+    assert (
+        "rank 0: x holds a0 + b0 + c0 + c0 + d0 and should hold a0 + b0 + c0 + d0: rank 2's was added twice (line 8)"
+        in (output.stdout)
+    )
+    assert [each["text/plain"] for each in output.rich] == pictures(notebook, "failing")
+    assert pictures(notebook, "failing") == ["Player(your run, 4 ranks, 3 steps)"]
+    assert notebook.value("launch.magics._shown['failing'][0].meta['framed']") == 0, "chunk 0 of rank 0's first buffer"
+    assert notebook.value("(launch.recording().ranks, launch.recording().counts().messages)") == (4, 3)
+    shown = notebook.value("launch.magics._shown['failing'][0].schedule is launch.recording()")
+    assert shown, "what plays is what launch.recording() has"
+
+
+def test_a_solved_run_stands_beside_ours(notebook):
+    notebook.run(f"%%ranks 4\n{RING}")
+    output = notebook.run('check("ring_all_reduce")', cell="solving")
+    assert pictures(notebook, "solving") == [
+        "Player(your run: all_reduce ring, 4 ranks, 6 steps)",
+        "Player(all_reduce ring, 4 ranks, 6 steps)",
+    ]
+    assert len(output.rich) == 2
+    assert notebook.value("(launch.recording().title, launch.recording().ranks)") == ("your run: all_reduce ring", 4)
+
+
+def test_a_run_without_messages_shows_nothing(notebook):
+    notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
+    output = notebook.run('check("my_share")', cell="alone")
+    assert output.stdout.endswith("Solved.\n") and not output.rich
+    notebook.run("%%ranks 4\ndef swap(x):\n    dist.send(x, rank ^ 1)\n    return x")
+    output = notebook.run('check("swap")', cell="stuck")
+    assert "wait in send" in output.stdout.replace("waits", "wait") and not output.rich
+    assert notebook.value("launch.recording().counts().messages") == 0, "the run that hung, not the one before"

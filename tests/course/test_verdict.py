@@ -47,7 +47,8 @@ def trial(exercise=RING, events=None, busiest=32, messages=12, steps=4, answers=
     answers = [seen(each) for each in expected] if answers is None else answers
     counts = SimpleNamespace(busiest=busiest, messages=messages, steps=steps)
     events = ring_events() if events is None else events
-    recording = SimpleNamespace(ranks=P, events=events, counts=lambda: counts)
+    recording = SimpleNamespace(ranks=P, events=events, counts=lambda: counts, changed=[])
+    recording.made_of = lambda rank, name, of: []  # nobody has seen it being made: the sentences have numbers only
     after = (answers if in_place else [seen(each) for each in given]) if after is None else after
     parts = {"exercise": exercise, "p": P, "dtype": "float32", "recording": recording, "given": given}
     return SimpleNamespace(**parts | {"expected": expected, "answers": answers, "after": after} | more)
@@ -131,9 +132,15 @@ def test_truth_values_are_no_numbers_even_where_the_dtype_is_free():
 
 def test_wrong_numbers_are_laid_to_their_ranks():
     off = RIGHT + np.eye(6, dtype=np.float32)[3]
-    assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(off), seen(off)])) == "wrong result on ranks 1-2"
+    assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(off), seen(off)])) == (
+        "rank 1, chunk 1 should hold a1 + b1 + c1: the recording has not seen what is in it; in numbers 7 6 ... "
+        "where 6 "
+        "6 ... should be; rank 2 is wrong too"
+    )
     nan = seen(RIGHT * np.float32("nan"))
-    assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(RIGHT), nan])) == "wrong result on rank 2"
+    assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(RIGHT), nan])).endswith(
+        "in numbers nan nan ... where 6 6 ... should be"
+    )
 
 
 def test_where_the_answer_does_not_matter_it_is_not_looked_at():
@@ -144,22 +151,24 @@ def test_where_the_answer_does_not_matter_it_is_not_looked_at():
 def test_rounding_is_forgiven_only_where_it_is_allowed():
     near = [seen(RIGHT + np.float32(0.0005))] * P  # 0.00008 of the largest; 0.0001 is allowed
     assert verdict.fault(trial(MEAN, events=all_reduce_events(), answers=near)) == ""
-    assert verdict.fault(trial(RETURNS, answers=near)) == "wrong result on ranks 0-2"
+    assert verdict.fault(trial(RETURNS, answers=near)).startswith("rank 0, chunk 0 should hold a0 + b0 + c0")
     uneven = np.array([0, 1, 2, 3, 4, 6], np.float32)
     off = trial(
         MEAN, events=all_reduce_events(), expected=[uneven] * P, answers=[seen(uneven + np.float32(0.0005))] * P
     )
     assert verdict.fault(off) == "", "it is the largest number that counts"
     far = [seen(RIGHT + np.float32(0.0007))] * P
-    assert verdict.fault(trial(MEAN, events=all_reduce_events(), answers=far)) == "wrong result on ranks 0-2"
+    assert verdict.fault(trial(MEAN, events=all_reduce_events(), answers=far)) == (
+        "rank 0: the answer is 6.0007 6.0007 ... and should be 6 6 ...; ranks 1-2 are wrong too"
+    )
 
 
 def test_an_x_that_nobody_touched_is_told_apart_from_a_wrong_one():
     untouched = [seen(np.full(6, rank + 1, np.float32)) for rank in range(P)]
-    assert verdict.fault(trial(answers=untouched)).startswith(
-        "wrong result: x is as it was; the answer must stand in x"
-    )
-    assert verdict.fault(trial(answers=[untouched[0], seen(RIGHT - 1), seen(RIGHT)])) == "wrong result on ranks 0-1"
+    told = verdict.fault(trial(answers=untouched))
+    assert told.startswith("ranks 0-2: x is as it was; the answer must stand in x")
+    told = verdict.fault(trial(answers=[untouched[0], seen(RIGHT - 1), seen(RIGHT)]))
+    assert told.startswith("rank 0, chunk 0 should hold a0 + b0 + c0: ") and told.endswith("; rank 1 is wrong too")
 
 
 def test_a_part_of_x_is_in_x():
@@ -213,6 +222,29 @@ def test_messages_and_steps_are_counted():
     assert verdict.fault(trial(messages=13)) == "right result, but in 13 messages where 12 are enough"
     slow = trial(replace(RING, steps=lambda p: 3))
     assert verdict.fault(slow) == "right result, but in 4 steps, one after the other, where 3 are enough"
+    slow = trial(replace(RING, steps=lambda p: 1, why_steps="a reason"))
+    assert verdict.fault(slow) == "right result, but in 4 steps, one after the other, where 1 is enough: a reason"
+
+
+def test_a_right_result_that_was_luck_is_none():
+    lucky = trial()
+    lucky.recording.changed = [(2, 9), (1, 8)]
+    assert verdict.fault(lucky).startswith(
+        "right result by luck: rank 1 wrote to the tensor of its isend (line 8) before"
+    )
+
+
+def scaled(times):
+    return trial(MEAN, events=all_reduce_events(), answers=[seen(RIGHT * np.float32(times))] * P)
+
+
+@pytest.mark.parametrize(
+    "times, words",
+    [(3, "all of it is 3 times too large"), (1 / 3, "all of it is 3 times too small"), (2.5, None), (0, None)],
+)
+def test_numbers_that_are_all_wrong_by_one_factor_are_said_to_be(times, words):
+    told = verdict.fault(scaled(times))
+    assert words in told if words else "all of it" not in told
 
 
 def test_calls_of_built_ins_are_counted_and_weighed():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from collectives import Schedule, all_reduce, broadcast, presets
+from collectives import Schedule, Transfer, all_reduce, broadcast, presets
 from collectives.timed import Match, Timed
 from widgets import Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
 from widgets.base import Widget
@@ -65,6 +65,38 @@ def maximum() -> Player:
     return Player(ring, step=2)
 
 
+def made() -> Schedule:
+    """Like a recorded run: what is sent, what ranks compute themselves, what came about otherwise."""
+    sent = [(0, 4, "dist.send(x[:1], 1)"), (1, 7, "dist.send(x[1:], 2)"), (1, 9, "dist.send(buf[:1], 2)")]
+    steps = [
+        (
+            "copy",
+            "What arrives is kept: rank 0 sends chunk 0 to rank 1, rank 1 sends chunk 1 to rank 2.",
+            [_moved(0, 1, 0, "x", "buf"), _moved(1, 2, 1, "x", "buf"), _new(0, 3, 1, "x")],
+            sent[:2],
+        ),
+        ("reduce", "Ranks add what they have.", [_moved(1, 1, 0, "x", "buf", "reduce"), _new(2, 9, 0, "x")], []),
+        (
+            "reduce",
+            "What arrives is added: rank 1 sends chunk 0 to rank 2.",
+            [_moved(1, 2, 0, "buf", "x", "reduce")],
+            sent[2:],
+        ),
+    ]
+    start = {"x": all_reduce.ring(ranks=3).start().cells["data"][:, :2]}
+    run = Schedule.from_steps("recorded", "recorded", 3, 2, steps, buffers=("x", "buf"), start=start)
+    run.ways = [["", "", "computed"], ["sum", "changed outside torch"], ["sum"]].__getitem__
+    return run
+
+
+def _moved(src, dst, chunk, src_buffer, dst_buffer, op="copy") -> Transfer:
+    return Transfer(src, dst, chunk, op, src_buffer=src_buffer, dst_buffer=dst_buffer)
+
+
+def _new(rank, number, chunk, buffer) -> Transfer:
+    return Transfer(rank, rank, number, "new", dst_chunk=chunk, src_buffer=buffer, dst_buffer=buffer)
+
+
 def race() -> Race:
     return Race(all_reduce.exchange(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6)
 
@@ -76,6 +108,12 @@ def topology_map() -> TopologyMap:
 
 SMALL = ("laptop", "phone")  # what has no projector mode
 LAPTOP = ("laptop",)
+
+
+def cell(rank: int, place: int) -> tuple[str, ...]:
+    """The keys that choose a cell: of a rank the place among the chunks of all its buffers."""
+    return ("ArrowDown",) * (rank + 1) + ("]",) * (place + 1)
+
 
 SCENES = {
     "player-ring": Scene(lambda: Player(all_reduce.ring(ranks=4), step=2)),
@@ -92,6 +130,10 @@ SCENES = {
     "player-maximum": Scene(maximum, sizes=("laptop", "projector")),
     "player-tree": Scene(lambda: Player(all_reduce.tree(ranks=8), step=2)),
     "player-machines": Scene(lambda: Player(all_reduce.hierarchical(nodes=4, local=8), step=9)),
+    "player-trace": Scene(lambda: Player(all_reduce.ring(ranks=4), step=3), (*cell(2, 3), "Enter"), SMALL),
+    "player-trace-run": Scene(lambda: Player(made(), step=3), (*cell(2, 0), "Enter"), ("projector",)),
+    "player-new": Scene(lambda: Player(made(), step=1), sizes=LAPTOP),
+    "player-wrong": Scene(lambda: Player(all_reduce.ring(ranks=4), step=6, frame=(2, "data", 1)), sizes=("phone",)),
     "player-gate": Scene(lambda: Player(all_reduce.ring(ranks=4), predict=2, step=1)),
     "player-count": Scene(lambda: Player(all_reduce.ring(ranks=4), predict="messages"), sizes=LAPTOP),
     "race": Scene(race, ("ArrowRight",) * 3),

@@ -3,6 +3,7 @@
 import pytest
 
 from collectives import Cell, Schedule, Transfer, all_reduce
+from widgets import strip
 from widgets.packing import pack
 
 
@@ -41,6 +42,24 @@ def broadcast():
     )
 
 
+def made():
+    """What ranks make themselves: over data, in the middle of a step's local transfers, and sent on; in 64 buffers."""
+    first = [
+        Transfer(0, 0, 4, "new", count=2, dst_chunk=0),
+        Transfer(0, 1, 0, "reduce"),
+        Transfer(0, 0, 1, dst_chunk=2),
+    ]
+    second = [Transfer(0, 1, 1), Transfer(1, 1, 0, "reduce", dst_chunk=1), far(1, 7), Transfer(2, 0, 0, "reduce")]
+    third = [Transfer(1, 2, 0, "reduce", src_buffer="b63"), far(2, 3)]
+    steps = [("", "", transfers) for transfers in (first, second, third)]
+    buffers = ("data", *(f"b{number}" for number in range(1, 64)))
+    return Schedule.from_steps("recorded", "recorded", 3, 3, steps, buffers=buffers)
+
+
+def far(rank, number):
+    return Transfer(rank, rank, number, "new", dst_chunk=0, src_buffer="b63", dst_buffer="b63")
+
+
 SCHEDULES = {
     "ring 2": all_reduce.ring(ranks=2),
     "ring 5": all_reduce.ring(ranks=5),
@@ -53,6 +72,7 @@ SCHEDULES = {
     "awkward": awkward(),
     "barrier": barrier(),
     "broadcast": broadcast(),
+    "made": made(),
 }
 
 PLAY = """async ([meta, records, path]) => {
@@ -121,10 +141,45 @@ def test_values_of_a_real_run_stand_until_they_are_overwritten(page):
     schedule = Schedule.from_steps(
         "send_recv", "", 2, 1, [("", "", [Transfer(0, 1, 0)]), ("", "", [Transfer(1, 0, 0)])]
     )
-    schedule.values = lambda i: [(1, "data", 0, "3.25")] if i == 0 else None
+    schedule.values = lambda i: [(1, "data", 0, "3.25")] if i == 0 else []
     schedule.start_values = lambda: [(0, "data", 0, "2.5")]
     after = [state["numbers"] for state in play(page, schedule, [0, 1, 2, 1])]
     assert after == [["2.5", "10"], ["2.5", "3.25"], ["3.25", "3.25"], ["2.5", "3.25"]]
+
+
+def test_the_words_of_what_is_new_and_the_signs_of_what_is_reduced_stand_apart():
+    first = [Transfer(0, 1, 0, "reduce"), Transfer(1, 1, 5, "new", dst_chunk=0), Transfer(1, 0, 0)]
+    second = [Transfer(0, 0, 6, "new", dst_chunk=0), Transfer(1, 1, 7, "new", dst_chunk=0)]
+    steps = [("", "", transfers) for transfers in (first, second, first[::2])]
+    schedule = Schedule.from_steps("recorded", "recorded", 2, 1, steps)
+    data, meta = pack(schedule)
+    assert [data[at + 14] for at in range(0, len(data), 16)] == [128, 64, 0, 64, 64, 128, 0]
+    assert meta["signs"] is None
+    assert meta["made"] == [["", "computed", ""], ["computed", "computed"], None]
+    said = [["max", "changed outside torch", ""], ["computed", "changed outside torch"], ["product", ""]]
+    schedule.ways = said.__getitem__
+    assert pack(schedule)[1]["signs"] == [["max", "", ""], None, ["×", ""]]
+    assert pack(schedule)[1]["made"] == [["", "changed outside torch", ""], said[1], None]
+    ring = pack(all_reduce.ring(ranks=3))[1]
+    assert [ring[name] for name in ("made", "signs", "values", "start_values")] == [None] * 4
+
+
+@pytest.mark.parametrize(("way", "held"), [("sum", "a0+b5"), ("max", "a0,b5")])
+def test_the_still_picture_asks_only_what_reduces_whether_it_adds(way, held):
+    steps = [("", "", [Transfer(1, 1, 5, "new", dst_chunk=0)]), ("", "", [Transfer(1, 0, 0, "reduce")])]
+    schedule = Schedule.from_steps("recorded", "recorded", 2, 1, steps)
+    schedule.ways = [["changed outside torch"], [way]].__getitem__
+    assert f">{held}<" in strip.svg(schedule)
+
+
+def test_more_buffers_than_a_byte_has_room_for_are_refused():
+    def of(count):
+        return Schedule.from_steps("recorded", "recorded", 2, 1, [], buffers=[f"b{n}" for n in range(count)])
+
+    assert len(pack(of(64))[1]["buffers"]) == 64
+    with pytest.raises(ValueError) as error:
+        pack(of(65))
+    assert str(error.value).startswith("recorded recorded has 65 buffers, more than a browser can play (64); ")
 
 
 def test_a_library_s_call_changes_cells_but_counts_no_messages(page):
@@ -172,7 +227,7 @@ def test_who_holds_data_at_the_start_is_asked_of_every_buffer(page, start, words
 
 LABELS = """async ([sign, rooms]) => {
     const { labelOf } = await import("/js/labels.js");
-    const { Cell } = await import("/js/schedule.js");
+    const { Cell } = await import("/js/cell.js");
     const cell = new Cell([0, 2 ** 20, 2 * 2 ** 20], null, sign);
     return rooms.map((room) => labelOf(cell, "symbols", { room, short: false }, { ranks: 128, chunks: 1 }, 0));
 }"""

@@ -27,7 +27,7 @@ export function position(/** @type {Schedule} */ schedule, /** @type {number} */
 
 /** The one sentence of a step. */
 export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
-  if (run.step > 0) return schedule.captions[run.step - 1];
+  if (run.step > 0) return [schedule.captions[run.step - 1], news(run)].filter(Boolean).join(" ");
   // A rank holds data if any of its buffers does: of an out-of-place run the one that is filled may come first.
   const holding = new Set(
     schedule.start.flatMap((given) => (given === "own" ? range(schedule.ranks) : given.map(([rank]) => rank))),
@@ -37,6 +37,20 @@ export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ ru
     return `${plural(holding.size, "rank")} of ${schedule.ranks} hold data; nothing has been sent yet.`;
   }
   return `Only rank ${[...holding][0]} holds data; nothing has been sent yet.`;
+}
+
+/** What ranks have made themselves in a step, unless its sentence from Python says it: "New data: computed by rank 1." */
+function news({ moved, step, schedule }) {
+  /** @type {Map<string, Set<number>>} */
+  const ways = new Map();
+  for (const { made, dst } of moved) {
+    if (made && !schedule.captions[step - 1].includes(made)) ways.set(made, (ways.get(made) ?? new Set()).add(dst));
+  }
+  const told = [...ways].map(([made, ranks]) => {
+    const who = ranks.size > 4 ? plural(ranks.size, "rank") : `${ranks.size > 1 ? "ranks" : "rank"} ${[...ranks].join(", ")}`;
+    return `${made} ${made === "computed" ? "by" : "on"} ${who}`;
+  });
+  return told.length ? `New data: ${told.join("; ")}.` : "";
 }
 
 /** Whether the result ends where the input was, and which buffers are neither; "" where no result is promised. */
@@ -53,7 +67,8 @@ export function explain(/** @type {Schedule} */ schedule, /** @type {Run} */ run
   const { chunks, ranks, buffers } = schedule;
   const { buffer, rank, chunk } = unpack(slot, ranks, chunks);
   const cell = run.cells[slot];
-  const where = `rank ${rank}${buffers[1] ? `, ${buffers[buffer]}` : ""}, chunk ${chunk}`;
+  const wrong = schedule.framed === slot ? "Wrong here: " : "";
+  const where = `${wrong}rank ${rank}${buffers[1] ? `, ${buffers[buffer]}` : ""}, chunk ${chunk}`;
   if (!cell.origins.length) return `${where}: empty`;
   const whose = cell.contributors.length === 1 ? `rank ${cell.contributors[0]}'s own` : sumOf(cell, ranks);
   const value = cell.value === null ? "" : `, the value ${cell.value}`;
@@ -64,10 +79,16 @@ export function explain(/** @type {Schedule} */ schedule, /** @type {Run} */ run
 function since(run, slot, rank) {
   const { step, part } = run.lastWrite(slot) ?? {};
   if (!part) return "";
+  if (part.made) return `; ${madeBy(part)} in step ${step}`;
   const verb = { "": "copied", "+": "added" }[part.sign] ?? "combined";
   return part.src === rank
     ? `; ${verb} within the rank in step ${step}`
     : `; ${verb} from rank ${part.src} in step ${step}`;
+}
+
+/** @returns {string} "computed by rank 1 itself", "changed outside torch on rank 1" */
+function madeBy({ made, dst }) {
+  return made === "computed" ? `computed by rank ${dst} itself` : `${made} on rank ${dst}`;
 }
 
 /** The lines of code that sent in the step just done (of a recording): "line 7: dist.send(...)", ranks together. */
@@ -90,15 +111,16 @@ function sumOf(cell, ranks) {
 /** What a rank sent and received in the step just done. */
 export function story(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {number} */ rank) {
   const told = [];
+  for (const part of run.moved) if (part.made && part.dst === rank) told.push(`has new data (${part.made})`);
   for (const { src, dst, sign, parts } of run.latest) {
     const what = schedule.chunks > 1 ? ` ${chunksOf(parts)}` : "";
-    if (src === rank) told.push(`sends${what} to rank ${dst}`);
+    if (src === rank && !run.effect) told.push(`sends${what} to rank ${dst}`);
     if (dst === rank) told.push(`${{ "": "receives", "+": "adds" }[sign] ?? "combines"}${what} from rank ${src}`);
   }
   const more = told.length > 4 ? ` and ${told.length - 4} more` : "";
   const now = told.length ? told.slice(0, 4).join(", ") + more : run.step ? "is idle in this step" : "has not begun";
   const total = `sent ${amount(schedule, run.sent[rank])}, received ${amount(schedule, run.received[rank])} so far`;
-  return `Rank ${rank} ${now}; ${total}.`;
+  return `Rank ${rank} ${now}${run.effect ? ", as the library's effect" : ""}; ${hidden(schedule) === "all" ? UNSEEN : total}.`;
 }
 
 /** @returns {string} "chunk 2", "chunks 0-3", "chunks 0, 4 and 5" */
@@ -138,15 +160,26 @@ export function busiest(/** @type {Run} */ run) {
   return { most, ranks, all: ranks.length === run.sent.length };
 }
 
+const UNSEEN = "bytes inside the library are not seen";
+
+/** Of how many steps the messages are hidden inside a library. */
+function hidden(/** @type {Schedule} */ { effects, steps }) {
+  const unseen = effects.filter(Boolean).length;
+  return unseen && (unseen === steps ? "all" : "some");
+}
+
 /** Names and values of the counters under a picture. @returns {[string, string][]} */
 export function counters(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
   const top = busiest(run);
   const some = top.ranks.length > 2 ? `${top.ranks.length} ranks` : top.ranks.map((rank) => `rank ${rank}`).join(", ");
   const sent = run.sent.reduce((sum, value) => sum + value, 0);
+  const steps = `${run.step} of ${schedule.steps}`;
+  if (hidden(schedule) === "all") return [["steps", steps], ["", UNSEEN]];
+  const idle = run.latest.length && !run.effect;
   return [
-    ["steps", `${run.step} of ${schedule.steps}`],
-    ["idle", run.latest.length ? `${schedule.ranks - run.busy.size} of ${plural(schedule.ranks, "rank")}` : "–"],
-    ["messages", `${run.messages}`],
+    ["steps", steps],
+    ["idle", idle ? `${schedule.ranks - run.busy.size} of ${plural(schedule.ranks, "rank")}` : "–"],
+    ["messages", `${run.messages}${hidden(schedule) ? ", the library's are not seen" : ""}`],
     ["sent in all", amount(schedule, sent)],
     ["busiest", top.most ? `${top.all ? "every rank" : some}, sent ${amount(schedule, top.most)}` : "nobody yet"],
   ];

@@ -15,7 +15,8 @@ export class Frame {
    * @param {HTMLElement} el
    * @param {{name: string, title: string, size: string, picks?: string, keys?: [string, string][]}} given
    *   class, words, markup of our own, the list of keys if it is not that of what plays
-   * @param {{press: (key: string) => boolean, resized: () => void}} reacts to keys the frame does not know, and to size
+   * @param {{press: (key: string) => boolean, resized: () => void, open?: () => boolean}} reacts to keys the frame does
+   *   not know, and to size; while something is open, Escape is one of those keys
    * @param {AbortSignal} signal
    */
   constructor(el, { name, title, size, picks = "", keys = KEYS }, reacts, signal) {
@@ -31,10 +32,10 @@ export class Frame {
     this.find(".rs-title").textContent = title;
     this.find(".rs-header .rs-muted").textContent = size;
     this.body = this.find(".rs-body");
+    listenToKeys(this.root, (key) => this.#press(key) || reacts.press(key), signal, reacts.open);
     this.projector = new Projector(this.root, reacts.resized, signal);
     this.find(".rs-project").addEventListener("click", () => this.projector.toggle());
     this.find(".rs-help").addEventListener("click", () => this.#help());
-    listenToKeys(this.root, (key) => this.#press(key) || reacts.press(key), signal);
   }
 
   /** @returns {any} */

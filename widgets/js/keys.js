@@ -7,15 +7,16 @@
 
 /**
  * Lets `press` have the keys of `root` until `signal` ends: those it takes go no further. Text of other keys stays in
- * the widget too; shortcuts with a modifier, Tab and Escape belong to the page.
+ * the widget too; shortcuts with a modifier and Tab belong to the page, and Escape while nothing here is `open`.
  */
 export function listenToKeys(
   /** @type {HTMLElement} */ root,
   /** @type {(key: string, target: HTMLElement) => boolean} */ press,
   /** @type {AbortSignal} */ signal,
+  open = () => false,
 ) {
   const ours = (/** @type {KeyboardEvent} */ { ctrlKey, metaKey, altKey, key }) =>
-    !(ctrlKey || metaKey || altKey || /^(Tab|Escape)$/.test(key));
+    !(ctrlKey || metaKey || altKey || key === "Tab" || (key === "Escape" && !open()));
   // Notebook 7 takes its shortcuts before a page's elements hear of a key; what is marked like this it leaves alone.
   const mark = (/** @type {any} */ event) =>
     root.contains(event.target) && event.target.toggleAttribute("data-lm-suppress-shortcuts", ours(event));

@@ -6,8 +6,8 @@
  */
 
 import { shorten } from "./captions.js";
+import { letter } from "./cell.js";
 import { barHeight } from "./inside.js";
-import { letter } from "./schedule.js";
 
 export const VIEWS = ["symbols", "contributors", "numbers"];
 
@@ -39,7 +39,7 @@ export function typeFor(schedule, layout, view) {
 
 /**
  * The text of one cell in `room` characters.
- * @param {import("./schedule.js").Cell} cell @param {string} view @param {Type} type
+ * @param {import("./cell.js").Cell} cell @param {string} view @param {Type} type
  * @param {import("./schedule.js").Schedule} schedule @param {number} chunk the cell's own
  */
 export function labelOf(cell, view, { room, short }, schedule, chunk) {
@@ -52,8 +52,8 @@ export function labelOf(cell, view, { room, short }, schedule, chunk) {
 }
 
 /** What ranks are multiplied by in numbers: 10 while chunks have one digit, else 100. */
-export function baseOf(/** @type {import("./schedule.js").Schedule} */ { chunks }) {
-  return chunks <= 10 ? 10 : 100;
+export function baseOf(/** @type {import("./schedule.js").Schedule} */ { numbers }) {
+  return numbers <= 10 ? 10 : 100;
 }
 
 /** "a0+b0" in full, and without the chunk where the place says it. */

@@ -8,7 +8,7 @@
 
 import { arrowOf, pathOf, pointOn } from "./arrows.js";
 import { range } from "./schedule.js";
-import { fixed, hue, rect, text } from "./svg.js";
+import { fixed, rect, text, tint } from "./svg.js";
 
 /**
  * @typedef {import("./layout.js").Layout} Layout
@@ -19,7 +19,9 @@ import { fixed, hue, rect, text } from "./svg.js";
 const MOST_ARROWS = 120; // beyond that, one faint web instead of single arrows
 
 /**
- * @param {Layout} layout @param {Message[]} messages
+ * @param {Layout} layout
+ * @param {(Message & {words?: string, effect?: boolean})[]} messages with the words of their labels if not what they
+ *   carry, and whether each only shows what a library did
  * @param {{rank: number | null, chunk: number | null}} followed what does not belong to them steps back
  */
 export function arrows(layout, messages, { rank, chunk }) {
@@ -27,16 +29,19 @@ export function arrows(layout, messages, { rank, chunk }) {
   if (messages.length > MOST_ARROWS) return web(messages.map((message) => arrowOf(layout, message, answered(message))));
   const crowded = messages.length > 2 * layout.ranks;
   const size = layout.dense ? Math.max(3, Math.min(7, layout.cards[0].w * 0.3)) : (crowded ? 6 : 11) * layout.scale;
+  const labels = []; // above all arrows
   const drawn = messages.map((message) => {
     const curve = arrowOf(layout, message, answered(message));
     const away = rank !== null && message.src !== rank && message.dst !== rank;
     const other =
       chunk !== null && !message.parts.some((part) => part.chunk <= chunk && chunk < part.chunk + part.count);
-    const kind = `rs-arrow ${message.sign ? "rs-reduce" : "rs-copy"}${away || other ? " rs-off" : ""}`;
-    const label = layout.dense || crowded ? "" : tag(layout, curve, message, answered(message));
-    return `<g class="${kind}" style="--rs-stroke:${fixed(size * 0.42)}px">${shaft(curve, size)}${label}</g>`;
+    const off = away || other ? "rs-off" : "";
+    const label = layout.dense ? note(layout, curve, message, answered(message)) : crowded ? "" : tag(layout, curve, message, answered(message));
+    labels.push(`<g class="${off}">${label}</g>`);
+    const kind = `rs-arrow ${message.sign ? "rs-reduce" : "rs-copy"} ${off} ${message.effect ? "rs-effect" : ""}`;
+    return `<g class="${kind}" style="--rs-stroke:${fixed(size * 0.42)}px">${shaft(curve, size)}</g>`;
   });
-  return drawn.join("");
+  return [...drawn, ...labels].join("");
 }
 
 /** Whether the other side sends back in the same step: the two arrows then keep apart. */
@@ -45,21 +50,26 @@ export function answers(/** @type {Layout} */ { ranks }, /** @type {Message[]} *
   return (/** @type {Message} */ { src, dst }) => pairs.has(dst * ranks + src);
 }
 
-/** Frames around what was read (dashed) and what was written (solid, a sign where it was combined with what was there). */
+/**
+ * Frames around what was read (dashed) and what was written: solid, with a sign where it was combined with what was
+ * there; dotted, with "new", where the rank made it itself.
+ */
 export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ transfers) {
   const signs = [];
   const frames = transfers.map((part) => {
-    const from = reach(layout, part.srcBuffer, part.src, part.chunk, part.count);
     const to = reach(layout, part.dstBuffer, part.dst, part.dstChunk, part.count);
-    if (layout.dense) return rect("rs-written", to);
-    if (part.sign && to.w > 40) signs.push(operation(part.sign, to.x + 3, to.y + 3, layout.scale));
-    return rect("rs-read", from) + rect("rs-written", to);
+    const from = part.made ? to : reach(layout, part.srcBuffer, part.src, part.chunk, part.count);
+    const written = rect(part.made ? "rs-written rs-made" : "rs-written", to);
+    if (layout.dense) return written;
+    const sign = part.made ? "new" : part.sign;
+    if (sign && to.w > 40) signs.push(operation(sign, to.x + 3, to.y + 3, layout.scale));
+    return (part.made ? "" : rect("rs-read", from)) + written;
   });
   return [...frames, ...signs].join("");
 }
 
 /** What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform. */
-export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, sign }) {
+export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, sign, kinds }) {
   const { corner, dense, scale, size } = layout;
   const [w, h] = dense ? [Math.min(size.w, 14), size.h] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
   const from = corner(0, chunk);
@@ -69,7 +79,7 @@ export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { c
   };
   const stripe = (/** @type {number} */ i) => {
     const { x, y } = offset(i);
-    return rect(`rs-stripe ${hue(chunk + i)}`, { x: x - w / 2, y: y - h / 2, w, h });
+    return rect(`rs-stripe ${tint(kinds[i])}`, { x: x - w / 2, y: y - h / 2, w, h });
   };
   const words = signed(sign, layout.chunks > 1 ? rangeOf({ chunk, count }) : "");
   const label = dense || w < 8 * words.length + 6 ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
@@ -77,22 +87,30 @@ export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { c
 }
 
 /** The label of an arrow: which chunks go. Above a level arrow, beside an upright one, on any other. */
-function tag({ chunks, scale }, curve, { parts, sign }, both) {
+function tag({ chunks, scale }, curve, { parts, sign, words: given = "" }, both) {
   const chunk = chunks === 1 ? "" : parts.length > 2 ? `${parts.length}×` : parts.map(rangeOf).join(",");
-  const words = signed(sign, chunk);
+  const words = given || signed(sign, chunk);
   if (!words) return "";
   const single = parts.length === 1 && parts[0].count === 1;
   const level = curve[1] === curve[3] && curve[1] === curve[7];
   const upright = Math.abs(curve[6] - curve[0]) < 1;
   const [w, h] = [Math.max(20, 9 * words.length + 10) * scale, 20 * scale];
-  const [onX, onY] = pointOn(curve, 0.5);
+  const [onX, onY] = pointOn(curve, given && both ? 0.36 : 0.5);
   const side = both && curve[7] < curve[1] ? -1 : 1;
   const aside = upright ? side * (w / 2 + 9 * scale) : both && !level ? Math.sign(curve[6] - curve[0]) * w * 0.55 : 0;
   const x = onX + aside;
   const middle = onY - (level ? 15 * scale : 0);
-  const look = single ? `rs-tag ${hue(parts[0].chunk)}` : "rs-tag";
+  const look = single ? `rs-tag ${tint(parts[0].kinds[0])}` : "rs-tag";
   const pill = rect(look, { x: x - w / 2, y: middle - h / 2, w, h }, `style="rx:${h / 2}px"`);
   return pill + text("rs-tagtext", x, middle, words);
+}
+
+/** The label of an arrow between ranks that are no cards: only words of its own, where they fit. */
+function note({ scale }, curve, { words = "" }, both) {
+  const long = Math.max(Math.abs(curve[6] - curve[0]), Math.abs(curve[7] - curve[1]));
+  const [x, y] = pointOn(curve, both ? 0.36 : 0.5);
+  const above = curve[1] === curve[3] ? y - 7 * scale : Math.max(y, 8 * scale);
+  return words && long > 7.5 * scale * words.length ? text("rs-step", x, above, words) : "";
 }
 
 /** @returns {string} "+2", "max 2" */

@@ -14,13 +14,18 @@ import { VIEWS } from "./labels.js";
 import { notebookHeight } from "./layout.js";
 import { Playback } from "./playback.js";
 import { Gate } from "./predict.js";
+import { retrace, sourcesOn } from "./retrace.js";
 import { decode, Run } from "./schedule.js";
 import { Stage } from "./stage.js";
 import { shapesOf, survey } from "./survey.js";
 import { StateTable } from "./table.js";
-import { Transport } from "./transport.js";
+import { KEYS, Transport } from "./transport.js";
 
 const LONGEST_FLIGHT = 900; // ms
+
+/** @type {[string, string]} */
+const TRACE = ["Enter", "trace: where the content of that cell came from (or click a cell); Esc or a second time ends it"];
+const AFTER = KEYS.findIndex(([key]) => key === "[ ]") + 1;
 
 class PlayerView {
   /** @type {Frame} */ frame;
@@ -59,8 +64,10 @@ class PlayerView {
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
     const told = [plural(ranks, "rank"), plural(chunks, "chunk"), plural(steps, "step"), placeOf(this.schedule)];
     const size = told.filter(Boolean).join(" · ");
-    const reacts = { press: (key) => this.#press(key), resized: () => this.#measure() };
-    this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size, picks }, reacts, this.signal);
+    const open = () => this.stage.tracing !== null;
+    const reacts = { press: (key) => this.#press(key), resized: () => this.#measure(), open };
+    const keys = KEYS.toSpliced(AFTER, 0, TRACE);
+    this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size, picks, keys }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite"><b class="rs-where"></b> <span class="rs-sentence"></span>
         <div class="rs-detail"></div></div>
@@ -101,7 +108,8 @@ class PlayerView {
   #press(key) {
     if (key === "v") this.#show(VIEWS[(VIEWS.indexOf(this.stage.view) + 1) % VIEWS.length]);
     else if (key === "ArrowUp" || key === "ArrowDown") this.#follow("rank", key === "ArrowDown" ? 1 : -1);
-    else if (key === "Enter" && this.#atGate() && this.stage.followed !== null) this.#choose(this.stage.followed);
+    else if (key === "Enter" && this.stage.followed !== null) this.#pick(this.stage.followed);
+    else if (key === "Escape") this.#trace(null);
     else if (key === "[" || key === "]") this.#follow("chunk", key === "]" ? 1 : -1);
     else return this.transport.press(key);
     return true;
@@ -117,7 +125,7 @@ class PlayerView {
       const changed = run.seek(playback.step);
       stage.showStep();
       const long = Math.min(LONGEST_FLIGHT, playback.pace * 0.6);
-      const flies = forward && this.#welcomesMotion() && this.flight.start([...changed], long);
+      const flies = forward && stage.tracing === null && this.#welcomesMotion() && this.flight.start([...changed], long);
       if (!flies) stage.write(changed);
       this.table.update(changed);
     }
@@ -132,36 +140,49 @@ class PlayerView {
   #tell() {
     const { schedule, run, parts } = this;
     const words = sentence(schedule, run);
-    parts.where.textContent = `${position(schedule, run.step)}.`.replace(/^./, (letter) => letter.toUpperCase());
-    parts.sentence.textContent = words;
+    say(parts.where, `${position(schedule, run.step)}.`.replace(/^./, (letter) => letter.toUpperCase()));
+    say(parts.sentence, words);
     this.transport.update(position(schedule, run.step), words);
     const told = counters(schedule, run).map(
       ([name, value]) => `<span><span class="rs-muted">${name}</span> <b>${value}</b></span>`,
     );
     parts.counters.innerHTML = told.join("");
-    const sources = sourcesOf(schedule, run);
     parts.sources.hidden = schedule.sources === null;
-    parts.sources.textContent = sources.join("\n");
     this.root.dataset.step = String(run.step);
     this.#detail();
   }
 
-  /** A line about what is pointed at, else about what is followed. */
+  /** A line about what is traced, else about what is pointed at, else about what is followed or wrong; and lines of code. */
   #detail(/** @type {number | null} */ slot = null) {
-    const { schedule, run, stage } = this;
-    const cell = slot ?? this.stage.followed;
-    const about = stage.rank === null ? "" : story(schedule, run, stage.rank);
-    this.parts.detail.textContent = cell === null ? about : explain(schedule, run, cell);
+    const { schedule, run, stage, parts } = this;
+    const { traced, rank } = stage;
+    const cell = slot ?? stage.followed ?? (rank === null ? (schedule.framed ?? null) : null);
+    const about = rank === null ? "" : story(schedule, run, rank);
+    const told = cell === null ? about : explain(schedule, run, cell);
+    this.root.classList.toggle("rs-traces", traced !== null);
+    say(parts.detail, traced ? retrace(schedule, traced) : told);
+    say(parts.sources, (traced ? sourcesOn(schedule, traced) : sourcesOf(schedule, run)).join("\n"));
   }
 
-  /** A click follows the chunk of a cell, or lets it go; the keyboard is in the player afterwards. */
+  /** A click on a cell traces it, or chooses it at a gate; the keyboard is in the player afterwards. */
   #click(event) {
     const slot = this.stage.slotAt(event);
     this.transport.scrubber.focus({ preventScroll: true });
-    if (slot !== null && this.#atGate()) return this.#choose(slot);
-    const chunk = slot === null ? null : slot % this.schedule.chunks;
-    this.stage.chunk = chunk === this.stage.chunk ? null : chunk;
-    return this.stage.showStep();
+    if (slot !== null) return this.#pick(slot);
+    this.stage.chunk = null;
+    return this.#trace(null);
+  }
+
+  #pick(/** @type {number} */ slot) {
+    return this.#atGate() ? this.#choose(slot) : this.#trace(slot === this.stage.tracing ? null : slot);
+  }
+
+  /** Shows where the content of a cell came from, in this step and those that follow; null ends it. */
+  #trace(/** @type {number | null} */ slot) {
+    this.flight.land();
+    this.stage.tracing = slot;
+    this.stage.showStep();
+    this.#detail();
   }
 
   /** Whether the picture stands before a closed gate that asks for cells. */
@@ -236,6 +257,11 @@ class PlayerView {
     this.stage.resize({ ...this.room, shape: this.shape });
     this.#tell();
   }
+}
+
+/** Only new words reach a screen reader. */
+function say(/** @type {HTMLElement} */ node, /** @type {string} */ words) {
+  if (node.textContent !== words) node.textContent = words;
 }
 
 export default () => {

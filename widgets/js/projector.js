@@ -16,7 +16,8 @@ export class Projector {
     this.curtain.hidden = true;
     root.append(this.curtain);
     document.addEventListener("fullscreenchange", () => this.#left(), { signal });
-    root.addEventListener("keydown", (event) => event.key === "Escape" && this.on && this.toggle(), { signal });
+    const leaves = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && !event.defaultPrevented && this.on;
+    root.addEventListener("keydown", (event) => leaves(event) && this.toggle(), { signal });
   }
 
   async toggle() {

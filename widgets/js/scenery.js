@@ -10,7 +10,6 @@ import { between, pathOf } from "./arrows.js";
 import { barHeight } from "./inside.js";
 import { range } from "./schedule.js";
 import { hue, rect, text } from "./svg.js";
-import { texturesFor } from "./textures.js";
 
 /**
  * @typedef {import("./schedule.js").Schedule} Schedule
@@ -19,12 +18,17 @@ import { texturesFor } from "./textures.js";
 
 const KINDS = { cards: card, columns: column, tiles: tile };
 
-/** @param {Schedule} schedule @param {Layout} layout @param {(slot: number) => {empty: boolean, bar: string}} look */
-export function scenery(schedule, layout, look) {
+/**
+ * @typedef {{empty: boolean, bar: string, colour: string, style: string}} Look classes and style of a cell whose data
+ *   has another colour than its place; both "" where it has not
+ * @param {Schedule} schedule @param {Layout} layout @param {ReturnType<import("./textures.js").texturesFor>} textures
+ * @param {(slot: number) => Look} look
+ */
+export function scenery(schedule, layout, textures, look) {
   const ranks = layout.cards.map((_, rank) => KINDS[layout.kind](schedule, layout, rank));
   const around = layout.kind === "columns" ? axis(schedule, layout) : note(layout);
   const veils = layout.cards.map(veil(schedule, layout));
-  return [branches(layout), ...layout.frames.map(machine(layout)), ...ranks, around, cells(schedule, layout, look), ...veils].join("");
+  return [branches(layout), ...layout.frames.map(machine(layout)), ...ranks, around, cells(schedule, layout, textures, look), ...veils].join("");
 }
 
 /** Whether cells are large enough to be written in. */
@@ -116,7 +120,7 @@ function axis({ chunks, ranks, buffers }, { cards, cell, chunkEvery, names, scal
 }
 
 /** All cells, chunk by chunk, so that a group carries the hue. Each: its box, its bar, its text where there is room. */
-function cells(schedule, layout, look) {
+function cells(schedule, layout, textures, look) {
   const { chunks, ranks, buffers } = schedule;
   const written = writable(layout);
   const { w, h } = layout.size;
@@ -124,14 +128,13 @@ function cells(schedule, layout, look) {
   const drawn = (/** @type {number} */ slot) => {
     const box = layout.cell(slot);
     const words = written ? text("rs-text", box.x + w / 2, box.y + h / 2 - up) : "";
-    const { empty, bar } = look(slot);
-    const cell = rect(empty ? "rs-cell rs-empty" : "rs-cell", box, `data-slot="${slot}"`);
-    return `${cell}<path class="rs-bar" d="${bar}"/>${words}`;
+    const { empty, bar, colour, style } = look(slot);
+    const cell = rect(`rs-cell ${empty ? "rs-empty" : colour}`, box, `data-slot="${slot}"${style && ` style="${style}"`}`);
+    return `${cell}<path class="rs-bar ${colour}" d="${bar}"/>${words}`;
   };
-  const textures = texturesFor(schedule, layout);
   const ofChunk = (/** @type {number} */ chunk) => {
     const boxes = range(buffers.length * ranks).map((row) => drawn(row * chunks + chunk));
-    return `<g class="rs-ofchunk ${hue(chunk)}" ${textures.of(chunk)}>${boxes.join("")}</g>`;
+    return `<g class="rs-ofchunk ${hue(chunk)}" style="${textures.of(chunk)}">${boxes.join("")}</g>`;
   };
   return textures.defined + range(chunks).map(ofChunk).join("");
 }

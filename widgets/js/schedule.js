@@ -9,6 +9,8 @@
  * Left out: sentences (captions.js), time (playback.js) and drawing (stage.js).
  */
 
+import { Cell, originOf } from "./cell.js";
+
 /**
  * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/packing.py)
  * @property {string} collective
@@ -31,45 +33,76 @@
  * @property {import("./cost.js").Work[]} [work] of every step, on a topology (widgets/race.py)
  * @property {(string[] | null)[] | null} signs per step, of every transfer that combines: "+", "×", "max" ...; null: all "+"
  * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
+ * @property {(string[] | null)[] | null} [made] per step, of every transfer that is new data: how it came about
+ * @property {number | null} [framed] the slot that is shown as the wrong one (widgets/player.py)
  *
- * @typedef {{src: number, dst: number, chunk: number, dstChunk: number, count: number, sign: string,
- *            srcBuffer: number, dstBuffer: number}} Transfer `sign` says what is done with what is there; "": a copy
+ * @typedef {object} Transfer
+ * @property {number} src
+ * @property {number} dst
+ * @property {number} chunk of new data: its number, which may be beyond `chunks`
+ * @property {number} dstChunk
+ * @property {number} count
+ * @property {string} sign what is done with what is there; "": a copy
+ * @property {string} made how data of the rank's own making came about: "computed" ...; "" where it was somewhere before
+ * @property {number} srcBuffer
+ * @property {number} dstBuffer
+ * @property {number[]} kinds of the data it carries, chunk by chunk, once its step is done; see Cell
  * @typedef {{src: number, dst: number, sign: string, parts: Transfer[], amount: number}} Message
- * @typedef {Meta & {steps: number, records: DataView, first: number[]}} Schedule
+ * @typedef {Meta & {steps: number, records: DataView, first: number[], numbers: number}} Schedule `numbers`: how many
+ *   chunk numbers its data have: as many as chunks, or more where buffers are numbered on or ranks make new data
  */
 
 const RECORD = 16;
+const REDUCE = 128; // a bit beside the source buffer's number
+const NEW = 64;
 
 /** @param {Meta} meta @param {DataView} records @returns {Schedule} */
 export function decode(meta, records) {
   const first = [0];
   for (const count of meta.counts) first.push(first[first.length - 1] + count);
-  return { ...meta, records, first, steps: meta.counts.length };
+  return { ...meta, records, first, numbers: numbersOf(meta, records), steps: meta.counts.length };
+}
+
+/** One more than the highest chunk number that any data has. */
+function numbersOf(/** @type {Meta} */ { chunks, start }, /** @type {DataView} */ records) {
+  let numbers = chunks;
+  for (const [, , ...pairs] of start.flatMap((given) => (given === "own" ? [] : given))) {
+    for (let i = 1; i < pairs.length; i += 2) numbers = Math.max(numbers, pairs[i] + 1);
+  }
+  for (let at = 0; at < records.byteLength; at += RECORD) {
+    if (!(records.getUint8(at + 14) & NEW)) continue;
+    numbers = Math.max(numbers, records.getUint32(at + 4, true) + records.getUint16(at + 12, true));
+  }
+  return numbers;
 }
 
 /** The transfers of step `k` (from 0), in the order they stand. @returns {Transfer[]} */
 export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number} */ k) {
-  const { records, first, signs } = schedule;
+  const { records, first, signs, made } = schedule;
   const transfers = [];
   for (let at = first[k] * RECORD; at < first[k + 1] * RECORD; at += RECORD) {
+    const how = records.getUint8(at + 14);
+    const index = transfers.length;
     transfers.push({
       src: records.getUint16(at, true),
       dst: records.getUint16(at + 2, true),
       chunk: records.getUint32(at + 4, true),
       dstChunk: records.getUint32(at + 8, true),
       count: records.getUint16(at + 12, true),
-      sign: records.getUint8(at + 14) > 127 ? (signs?.[k]?.[transfers.length] ?? "+") : "",
-      srcBuffer: records.getUint8(at + 14) & 127,
+      sign: how & REDUCE ? (signs?.[k]?.[index] ?? "+") : "",
+      made: how & NEW ? made?.[k]?.[index] || "computed" : "",
+      srcBuffer: how & 63,
       dstBuffer: records.getUint8(at + 15),
+      kinds: [],
     });
   }
   return transfers;
 }
 
 /** The messages of step `k` (from 0): its transfers between two ranks, gathered. @returns {Message[]} */
-export function messagesOf(/** @type {Schedule} */ schedule, /** @type {number} */ k) {
+export function messagesOf(/** @type {Schedule} */ schedule, /** @type {number} */ k, parts = transfersOf(schedule, k)) {
   const messages = new Map();
-  for (const part of transfersOf(schedule, k)) {
+  for (const part of parts) {
     if (part.src === part.dst) continue;
     const key = part.src * schedule.ranks + part.dst;
     if (!messages.has(key)) messages.set(key, { src: part.src, dst: part.dst, sign: "", parts: [], amount: 0 });
@@ -87,69 +120,6 @@ export function amountOf(/** @type {Schedule} */ { chunk_bytes: sizes, knowledge
   return sizes ? sizes.slice(chunk, chunk + count).reduce((sum, size) => sum + size, 0) : count;
 }
 
-/** a for rank 0, b for rank 1, ... z, aa, ab, ... */
-export function letter(/** @type {number} */ rank) {
-  let name = "";
-  for (let left = rank + 1; left > 0; left = Math.floor((left - 1) / 26)) {
-    name = String.fromCharCode(97 + ((left - 1) % 26)) + name;
-  }
-  return name;
-}
-
-const SPAN = 2 ** 20; // an origin is rank * SPAN + chunk, so that sorting numbers sorts origins
-const rankOf = (/** @type {number} */ origin) => Math.floor(origin / SPAN);
-
-/** What one chunk of one buffer holds: the origins, sorted, of all that was combined in it; by "," if in several ways. */
-export class Cell {
-  /** @param {number[]} origins @param {string | null} value what a real run held here */
-  constructor(origins, value = null, sign = "+") {
-    this.origins = origins;
-    this.value = value;
-    this.sign = sign;
-    /** @type {number[] | undefined} */
-    this.ranks = undefined;
-  }
-
-  /** The ranks whose data is in here, each once, in order. */
-  get contributors() {
-    return (this.ranks ??= [...new Set(this.origins.map(rankOf))]);
-  }
-
-  /** @returns {string} "a0+b0"; "" when empty */
-  get symbol() {
-    return this.combined(this.origins.map((origin) => letter(rankOf(origin)) + (origin % SPAN)));
-  }
-
-  /** @returns {string} "a+b", "max(a,b)" */
-  combined(/** @type {string[]} */ names) {
-    return names[1] && this.sign[1] ? `${this.sign}(${names})` : names.join(this.sign);
-  }
-
-  /** @returns {string} "{0,1,3}"; "" when empty */
-  get set() {
-    return this.origins.length ? `{${this.contributors.join(",")}}` : "";
-  }
-
-  /** Whether every rank's part comes from chunk `chunk`, and only once. */
-  isSumOf(/** @type {number} */ chunk) {
-    return this.contributors.length === this.origins.length && this.origins.every((o) => o % SPAN === chunk);
-  }
-
-  /** The value of a real run, else the number that stands for the symbol: with base 10, rank 2's chunk 1 is 21. */
-  number(/** @type {number} */ base) {
-    if (this.value !== null) return this.value;
-    const sum = this.origins.reduce((total, origin) => total + rankOf(origin) * base + (origin % SPAN), 0);
-    return this.origins.length ? String(sum) : "";
-  }
-
-  /** @returns {Cell} */
-  with(/** @type {Cell} */ other, /** @type {string} */ sign, /** @type {boolean} */ knowledge) {
-    const all = [...this.origins, ...other.origins].sort((a, b) => a - b);
-    const same = [this, other].every((cell) => !cell.origins[1] || cell.sign === sign);
-    return new Cell(knowledge ? [...new Set(all)] : all, null, same ? sign : ",");
-  }
-}
-
 /**
  * A schedule being played: what every buffer holds and what has been sent after `step` steps.
  *
@@ -163,9 +133,10 @@ export class Run {
     this.sent = new Float64Array(schedule.ranks);
     this.received = new Float64Array(schedule.ranks);
     /** @type {{slots: number[], before: Cell[], after: Cell[], messages: Message[], counted: Message[],
-     *          within: Transfer[]}[]} */
+     *          transfers: Transfer[]}[]} */
     this.done = [];
-    this.cells = startOf(schedule);
+    this.begin = startOf(schedule);
+    this.cells = [...this.begin];
   }
 
   slot(/** @type {number} */ buffer, /** @type {number} */ rank, /** @type {number} */ chunk) {
@@ -177,9 +148,11 @@ export class Run {
     return this.step ? this.done[this.step - 1].messages : [];
   }
 
-  /** The ranks that send or receive in the step just done. */
+  /** The ranks that send or receive in the step just done, or beside those that do make new data. */
   get busy() {
-    return new Set(this.latest.flatMap(({ src, dst }) => [src, dst]));
+    const busy = new Set(this.latest.flatMap(({ src, dst }) => [src, dst]));
+    if (busy.size) for (const { made, dst } of this.moved) if (made) busy.add(dst);
+    return busy;
   }
 
   /** The slots that the step just done has written. @returns {number[]} */
@@ -192,22 +165,21 @@ export class Run {
     return this.step > 0 && this.schedule.effects[this.step - 1];
   }
 
-  /** All transfers of the step just done, those within a rank last. @returns {Transfer[]} */
+  /** All transfers of the step just done in the order they stand, those within a rank last. @returns {Transfer[]} */
   get moved() {
-    return [...this.latest.flatMap(({ parts }) => parts), ...(this.step ? this.done[this.step - 1].within : [])];
+    return this.step ? this.done[this.step - 1].transfers : [];
   }
 
   /** The transfer that wrote a slot last, and its step (from 1); null while it holds what it began with. */
   lastWrite(/** @type {number} */ slot) {
     for (let step = this.step; step > 0; step--) {
-      const { messages, within, slots } = this.done[step - 1];
+      const { transfers, slots } = this.done[step - 1];
       if (!slots.includes(slot)) continue;
-      const parts = [...within].reverse().concat(messages.flatMap((message) => message.parts));
       const covers = (part) => {
         const first = this.slot(part.dstBuffer, part.dst, part.dstChunk);
         return first <= slot && slot < first + part.count;
       };
-      return { step, part: parts.find(covers) };
+      return { step, part: transfers.findLast(covers) };
     }
     return null;
   }
@@ -243,29 +215,36 @@ export class Run {
     const { knowledge, values } = this.schedule;
     /** @type {Map<number, Cell>} */
     const after = new Map();
-    const now = (slot) => after.get(slot) ?? this.cells[slot];
-    const read = (part, look) =>
-      range(part.count).map((i) => look(this.slot(part.srcBuffer, part.src, part.chunk + i)));
-    const write = (part, cells) =>
-      cells.forEach((cell, i) => {
-        const slot = this.slot(part.dstBuffer, part.dst, part.dstChunk + i);
-        after.set(slot, part.sign ? now(slot).with(cell, part.sign, knowledge) : cell);
-      });
-
-    const transfers = transfersOf(this.schedule, k);
     const before = (slot) => this.cells[slot];
-    for (const part of transfers) if (part.src !== part.dst) write(part, read(part, before));
-    const within = transfers.filter((part) => part.src === part.dst);
-    for (const part of within) write(part, read(part, now));
+    const now = (slot) => after.get(slot) ?? before(slot);
+    const write = (part, i, cell) => {
+      const slot = this.slot(part.dstBuffer, part.dst, part.dstChunk + i);
+      after.set(slot, part.sign ? now(slot).with(cell, part.sign, knowledge) : cell);
+    };
+    const read = (part, i, look) => look(this.slot(part.srcBuffer, part.src, part.chunk + i));
+    const own = (part, i) => new Cell([originOf(part.src, part.chunk + i)]);
+
+    const all = transfersOf(this.schedule, k);
+    const transfers = all.filter((part) => part.src !== part.dst);
+    for (const part of transfers) {
+      const cells = range(part.count).map((i) => read(part, i, before));
+      part.kinds = cells.map(({ kind }) => kind);
+      cells.forEach((cell, i) => write(part, i, cell));
+    }
+    for (const part of all) {
+      if (part.src !== part.dst) continue;
+      transfers.push(part);
+      for (let i = 0; i < part.count; i++) write(part, i, part.made ? own(part, i) : read(part, i, now));
+    }
     for (const [rank, buffer, chunk, value] of values?.[k] ?? []) {
       const slot = this.slot(buffer, rank, chunk);
       const { origins, sign } = now(slot);
       after.set(slot, new Cell(origins, value, sign));
     }
     const slots = [...after.keys()];
-    const messages = messagesOf(this.schedule, k);
+    const messages = messagesOf(this.schedule, k, all);
     const counted = this.schedule.effects[k] ? [] : messages;
-    return { slots, before: slots.map(before), after: [...after.values()], messages, counted, within };
+    return { slots, before: slots.map(before), after: [...after.values()], messages, counted, transfers };
   }
 }
 
@@ -279,9 +258,9 @@ function startOf(/** @type {Schedule} */ { start, ranks, chunks, start_values: v
   const empty = new Cell([]);
   const cells = start.flatMap((given) => {
     const buffer = new Array(ranks * chunks).fill(empty);
-    if (given === "own") return buffer.map((_, i) => new Cell([Math.floor(i / chunks) * SPAN + (i % chunks)]));
+    if (given === "own") return buffer.map((_, i) => new Cell([originOf(Math.floor(i / chunks), i % chunks)]));
     for (const [rank, chunk, ...pairs] of given) {
-      const origins = range(pairs.length / 2).map((i) => pairs[2 * i] * SPAN + pairs[2 * i + 1]);
+      const origins = range(pairs.length / 2).map((i) => originOf(pairs[2 * i], pairs[2 * i + 1]));
       buffer[rank * chunks + chunk] = new Cell(origins);
     }
     return buffer;

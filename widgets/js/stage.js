@@ -9,15 +9,18 @@
  */
 
 import { arrowOf, flightOf, pointOn } from "./arrows.js";
+import { barOf } from "./bars.js";
 import { amount, busiest } from "./captions.js";
 import { labelOf, typeFor } from "./labels.js";
-import { barHeight } from "./inside.js";
 import { layOut } from "./layout.js";
 import { answers, arrows, marks, packet } from "./messages.js";
 import { scenery, writable } from "./scenery.js";
 import { range } from "./schedule.js";
 import { survey } from "./survey.js";
-import { fixed } from "./svg.js";
+import { fixed, tint } from "./svg.js";
+import { texturesFor } from "./textures.js";
+import { trace } from "./trace.js";
+import { slotsOn, trail, wrong } from "./trail.js";
 
 const MOST_FLYING = 600;
 
@@ -30,6 +33,8 @@ export class Stage {
   /** @type {Element[]} what belongs to a chunk */ chunks;
   /** @type {Element[]} by slot */ cells;
   /** @type {Element | undefined} the cell that is followed */ here;
+  /** @type {ReturnType<typeof texturesFor>} */ textures;
+  /** @type {Int32Array} by slot: which chunk's colour it has now */ kinds;
 
   /**
    * @param {HTMLElement} host
@@ -46,6 +51,10 @@ export class Stage {
     /** @type {number | null} the same for a chunk */
     this.chunk = null;
     this.buffer = 0; // of the cell in which the two meet
+    /** @type {number | null} the slot whose content is traced */
+    this.tracing = null;
+    /** @type {import("./trace.js").Trace | null} where it came from */
+    this.traced = null;
     this.survey = survey(schedule);
     /** @type {{node: Element, way: import("./arrows.js").Curve}[]} */
     this.flying = [];
@@ -57,7 +66,9 @@ export class Stage {
     this.layout = layOut(schedule, room);
     this.type = typeFor(schedule, this.layout, this.view);
     const { width, height, dense } = this.layout;
-    const drawn = scenery(schedule, this.layout, (slot) => this.#look(slot));
+    this.textures = texturesFor(schedule, this.layout);
+    this.kinds = new Int32Array(this.run.cells.length);
+    const drawn = scenery(schedule, this.layout, this.textures, (slot) => this.#look(slot));
     host.innerHTML = `<svg aria-hidden="true" class="rs-picture${dense ? " rs-dense" : ""}" width="${width}" height="${height}">
       ${drawn}<g class="rs-marks"></g><g class="rs-arrows"></g><g class="rs-packets"></g></svg>`;
     const all = (/** @type {string} */ selector) => [...host.querySelectorAll(selector)];
@@ -90,9 +101,16 @@ export class Stage {
       const cell = this.run.cells[slot];
       const box = this.cells[slot];
       const bar = /** @type {Element} */ (box.nextElementSibling);
-      const { empty, bar: path } = this.#look(slot);
+      const before = this.kinds[slot];
+      const { empty, bar: path, colour, style } = this.#look(slot);
       box.classList.toggle("rs-empty", empty);
       bar.setAttribute("d", path);
+      if (before !== this.kinds[slot]) {
+        bar.setAttribute("class", `rs-bar ${colour}`);
+        box.classList.remove("rs-tint", tint(before));
+        if (colour) box.classList.add(...colour.split(" "));
+        box.setAttribute("style", style);
+      }
       const words = written && bar.nextElementSibling;
       if (words) words.textContent = labelOf(cell, this.view, this.type, this.schedule, slot % this.schedule.chunks);
     }
@@ -100,15 +118,19 @@ export class Stage {
 
   /** Arrows and marks of the step just done, and what every rank has sent so far. */
   showStep() {
-    const { run, layout, rank: followed } = this;
-    this.layers.arrows.innerHTML = arrows(layout, run.latest, { rank: followed, chunk: this.chunk });
-    this.layers.marks.innerHTML = marks(layout, run.moved);
-    this.svg.classList.toggle("rs-effect", run.effect);
+    const { run, layout, schedule } = this;
+    const traced = this.tracing === null ? null : trace(run, this.tracing);
+    const [followed, chunk] = traced ? [null, null] : [this.rank, this.chunk];
+    const shown = { rank: followed, chunk };
+    this.layers.arrows.innerHTML = traced ? trail(layout, schedule, traced) : arrows(layout, run.latest, shown);
+    this.layers.marks.innerHTML = (traced ? "" : marks(layout, run.moved)) + wrong(layout, schedule.framed);
+    this.#light(traced);
+    this.svg.classList.toggle("rs-effect", !traced && run.effect);
     this.svg.classList.toggle("rs-following", followed !== null);
     this.here?.classList.remove("rs-here");
     this.here = this.cells[this.followed ?? -1];
     this.here?.classList.add("rs-here");
-    this.chunks.forEach((node, chunk) => node.classList.toggle("rs-off", this.chunk !== null && this.chunk !== chunk));
+    this.chunks.forEach((node, i) => node.classList.toggle("rs-off", chunk !== null && chunk !== i));
     const top = busiest(run);
     const { most } = this.survey;
     const idle = idleOf(run, this.survey);
@@ -126,6 +148,15 @@ export class Stage {
       bar.setAttribute(layout.kind === "columns" ? "height" : "width", String(long));
       if (this.nodes.amounts.length) this.nodes.amounts[rank].textContent = this.#amounts(rank);
     });
+  }
+
+  /** The cells on a trace stay bright, the others step back. */
+  #light(/** @type {import("./trace.js").Trace | null} */ traced) {
+    for (const slot of slotsOn(this.traced)) this.cells[slot].classList.remove("rs-onway", "rs-traced");
+    for (const slot of slotsOn(traced)) this.cells[slot].classList.add("rs-onway");
+    if (traced) this.cells[traced.slot].classList.add("rs-traced");
+    this.svg.classList.toggle("rs-tracing", traced !== null);
+    this.traced = traced;
   }
 
   /** The slot where the followed rank and the followed chunk meet, or null. @returns {number | null} */
@@ -179,50 +210,41 @@ export class Stage {
   /** In the corner of a card: whether its rank is the busiest, or has nothing to do, as long as there is room. */
   #badge(rank, isBusiest, idle) {
     const room = this.layout.cards[rank].w / this.layout.scale;
-    if (isBusiest && !idle) return room > 150 ? "busiest" : "▲";
+    const mark = room > (idle ? 190 : 150) ? "busiest" : "▲";
+    if (isBusiest) return idle && room > 112 ? `${mark} · ${idle}` : mark;
     return room > 104 || room <= 84 ? idle : "";
   }
 
-  /** What a rank has sent and received, as long as there is room. */
+  /** What a rank has sent and received, as long as there is room. Nothing where all of it is inside a library. */
   #amounts(rank) {
+    if (!this.survey.links.size && this.schedule.effects.some(Boolean)) return "";
     const [sent, received] = [this.run.sent, this.run.received].map((given) => amount(this.schedule, given[rank]));
     const room = this.layout.cards[rank].w / this.layout.scale;
     if (room >= 200) return `sent ${sent} · received ${received}`;
     return room >= 130 ? `↑ ${sent}  ↓ ${received}` : `↑ ${sent}`;
   }
 
-  /** A cell and its bar: one segment per contributor; the whole cell where there is no room for text. */
+  /** A cell, its colour and its bar: one segment per contributor; the whole cell where there is no room for text. */
   #look(/** @type {number} */ slot) {
     const { layout, schedule, type, view } = this;
-    const { contributors } = this.run.cells[slot];
-    const { x, y, w, h } = layout.cell(slot);
+    const { contributors, kind } = this.run.cells[slot];
     const wide = !type.room || view === "contributors";
-    const height = wide && layout.dense ? h : wide && h > 30 ? h * 0.24 : barHeight(h);
-    const inset = layout.dense ? 0 : h < 24 ? 1.5 : 3;
-    const unit = (w - 2 * inset) / schedule.ranks;
-    const slit = unit > 5 ? 1.5 : 0;
-    const segments = stretches(contributors, slit === 0).map(([from, to]) => {
-      const length = fixed((to - from) * unit - slit);
-      return `M${[x + inset + from * unit, y + h - height - inset].map(fixed)}h${length}v${fixed(height)}h${-length}z`;
-    });
-    return { empty: !contributors.length, bar: segments.join("") };
+    const empty = !contributors.length;
+    const place = slot % schedule.chunks;
+    this.kinds[slot] = empty ? place : kind;
+    const elsewhere = this.kinds[slot] !== place;
+    return {
+      empty,
+      bar: barOf(layout.cell(slot), contributors, schedule.ranks, wide, layout.dense),
+      colour: elsewhere ? `rs-tint ${tint(kind)}` : "",
+      style: elsewhere ? this.textures.of(kind) || "--rs-texture:initial" : "",
+    };
   }
 }
 
 /** Per rank "" while it sends or receives in the step just done, else "waits", or "done" if it has no more to do. */
 function idleOf({ busy, step }, { until }) {
   return until.map((last, rank) => (!busy.size || busy.has(rank) ? "" : step < last ? "waits" : "done"));
-}
-
-/** Ranks as [from, to): consecutive ones together if `joined`, else one by one. */
-function stretches(ranks, joined) {
-  const found = [];
-  for (const rank of ranks) {
-    const last = found[found.length - 1];
-    if (joined && last?.[1] === rank) last[1]++;
-    else found.push([rank, rank + 1]);
-  }
-  return found;
 }
 
 function middle({ x, y, w, h }) {

@@ -14,6 +14,11 @@ export function hue(/** @type {number} */ chunk) {
   return `rs-h${chunk % HUES}`;
 }
 
+/** The classes of data that is no one chunk's (-1), or has a colour other than that of where it is. */
+export function tint(/** @type {number} */ kind) {
+  return kind < 0 ? "rs-mixed" : hue(kind);
+}
+
 /** A number in tenths of a pixel: shorter, and the eye sees no less. */
 export function fixed(/** @type {number} */ value) {
   return Math.round(value * 10) / 10;

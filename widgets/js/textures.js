@@ -18,22 +18,24 @@ const WEAVES = [
   "M0 4H8",
 ];
 
+const ALL = HUES * WEAVES.length; // from there on they repeat
+
 let pictures = 0;
 
-/** The textures of one picture: what defines them, and what a chunk's group says to be filled with its own. */
+/** The textures of one picture: what defines them, and the style of what is to be filled with a chunk's own; "" if none. */
 export function texturesFor(
-  /** @type {import("./schedule.js").Schedule} */ { chunks },
+  /** @type {import("./schedule.js").Schedule} */ { numbers },
   /** @type {import("./layout.js").Layout} */ { size },
 ) {
   const seen = size.w >= 9 && size.h >= 9;
-  const woven = seen ? range(chunks).filter((chunk) => weave(chunk)) : [];
+  const woven = seen ? range(Math.min(numbers, ALL)).filter((chunk) => weave(chunk)) : [];
   const prefix = `rs-texture-${pictures++}-`; // names are the page's, and it may show many pictures
   const define = (/** @type {number} */ chunk) =>
     `<pattern id="${prefix}${chunk}" class="${hue(chunk)}" patternUnits="userSpaceOnUse" width="${SIDE}" height="${SIDE}">
       <rect class="rs-ground" width="${SIDE}" height="${SIDE}"/><path class="rs-weave" d="${weave(chunk)}"/></pattern>`;
   return {
     defined: woven.length ? `<defs>${woven.map(define).join("")}</defs>` : "",
-    of: (/** @type {number} */ chunk) => (seen && weave(chunk) ? `style="--rs-texture:url(#${prefix}${chunk})"` : ""),
+    of: (/** @type {number} */ chunk) => (seen && weave(chunk) ? `--rs-texture:url(#${prefix}${chunk % ALL})` : ""),
   };
 }
 

@@ -27,7 +27,7 @@ export const KEYS = [
   ["Home End", "first or last step"],
   ["1 … 9", "begin of a phase"],
   ["↑ ↓", "follow one rank"],
-  ["[ ]", "follow one chunk (or click it); with a rank: that cell"],
+  ["[ ]", "follow one chunk; with a rank: that cell"],
   ["v", "symbols, contributors or numbers"],
   ["+ −", "faster, slower"],
   ["l", "loop: from the end on to the start"],

@@ -10,7 +10,7 @@ import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { LentModel, moduleOf } from "./lent.js";
 import { range } from "./schedule.js";
-import { hue } from "./svg.js";
+import { tint } from "./svg.js";
 
 /**
  * @typedef {{buffer: string, rows: [string, boolean][][]}} Table rows are chunks, columns ranks: symbol, and whether it
@@ -185,16 +185,16 @@ function card(/** @type {Card} */ { collective, shown, algorithms, before, after
 function table({ buffer, rows }, when) {
   const sums = rows.flat().some(([symbol]) => symbol.includes("+"));
   const heads = range(rows[0].length).map((rank) => `<th scope="col">${rank}</th>`);
-  const lines = rows.map((row, chunk) => {
-    return `<tr class="${hue(chunk)}"><th scope="row">${chunk}</th>${row.map(cell).join("")}</tr>`;
-  });
+  const lines = rows.map((row, chunk) => `<tr><th scope="row">${chunk}</th>${row.map(cell).join("")}</tr>`);
   return `<table class="${sums ? "rs-sums" : ""}"><caption>${when}${buffer ? `: ${buffer}` : ""}</caption>
     <thead><tr><td>rank</td>${heads.join("")}</tr></thead><tbody>${lines.join("")}</tbody></table>`;
 }
 
+/** In the colour of its data, wherever that has come. */
 function cell([symbol, left]) {
-  if (!symbol) return `<td class="rs-nothing"><span class="rs-hidden">empty</span></td>`;
-  return `<td class="${left ? "rs-left" : ""}">${symbol.replaceAll("+", "+<wbr>")}</td>`;
+  if (!symbol) return `<td class="rs-mixed rs-nothing"><span class="rs-hidden">empty</span></td>`;
+  const kinds = new Set(symbol.match(/\d+/g));
+  return `<td class="${tint(kinds.size === 1 ? Number([...kinds][0]) : -1)} ${left ? "rs-left" : ""}">${symbol.replaceAll("+", "+<wbr>")}</td>`;
 }
 
 export default () => {

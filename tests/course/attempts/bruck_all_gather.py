@@ -67,11 +67,12 @@ WRONG = {
     ),
     "own block first": (
         LOOP.format(some="min(have, world_size - have)", result="blocks[:world_size].flatten()"),
-        "wrong result on ranks 1-3",
+        "rank 1, chunk 0 holds b1 and should hold a0: the right pieces are there in the wrong places: "
+        "each of them stands 1 place too early",
     ),
     "turned the wrong way": (
         LOOP.format(some="min(have, world_size - have)", result="torch.roll(blocks[:world_size], -rank, 0).flatten()"),
-        "wrong result",
+        "rank 1, chunk 0 holds",
     ),
     "a table, not a vector": (
         LOOP.format(some="min(have, world_size - have)", result="torch.roll(blocks[:world_size], rank, 0)"),

@@ -42,9 +42,12 @@ GOOD = {
 
 WRONG = {
     "not written": ("def clip_norm(x, limit):\n    ...\n", "not written yet"),
-    "its own norm": (BODY.format(**GOOD | {"reduce": "pass"}), "wrong result"),
-    "the sum of the norms": (BODY.format(**GOOD | {"number": "x.norm()", "norm": "number"}), "wrong result"),
-    "no root": (BODY.format(**GOOD | {"norm": "number"}), "wrong result"),
+    "its own norm": (
+        BODY.format(**GOOD | {"reduce": "pass"}),
+        "no rank has sent anything, so ranks 1-3's numbers are not in it",
+    ),
+    "the sum of the norms": (BODY.format(**GOOD | {"number": "x.norm()", "norm": "number"}), "rank 0: x is"),
+    "no root": (BODY.format(**GOOD | {"norm": "number"}), "rank 0: x is"),
     "also makes short ones longer": (BODY.format(**GOOD | {"condition": "True"}), "no  on 2 ranks"),
     "not in place": (BODY.format(**GOOD | {"scale": "x = x * limit / norm"}), "x is as it was"),
     "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "x is as it was"),

@@ -35,7 +35,7 @@ def distributed_argmax(x):
     dist.all_reduce(value, dist.ReduceOp.MAX)
     return torch.stack([value, x.argmax().to(x.dtype)])
 """,
-        "wrong result",
+        "rank 0: the answer (from element 1 on) is",
     ),
     "the last of equals": (
         """
@@ -46,7 +46,7 @@ def distributed_argmax(x):
     dist.all_reduce(owner, dist.ReduceOp.MAX)
     return torch.stack([value, owner])
 """,
-        "wrong result",
+        "rank 0: the answer (from element 1 on) is 3 and should be 2",
     ),
     "the sum of equals": (
         """
@@ -57,7 +57,7 @@ def distributed_argmax(x):
     dist.all_reduce(owner)
     return torch.stack([value, owner])
 """,
-        "wrong result",
+        "rank 0: the answer (from element 1 on) is 5 and should be 2",
     ),
     "everybody thinks of itself": (
         """
@@ -66,7 +66,7 @@ def distributed_argmax(x):
     dist.all_reduce(value, dist.ReduceOp.MAX)
     return torch.stack([value, x.new_tensor(rank)])
 """,
-        "wrong result on ranks 0",
+        "rank 0: the answer (from element 1 on) is 0 and should be 2",
     ),
     "only the value": (
         """

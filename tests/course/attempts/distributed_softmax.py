@@ -43,7 +43,10 @@ MAX, SUM = "dist.all_reduce(largest, dist.ReduceOp.MAX)", "dist.all_reduce(total
 
 WRONG = {
     "not written": ("def distributed_softmax(x):\n    ...\n", "not written yet"),
-    "its own softmax": ("def distributed_softmax(x):\n    return x.softmax(0)\n", "wrong result"),
+    "its own softmax": (
+        "def distributed_softmax(x):\n    return x.softmax(0)\n",
+        "no rank has sent anything, so ranks 1-3's numbers are not in it",
+    ),
     "no maximum": (
         """
 def distributed_softmax(x):
@@ -52,11 +55,11 @@ def distributed_softmax(x):
     dist.all_reduce(total)
     return powers / total
 """,
-        "wrong result",
+        "the answer is nan nan ...",
     ),
-    "its own maximum": (BODY.format(first="pass", second=SUM), "wrong result"),
-    "its own sum": (BODY.format(first=MAX, second="pass"), "wrong result"),
-    "the sum of the maxima": (BODY.format(first="dist.all_reduce(largest)", second=SUM), "wrong result"),
+    "its own maximum": (BODY.format(first="pass", second=SUM), "rank 0: the answer is"),
+    "its own sum": (BODY.format(first=MAX, second="pass"), "rank 0: the answer is"),
+    "the sum of the maxima": (BODY.format(first="dist.all_reduce(largest)", second=SUM), "look for a division by zero"),
     "overwrites x": (
         """
 def distributed_softmax(x):

@@ -88,7 +88,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
     if "x" not in exercise.call or name == "all_reduce_many":
         return found
     constant, copy = "y = torch.full_like(x, float(x[0]))", "y = x.clone()"
-    found["right only for constant data"] = _spoilt_copy(name, constant), "wrong result on rank"
+    found["right only for constant data"] = _spoilt_copy(name, constant), " and should "
     if returns and by_messages:
         found["spoils x"] = _spoilt(name, "out = {solved}", "x += 1", "return out"), "x was changed; it must stay"
     elif not returns:

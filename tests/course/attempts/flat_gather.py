@@ -54,7 +54,7 @@ def flat_gather(x):
         dist.recv(pieces[1], src)
     return torch.cat(pieces)
 """,
-        "wrong result on rank 0",
+        "rank 0, chunk 1 holds d3 and should hold b1: rank 3's stands where rank 1's should",
     ),
     "forgets its own": (
         """
@@ -67,7 +67,7 @@ def flat_gather(x):
         dist.recv(pieces[src], src)
     return torch.cat(pieces)
 """,
-        "wrong result on rank 0",
+        "rank 0, chunk 0 holds zeros and should hold a0: it was left at zeros",
     ),
     "a list": (
         """

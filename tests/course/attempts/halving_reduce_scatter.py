@@ -73,13 +73,13 @@ WRONG = {
     "not written": ("def halving_reduce_scatter(x):\n    ...\n", "not written yet"),
     "keeps the wrong half": (
         LOOP.format(until="", runs="partner // distance * distance, rank // distance * distance"),
-        "wrong result",
+        "rank 0, chunk 0 holds a0 and should hold a0 + b0 + c0 + d0",
     ),
     "a round too few": (
         LOOP.format(until=" > 1", runs="rank // distance * distance, partner // distance * distance"),
-        "wrong result",
+        "rank 0, chunk 0 holds a0 + c0 and should hold",
     ),
-    "always the same halves": (LOOP.format(until="", runs="0, distance"), "wrong result"),
+    "always the same halves": (LOOP.format(until="", runs="0, distance"), "ranks 1-3 contributed another chunk"),
     "whole vectors": (
         """
 def halving_reduce_scatter(x):

@@ -52,16 +52,19 @@ OWN = "    incoming[rank].copy_(outgoing[rank])\n"
 
 WRONG = {
     "not written": ("def pairwise_all_to_all(x):\n    ...\n", "not written yet"),
-    "forgets its own": (f"def pairwise_all_to_all(x):{HEAD}{GOOD}    return result\n", "wrong result"),
+    "forgets its own": (
+        f"def pairwise_all_to_all(x):{HEAD}{GOOD}    return result\n",
+        "rank 0, chunk 0 holds zeros and should hold a0",
+    ),
     "into the receiver's place": (
         f"def pairwise_all_to_all(x):{HEAD}{OWN}{GOOD.replace('incoming[(rank - hop)', 'incoming[(rank + hop)')}"
         "    return result\n",
-        "wrong result",
+        "chunk 1 and chunk 3 are swapped",
     ),
     "the same piece for all": (
         f"def pairwise_all_to_all(x):{HEAD}{OWN}{GOOD.replace('outgoing[(rank + hop) % world_size]', 'outgoing[rank]')}"
         "    return result\n",
-        "wrong result",
+        "holds b1 and should hold b0: that is another chunk of rank 1's",
     ),
     "in place": (
         """
@@ -75,7 +78,7 @@ def pairwise_all_to_all(x):
         pieces[(rank - hop) % world_size].copy_(arriving)
     return x
 """,
-        "wrong result",
+        "rank 1's own piece was overwritten by what it had received",
     ),
     "whole vectors": (
         f"""

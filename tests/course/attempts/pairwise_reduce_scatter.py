@@ -57,11 +57,12 @@ WRONG = {
     "not written": ("def pairwise_reduce_scatter(x):\n    ...\n", "not written yet"),
     "sends its own piece": (
         f"def pairwise_reduce_scatter(x):{HEAD}{EXCHANGE.format(what='rank')}    return total\n",
-        "wrong result",
+        "rank 0: the answer holds a0 + b1 + c2 + d3 and should hold a0 + b0 + c0 + d0: ranks 1-3 contributed another "
+        "chunk",
     ),
     "forgets its own": (
         f"def pairwise_reduce_scatter(x):{HEAD}    total.zero_()\n{GOOD}    return total\n",
-        "wrong result",
+        "the rank's own piece is missing; start the sum with a clone of it",
     ),
     "adds into x": (
         f"def pairwise_reduce_scatter(x):{HEAD.replace('.clone()', '')}{GOOD}    return total\n",
@@ -105,7 +106,7 @@ def pairwise_reduce_scatter(x):
         chunks[(rank - 1 - step) % world_size] += arriving
     return chunks[(rank + 1) % world_size]
 """,
-        "wrong result",
+        "that is the whole sum of chunk 1, in the wrong place",
     ),
     "all-reduce, then cut": (
         """

@@ -10,17 +10,19 @@ def recursive_doubling_all_reduce(x):
             work.wait()
         x += got
 """,
-    "lower speaks first": """
+    "lower starts its receive first": """
 def recursive_doubling_all_reduce(x):
     got, distance = torch.zeros_like(x), world_size // 2
     while distance:
         partner = rank + distance if rank % (2 * distance) < distance else rank - distance
         if rank < partner:
-            dist.send(x, partner)
-            dist.recv(got, partner)
+            receiving = dist.irecv(got, partner)
+            dist.isend(x, partner).wait()
         else:
-            dist.recv(got, partner)
-            dist.send(x, partner)
+            sending = dist.isend(x, partner)
+            receiving = dist.irecv(got, partner)
+            sending.wait()
+        receiving.wait()
         x.add_(got)
         distance //= 2
 """,
@@ -50,6 +52,24 @@ def recursive_doubling_all_reduce(x):
 """
 
 WRONG = {
+    "lower speaks first": (
+        """
+def recursive_doubling_all_reduce(x):
+    got, distance = torch.zeros_like(x), world_size // 2
+    while distance:
+        partner = rank + distance if rank % (2 * distance) < distance else rank - distance
+        if rank < partner:
+            dist.send(x, partner)
+            dist.recv(got, partner)
+        else:
+            dist.recv(got, partner)
+            dist.send(x, partner)
+        x.add_(got)
+        distance //= 2
+""",
+        "right result, but in 4 steps, one after the other, where 2 are enough: a blocking call makes the next one "
+        "wait until it is over",
+    ),
     "not written": ("def recursive_doubling_all_reduce(x):\n    ...\n", "not written yet"),
     "partners that are not mutual": (
         LOOP.format(limit="world_size", partner="(rank + distance) % world_size", add="x += arriving", grow="*= 2"),
@@ -57,7 +77,7 @@ WRONG = {
     ),
     "a round too few": (
         LOOP.format(limit="world_size // 2", partner="rank ^ distance", add="x += arriving", grow="*= 2"),
-        "wrong result",
+        "rank 0: x holds a0 + b0 and should hold a0 + b0 + c0 + d0: ranks 2-3's never came here",
     ),
     "right only for two and four": (
         LOOP.format(limit="min(world_size, 4)", partner="rank ^ distance", add="x += arriving", grow="*= 2"),
@@ -87,7 +107,7 @@ def recursive_doubling_all_reduce(x):
         x += arriving
         distance *= 2
 """,
-        "wrong result",
+        "rank 3's never came here",
     ),
     "both send first": (
         """

@@ -27,7 +27,29 @@ def ring_all_gather(x):
         pieces[(rank - step) % world_size] = parcel = incoming
     return torch.cat([pieces[r] for r in range(world_size)])
 """,
-    "odd and even": """
+    "both in flight": """
+def ring_all_gather(x):
+    n = len(x)
+    whole = torch.empty(n * world_size, dtype=x.dtype)
+    whole[rank * n:(rank + 1) * n] = x
+    part = lambda k: whole[k % world_size * n:(k % world_size + 1) * n]
+    for s in range(world_size - 1):
+        receiving = dist.irecv(part(rank - s - 1), (rank - 1) % world_size)
+        dist.send(part(rank - s), (rank + 1) % world_size)
+        receiving.wait()
+    return whole
+""",
+}
+
+HEAD = """
+    right, left = (rank + 1) % world_size, (rank - 1) % world_size
+    pieces = [torch.zeros_like(x) for _ in range(world_size)]
+    pieces[rank].copy_(x)
+"""
+
+WRONG = {
+    "odd and even": (
+        """
 def ring_all_gather(x):
     n = len(x)
     whole = torch.empty(n * world_size, dtype=x.dtype)
@@ -42,15 +64,9 @@ def ring_all_gather(x):
             send(); recv()
     return whole
 """,
-}
-
-HEAD = """
-    right, left = (rank + 1) % world_size, (rank - 1) % world_size
-    pieces = [torch.zeros_like(x) for _ in range(world_size)]
-    pieces[rank].copy_(x)
-"""
-
-WRONG = {
+        "right result, but in 6 steps, one after the other, where 3 are enough: a blocking call makes the next one "
+        "wait until it is over",
+    ),
     "not written": ("def ring_all_gather(x):\n    ...\n", "not written yet"),
     "always its own": (
         f"""
@@ -61,7 +77,7 @@ def ring_all_gather(x):{HEAD}
         sending.wait()
     return torch.cat(pieces)
 """,
-        "wrong result",
+        "rank 0, chunk 1 holds d3 and should hold b1: rank 3's stands where rank 1's should",
     ),
     "one step too few": (
         f"""
@@ -72,7 +88,7 @@ def ring_all_gather(x):{HEAD}
         sending.wait()
     return torch.cat(pieces)
 """,
-        "wrong result",
+        "rank 0, chunk 1 holds zeros",
     ),
     "in the order of arrival": (
         """
@@ -86,7 +102,7 @@ def ring_all_gather(x):
         pieces.append(arriving)
     return torch.cat(pieces)
 """,
-        "wrong result",
+        "chunk 1 and chunk 3 are swapped",
     ),
     "to everybody": (
         f"""

@@ -59,12 +59,21 @@ def ring_reduce_scatter(x):
 
 WRONG = {
     "the blank": (variant(takes="..."), "not written yet"),
-    "adds to the chunk that it has sent": (variant(takes="rank - 1 - step"), "wrong result"),
-    "keeps what arrives": (variant(puts="[:] ="), "wrong result"),
-    "one step short": (variant(steps="world_size - 2"), "wrong result"),
+    "adds to the chunk that it has sent": (
+        variant(takes="rank - 1 - step"),
+        "it is as it was at the start, nothing was ever added to it",
+    ),
+    "keeps what arrives": (
+        variant(puts="[:] ="),
+        "the rank's own piece is missing (it wrote there last on line 9), and so are ranks 2-3's",
+    ),
+    "one step short": (variant(steps="world_size - 2"), "nothing was ever added to it"),
     "one step too many": (variant(steps="world_size"), "the busiest rank sent 1 N where 0.75 N are enough"),
-    "rank r ends with chunk r + 1": (variant(sends="rank - step", takes="rank - 1 - step"), "wrong result"),
-    "always the same chunk": (variant(sends="0", takes="0"), "wrong result"),
+    "rank r ends with chunk r + 1": (
+        variant(sends="rank - step", takes="rank - 1 - step"),
+        "that sum is finished on rank 3, but not here",
+    ),
+    "always the same chunk": (variant(sends="0", takes="0"), "ranks 2-3's were added three times on rank 3"),
     "the built-in": (
         "def ring_reduce_scatter(x):\n    dist.reduce_scatter_single(x.chunk(world_size)[rank], x.clone())\n",
         "uses the built-in reduce_scatter_single",

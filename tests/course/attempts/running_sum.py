@@ -63,7 +63,7 @@ def running_sum(x):
         dist.send(so_far + x, rank + 1)
     x.copy_(so_far)
 """,
-        "wrong result",
+        "rank 0: x holds zeros and should hold a0",
     ),
     "passes on what came": (
         """
@@ -76,7 +76,7 @@ def running_sum(x):
     if rank > 0:
         x += so_far
 """,
-        "wrong result",
+        "rank 1's never came here",
     ),
     "not in place": (
         """

@@ -19,7 +19,39 @@ def shift(x):
         work.wait()
     return got
 """,
-    "odd and even": """
+    "both in flight": """
+def shift(x):
+    new = x.clone()
+    work = [dist.irecv(new, (rank - 1) % world_size), dist.isend(x, (rank + 1) % world_size)]
+    for each in work:
+        each.wait()
+    return new
+""",
+}
+
+HEAD = """
+    right, left = (rank + 1) % world_size, (rank - 1) % world_size
+    arriving = torch.empty_like(x)
+"""
+
+WRONG = {
+    "a chain": (
+        """
+def shift(x):
+    new = torch.empty_like(x)
+    if rank == 0:
+        dist.send(x, 1)
+        dist.recv(new, world_size - 1)
+    else:
+        dist.recv(new, rank - 1)
+        dist.send(x, (rank + 1) % world_size)
+    return new
+""",
+        "right result, but in 4 steps, one after the other, where 1 is enough: a blocking call makes the next one "
+        "wait until it is over",
+    ),
+    "odd and even": (
+        """
 def neighbours():
     return (rank - 1) % world_size, (rank + 1) % world_size
 
@@ -34,14 +66,9 @@ def shift(x):
         dist.recv(new, left)
     return new
 """,
-}
-
-HEAD = """
-    right, left = (rank + 1) % world_size, (rank - 1) % world_size
-    arriving = torch.empty_like(x)
-"""
-
-WRONG = {
+        "right result, but in 2 steps, one after the other, where 1 is enough: a blocking call makes the next one "
+        "wait until it is over",
+    ),
     "not written": ("def shift(x):\n    ...\n", "not written yet"),
     "everyone sends first": (
         f"def shift(x):{HEAD}    dist.send(x, right)\n    dist.recv(arriving, left)\n    return arriving\n",
@@ -68,7 +95,7 @@ def shift(x):{HEAD}
     sending.wait()
     return arriving
 """,
-        "wrong result",
+        "rank 1's stands where rank 3's should",
     ),
     "in place": (
         f"""

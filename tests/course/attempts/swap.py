@@ -95,7 +95,7 @@ def swap(x):
     sending.wait()
     return theirs
 """,
-        "wrong result",
+        "rank 0: the answer holds d0 and should hold b0: rank 3's stands where rank 1's should",
     ),
     "one side only": (
         """
@@ -110,7 +110,7 @@ def swap(x):
     dist.recv(theirs, partner)
     return theirs
 """,
-        "wrong result",
+        "rank 0: the answer holds a0 and should hold b0",
     ),
     "through everybody": (
         """

@@ -100,7 +100,7 @@ def tree_broadcast(x):
             dist.recv(x, rank - d)
         d *= 2
 """,
-        "wrong result on ranks 2-3",
+        "rank 2: x should hold a0: rank 2 has neither sent nor received anything",
     ),
     "waits for the wrong one": (
         """

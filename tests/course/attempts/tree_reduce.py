@@ -88,7 +88,10 @@ def tree_reduce(x):
     "one rank too far": (LOOP.format(condition="rank + distance <= world_size", add="x += arriving"), "rank"),
     "always": (LOOP.format(condition="True", add="x += arriving"), "no  on 5 ranks"),
     "never": (LOOP.format(condition="False", add="x += arriving"), "no  on 4 ranks"),
-    "forgets to add": (LOOP.format(condition="rank + distance < world_size", add="x.copy_(arriving)"), "wrong result"),
+    "forgets to add": (
+        LOOP.format(condition="rank + distance < world_size", add="x.copy_(arriving)"),
+        "the rank's own piece is missing (it wrote there last on line 10), and so are ranks 1-2's",
+    ),
     "a new x": (
         LOOP.format(condition="rank + distance < world_size", add="x = x + arriving"),
         "x is as it was",

@@ -81,7 +81,7 @@ def two_shot_all_reduce(x):{HEAD}
     for peer in others:
         chunks[rank] += inbox[peer]
 """,
-        "wrong result on ranks 0-3",
+        "that sum is finished on rank 1, but not here; pass it on to every rank",
     ),
     "sends its own chunk in the first round": (
         f"""
@@ -95,7 +95,7 @@ def two_shot_all_reduce(x):{HEAD}
     for w in work:
         w.wait()
 """,
-        "wrong result",
+        "ranks 1-3 contributed another chunk",
     ),
     "one inbox for all": (
         """
@@ -113,7 +113,7 @@ def two_shot_all_reduce(x):
     for w in work:
         w.wait()
 """,
-        "wrong result",
+        "ranks 1-2's came here, but are not in it",
     ),
     "the built-ins of the halves": (
         """

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from collectives.timed import Match
+from launch.replay.happened import Happened
 from launch.replay.memory import Memory
-from launch.replay.reading import Reading
 
 
 class Event(NamedTuple):
@@ -16,7 +16,7 @@ class Event(NamedTuple):
 
     bytes         what the call sends, or the larger of its two sides for a collective
     before/after  what the tensors it writes (for a send: reads) held when it began and when it was waited for: a list
-                  of numbers each, all of a tensor in up to 16 KiB of memory, else 32 samples; None if not looked at.
+                  of numbers each, all of a tensor in up to 16 KiB of memory, else its first 32; None if not looked at.
                   Before is whatever was there: for torch.empty that differs from run to run
     name          "acc", "acc[2]", "acc[4:8]" as the student could write it; "" if no variable reaches the tensor
     via           the functions of torch.distributed between the student's line and the call
@@ -50,23 +50,23 @@ class Event(NamedTuple):
     after: list
 
 
-def events_of(runs: list[dict], reading: Reading) -> list[Event]:
+def events_of(runs: list[dict], happened: Happened, memories: dict[int, Memory]) -> list[Event]:
     """All events of all ranks."""
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
-    matches = _matches(runs, reading)
+    matches = _matches(runs, happened)
     return [
-        _event(run, event, reading, zero, matches.get((run["rank"], number)))
+        _event(run, event, memories[run["rank"]], zero, matches.get((run["rank"], number)))
         for run in runs
         for number, event in enumerate(run["events"])
     ]
 
 
-def _matches(runs: list[dict], reading: Reading) -> dict[tuple[int, int], Match]:
+def _matches(runs: list[dict], happened: Happened) -> dict[tuple[int, int], Match]:
     """(rank, number of the call) -> what it is one side of. Numbers count within the recording, from its first call."""
     labels = {key: group["label"] for run in runs for key, group in run["groups"].items()}
     found: dict[tuple[int, int], Match] = {}
     counted: Counter = Counter()
-    for number, item in enumerate(reading.matched):
+    for number, item in enumerate([*happened.messages, *happened.collectives]):
         event = item.calls[0].event
         if event["kind"] == "collective":
             what, where, sides = event["op"], f"of {labels[event['group']]}", len(item.ranks)
@@ -78,11 +78,12 @@ def _matches(runs: list[dict], reading: Reading) -> dict[tuple[int, int], Match]
     return found
 
 
-def _event(run: dict, event: dict, reading: Reading, zero: int, match: Match | None) -> Event:
-    memory, site = reading.memories[run["rank"]], run["sites"][event["site"]]
+def _event(run: dict, event: dict, memory: Memory, zero: int, match: Match | None) -> Event:
+    site = run["sites"][event["site"]]
     places = [place for place in event["ins" if event["kind"] == "send" else "outs"] if place is not None]
-    regions = [memory.locate(*place, event["looks"][0], reading.preferred) for place in places]
-    before, after = ([_numbers(memory.value(region, look)) for region in regions] for look in event["looks"])
+    regions = [memory.locate(*place) for place in places]
+    dtype = event["dtype"]
+    before, after = ([_numbers(memory.value(*place, look, dtype)) for place in places] for look in event["looks"])
     start, issued, wait, end, finished = (None if t is None else (t - zero) / 1e9 for t in event["times"])
     return Event(
         rank=run["rank"],
@@ -133,11 +134,12 @@ def _numbers(value) -> list | None:
     return None if value is None else value.tolist()
 
 
-def text_of(value) -> str:
-    """A chunk's numbers in few characters: "21", "20 21 22", "20 21 22 ..."."""
-    if value is None:
+def text_of(value, count: int | None = None) -> str:
+    """A chunk's numbers in few characters: "21", "20 21 22", "20 21 22 ...". It has `count` numbers, if that is
+    more."""
+    if value is None or not len(value):
         return ""
     shown = [f"{number:g}" if value.dtype.kind == "f" else str(number) for number in value[:4].tolist()]
-    if len(value) > 1 and (value == value[0]).all():
+    if len(value) > 1 and len(value) == (count or len(value)) and (value == value[0]).all():
         return shown[0]
     return " ".join(shown[:3] + (["..."] if len(value) > 3 else []))

@@ -17,7 +17,7 @@ import json
 from itertools import count
 from pathlib import Path
 
-from launch.replay.recorded import Event
+from launch.replay.events import Event
 
 
 def save(events: list[Event], path) -> None:

@@ -1,0 +1,145 @@
+"""Why a result is wrong, as one sentence: the rank and the chunk, what it holds and should hold, why, and what to do.
+
+    rank 1, chunk 2 holds a2 + c2 + c2 and should hold a2 + b2 + c2: rank 2's was added twice (line 9) and rank 1's is
+    missing; add every rank's once; in numbers 21 22 where 46 48 should be
+
+The typical mistakes are looked for one after the other (`course/causes.py`), and each has words of its own. All of them
+are read off what the recording has seen: where it could not see, the sentence says so, and has numbers only.
+
+Left out: what is wrong beside the numbers (`course/verdict.py`).
+"""
+
+import numpy as np
+
+from course.causes import CAUSES
+from course.exercises.exercise import MESSAGES_ONLY
+from course.heard import heard
+from course.holding import Answers, Block
+from course.ways import Case, Wrong
+from launch.errors import name_ranks
+
+SHOWN = 2
+"""Numbers of a chunk that a sentence quotes."""
+
+OTHER = {
+    "never filled": "what torch.empty found in memory",
+    "zeros": "zeros",
+    "own": "numbers that came from no rank's x",
+    "computed": "the result of other operations than copies and sums",
+    "changed outside torch": "something that was changed outside torch",
+    "left by the library": "what the library left there",
+    "not seen": "something that the recording has not seen",
+}
+"""What a variable holds beside letters, in words."""
+
+KINDS = {"max": "the largest", "min": "the smallest", "product": "the product"}
+
+
+def first_wrong(trial, is_right) -> Wrong | None:
+    """Where a trial that came to its end is wrong first; `is_right(values, expected)` says it for each number."""
+    answers = Answers(trial)
+    for rank, (seen, expected) in enumerate(zip(trial.answers, trial.expected, strict=True)):
+        if expected is None or "values" not in seen or seen["values"].shape != expected.shape:
+            continue
+        right = is_right(seen["values"], expected)
+        if not right.all():
+            place, blocks = int(np.argmin(right)), answers.blocks(rank)
+            element = place + (blocks[0].lo if blocks and answers.in_place else 0)
+            return Wrong(rank, element, seen["values"].ravel(), expected.ravel(), place)
+    return None
+
+
+def explain(trial, wrong: Wrong) -> str:
+    """The sentence about a result that is wrong there."""
+    answers = Answers(trial)
+    block = next((block for block in answers.blocks(wrong.rank) if block.lo <= wrong.element < block.hi), None)
+    if block is None:
+        return _in_numbers(trial, wrong, answers)
+    wants = {(rank, first + wrong.element - block.lo): 1 for rank, first in block.wanted}
+    held, letters = answers.held(wrong.rank, wrong.element), answers.letters(wants)
+    quoted = f"in numbers {_numbers(wrong.values, wrong.place)} where {_numbers(wrong.expected, wrong.place)} should be"
+    if held is None:
+        why = _silent(trial, wrong.rank) or "the recording has not seen what is in it"
+        return f"{_name(wrong.rank, block)} should hold {letters}: {why}; {quoted}"
+    case = Case(answers, wrong, block, held, answers.at(held, wrong.element), wants)
+    why = next(filter(None, (cause(case) for cause in CAUSES)))
+    return f"{_subject(case)} {_holds(case)} and should hold {letters}: {why}; {quoted}"
+
+
+def _name(rank: int, block: Block) -> str:
+    """ "rank 1, chunk 2", "rank 1: x"."""
+    return f"rank {rank}{',' if block.name.startswith('chunk') else ':'} {block.name}"
+
+
+def _subject(case: Case) -> str:
+    """ "rank 1, chunk 2", and which elements if not all of it is wrong in this way."""
+    block, lo, hi = case.block, max(case.held.lo, case.block.lo), min(case.held.hi, case.block.hi)
+    where = _name(case.wrong.rank, block)
+    if (lo, hi) == (block.lo, block.hi):
+        return where
+    lo, hi = lo - block.lo, hi - block.lo - 1
+    return f"{where} (element {lo})" if lo == hi else f"{where} (elements {lo}-{hi})"
+
+
+def _holds(case: Case) -> str:
+    held, letters = case.held, case.answers.letters(case.has)
+    if held.how != "sum" and len(case.has) > 1:
+        letters = f"{KINDS.get(held.how, held.how)} of {letters.replace(' + ', ', ')}"
+    other = OTHER.get(held.other, held.other)
+    return "holds " + (" + ".join(filter(None, (letters, other))) or "nothing")
+
+
+def _numbers(values: np.ndarray, place: int) -> str:
+    """ "21 22 ...": the numbers from one place on."""
+    told = [_number(value) for value in values[place : place + SHOWN].tolist()]
+    return " ".join(told + ["..."] * (len(values) > place + SHOWN))
+
+
+def _number(value) -> str:
+    return str(int(value)) if float(value).is_integer() else f"{value:.6g}"
+
+
+def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
+    """The sentence where no letters are known: who has not been heard, and whether only the scale is wrong."""
+    where = "x" if answers.in_place else "the answer"
+    at = f" (from element {wrong.place} on)" if wrong.place else ""
+    values, expected = (_numbers(each, wrong.place) for each in (wrong.values, wrong.expected))
+    text = f"rank {wrong.rank}: {where}{at} is {values} and should be {expected}"
+    if silent := _silent(trial, wrong.rank):
+        return f"{text}: {silent}"
+    bad = np.flatnonzero(~np.isfinite(wrong.values.astype(np.float64)))
+    if len(bad):
+        return f"{text}: look for a division by zero, or for a number that is too large for exp"
+    if (times := _scale(wrong)) is not None:
+        return f"{text}: all of it is {_times(times)}"
+    return text
+
+
+def _silent(trial, rank: int) -> str:
+    """Whose numbers cannot be in an answer, because nothing that came in can have brought them; "" if all can."""
+    unheard = trial.exercise.needs(rank, trial.p) - heard(trial.recording)[rank]
+    if not unheard:
+        return ""
+    do = "send them, or use a collective" if trial.exercise.allowed - MESSAGES_ONLY else "send them"
+    if not trial.recording.events:
+        return f"no rank has sent anything, so {name_ranks(unheard)}'s numbers are not in it; {do}"
+    if not any(event.rank == rank for event in trial.recording.events):
+        return f"rank {rank} has neither sent nor received anything; look at which ranks take part"
+    return f"{name_ranks(unheard)}'s numbers are not in it, no message has brought them; {do}"
+
+
+def _scale(wrong: Wrong) -> float | None:
+    """By what all of the answer is too large, if that is a whole number, or one divided by a whole number."""
+    values, expected = wrong.values.astype(np.float64), wrong.expected.astype(np.float64)
+    used = expected != 0
+    if not used.any() or (values[~used] != 0).any():
+        return None
+    ratios = values[used] / expected[used]
+    first = float(ratios[0])
+    larger = max(abs(first), 1 / abs(first)) if first and np.isfinite(first) else 0
+    whole = larger > 1.5 and abs(larger - round(larger)) < 1e-3 * larger
+    return first if whole and np.allclose(ratios, first, rtol=1e-3) else None
+
+
+def _times(times: float) -> str:
+    return f"{round(times)} times too large" if abs(times) > 1 else f"{round(1 / times)} times too small"

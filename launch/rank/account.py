@@ -1,0 +1,208 @@
+"""The account: what torch's ops did to this rank's memory, in the order in which it happened.
+
+A `TorchDispatchMode`, entered for a recorded cell alone, sees every op that reads or writes a tensor: `acc += buf` is
+`aten.add_` of two places in memory, `torch.cat(parts)` a copy of several. Each becomes a row of a few numbers; views
+and questions leave none. Begins and ends of collectives and messages stand among the rows, so that the driver knows
+what was sent as it was then (`replay.happened`). Nothing is worked out here: a rank's cell should not wait for that.
+
+What torch compiles is compiled as it would be without us: such code is seen op by op where it ends in torch's ops, and
+not where it is machine code of its own; that memory is then found to have changed without an op.
+
+Memory that was handed out to numpy is looked at before and after every op that touches it, because whoever has it may
+write there without an op.
+
+Left out: writes through raw pointers (`rank.film` sees at its looks that bytes changed), and ops of the student's own
+threads, for which the same holds. Beyond MOST ops the account stops and says so; the recording goes on.
+"""
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from launch.rank import callsite
+from launch.rank.film import Film
+from launch.rank.ops import PLAIN
+from launch.tape import BEGIN, BLIND, END, LOOK
+
+MOST = 100_000
+_plain_numpy = torch.Tensor.numpy
+_PASSED_ON = ("all_reduce", "all_reduce_coalesced", "broadcast")  # functional collectives that work on a copy
+
+
+class _Plan:
+    """What is to be noted of one op: its number, and which of its arguments it writes."""
+
+    __slots__ = ("number", "writes", "written_names", "makes", "functional")
+
+    def __init__(self, func, number: int):
+        schema = getattr(func, "_schema", None)
+        arguments = schema.arguments if schema else ()
+        written = [(i, each) for i, each in enumerate(arguments) if each.alias_info and each.alias_info.is_write]
+        self.number = number
+        self.writes = [i for i, each in written if not each.kwarg_only]
+        self.written_names = {each.name for _, each in written}
+        self.makes = bool(schema) and any("Tensor" in str(r.type) and not r.alias_info for r in schema.returns)
+        self.functional = func.namespace == "_c10d_functional" and schema.name.split("::")[1] in _PASSED_ON
+
+    @property
+    def silent(self) -> bool:
+        """Views, and questions such as `item` or `equal`: no memory changes."""
+        return not (self.makes or self.writes or self.written_names)
+
+
+class Account(TorchDispatchMode):
+    """Enter it around the cell. `rows` grows; `dump` gives everything in a form that JSON can carry."""
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, which takes seconds
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True  # else torch.compile would not compile while we look
+
+    def __init__(self, film: Film, most: int = MOST):
+        super().__init__()
+        self.film, self.storages, self.most = film, film.storages, most
+        self.rows: list = []
+        self.ops: list[str] = []
+        self._plans: dict = {}
+        self._seen = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        plan = self._plans.get(func)
+        if plan is None:
+            plan = self._plans[func] = self._plan(func)
+        if types and any([kind not in PLAIN for kind in types]):
+            # DTensor and its like: what they do with plain tensors inside comes by here. What is fake has no memory.
+            return func(*args, **(kwargs or {})) if _fake(types) else NotImplemented
+        if plan is False or self._seen >= self.most:
+            return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        watched = bool(self.film.handed_out) and self._touches(args)
+        if watched:
+            self._look()
+        at = len(self.rows)
+        result = func(*args, **kwargs)
+        self._note(plan, args, kwargs, result, at)
+        if watched:
+            self._look()
+        return result
+
+    def __enter__(self):
+        account = self
+
+        def numpy(tensor, *args, **kwargs):
+            account.hand_out(tensor)
+            return _plain_numpy(tensor, *args, **kwargs)
+
+        torch.Tensor.numpy = numpy  # np.asarray(tensor) ends there too
+        return super().__enter__()
+
+    def __exit__(self, *exception):
+        if "numpy" in vars(torch.Tensor):
+            del torch.Tensor.numpy
+        return super().__exit__(*exception)
+
+    def hand_out(self, tensor) -> None:
+        """numpy gets the tensor's memory now."""
+        if type(tensor) in PLAIN and self._seen < self.most and (place := self.film.place(tensor)):
+            self.film.handed_out.add(place[0])
+            self._look()
+
+    def _look(self) -> None:
+        self.rows.append([LOOK, self.film.look()])
+
+    def _touches(self, args) -> bool:
+        tensors: list[int] = []
+        for value in args:
+            _sort(value, self._storage, tensors, [])
+        return not self.film.handed_out.isdisjoint(tensors)
+
+    def _storage(self, tensor) -> int:
+        try:
+            return self.storages.of(tensor).number
+        except (RuntimeError, NotImplementedError):
+            return -1
+
+    def _plan(self, func):
+        if getattr(func, "namespace", "c10d") == "c10d":  # the tap sees those; and higher-order operators
+            return False
+        plan = _Plan(func, len(self.ops))
+        if plan.silent:
+            return False
+        self.ops.append(str(func))
+        return plan
+
+    def _note(self, plan: _Plan, args, kwargs, result, at: int) -> None:
+        place = self.storages.place
+        ins, numbers, outs, alpha = [], [], [], 1
+        for value in args:
+            _sort(value, place, ins, numbers)
+        place = self._written
+        for i in plan.writes:
+            if i < len(args):
+                _sort(args[i], place, outs, [])
+        for name, value in kwargs.items():
+            if name == "alpha":
+                alpha = value
+            elif name in plan.written_names:
+                _sort(value, place, outs, [])
+            elif isinstance(value, (torch.Tensor, list, tuple)):
+                _sort(value, self.storages.place, ins, numbers)
+        if plan.makes:
+            _sort(result, place, outs, [])
+        if outs:
+            row = [plan.number, outs, ins, numbers, alpha, callsite.line()]
+            self._seen += 1
+            # A functional collective copies its input first, and then calls the library: the copy comes before the
+            # call.
+            self.rows.insert(at, row) if plan.functional else self.rows.append(row)
+            if self._seen == self.most:
+                self.rows.append([BLIND])
+
+    def _written(self, tensor) -> int:
+        """The place of a tensor that an op has written."""
+        self.film.wrote(self._storage(tensor))
+        return self.storages.place(tensor)
+
+    def begin(self, event: int) -> None:
+        """The call with that number begins here."""
+        self.rows.append([BEGIN, event])
+
+    def end(self, event: int) -> None:
+        """The wait for the call with that number is over."""
+        self.rows.append([END, event])
+
+    def go_blind(self) -> None:
+        """Calls are no longer recorded, so what comes in is not known any more."""
+        if self._seen < self.most:
+            self._seen = self.most
+            self.rows.append([BLIND])
+
+    def dump(self, cell_file: str) -> dict:
+        lines = {row[5] for row in self.rows if len(row) > 5} - {0}
+        code = {str(line): callsite.code_of(cell_file, line) for line in sorted(lines)}
+        return {"ops": self.ops, "rows": self.rows, "places": self.storages.dump(), "code": code}
+
+
+def _sort(value, place, tensors: list, numbers: list) -> None:
+    """Puts the places of the tensors in an argument into one list, and its numbers into another."""
+    kind = type(value)
+    if kind in PLAIN:
+        tensors.append(place(value))
+    elif kind is int or kind is float or kind is bool:
+        numbers.append(value if value == value and value not in (float("inf"), float("-inf")) else str(value))
+    elif kind is list or kind is tuple:
+        if value and all([type(item) is int for item in value]):
+            numbers.append(list(value))
+        else:
+            for item in value:
+                _sort(item, place, tensors, numbers)
+    elif isinstance(value, torch.Tensor):
+        tensors.append(-1)
+
+
+def _fake(types) -> bool:
+    return any(kind.__name__ in ("FakeTensor", "FunctionalTensor") for kind in types)

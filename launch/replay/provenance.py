@@ -1,0 +1,171 @@
+"""What bytes are made of: the algebra in which a run is retold, and the map from memory to it.
+
+A `Value` says what stands in a range of memory: a sum, a maximum, a product ... of leaves, element by element. A leaf
+is data that came from nowhere else: what a rank had at the start, zeros, the outcome of arithmetic that is no sum
+("computed" from others), bytes that were changed outside torch. A term (leaf, shift, times) means: byte b of this
+memory holds `times` the leaf's byte b + shift. So a value stays the same when its range is cut, and two copies of one
+thing have equal values wherever they lie, whatever numbers are in them.
+
+Nothing is ever kept per element: `Ranges` maps ranges of one storage to values, and only cuts where the program does.
+
+Left out: which op makes which value (`replay.torch_ops`), and who sent what to whom (`replay.happened`).
+"""
+
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+MOST_TERMS = 600  # a value of more is only called computed
+OUTSIDE = -1  # among the ranks of a leaf: nobody knows whose data is in it
+
+
+class Leaf(NamedTuple):
+    """Data with a beginning here. `kind` is "own", "zero", "computed", "outside", "unseen" or "library"."""
+
+    rank: int  # on whose memory it came to be
+    kind: str
+    ranks: frozenset[int]  # whose data is in it
+
+
+class Value(NamedTuple):
+    """`how` is "sum" (also of a single term: a copy), "max", "min", "product", "band" ...; `terms` are sorted."""
+
+    how: str
+    terms: tuple[tuple[int, int, float], ...]  # (leaf, shift in bytes, times)
+
+    def shifted(self, by: int) -> "Value":
+        """The same value for memory whose byte b was byte b + by of this."""
+        return self if by == 0 else Value(self.how, tuple([(leaf, shift + by, n) for leaf, shift, n in self.terms]))
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a copy of one leaf."""
+        return len(self.terms) == 1 and self.how == "sum" and self.terms[0][2] == 1
+
+
+class Leaves:
+    """All leaves of a run, by number. Compound values become leaves too where they can be told no other way."""
+
+    def __init__(self):
+        self.all: list[Leaf] = []
+        self._compound: dict[Value, int] = {}
+        self.inside: dict[int, Value] = {}  # leaf -> what it stands for, with its first term's shift taken off
+
+    def new(self, rank: int, kind: str, ranks=None) -> int:
+        self.all.append(Leaf(rank, kind, frozenset((rank,)) if ranks is None else ranks))
+        return len(self.all) - 1
+
+    def fresh(self, rank: int, kind: str, ranks=None) -> Value:
+        """A copy of a new leaf."""
+        return Value("sum", ((self.new(rank, kind, ranks), 0, 1),))
+
+    def ranks_of(self, value: Value) -> frozenset[int]:
+        return frozenset().union(*[self.all[leaf].ranks for leaf, _, _ in value.terms])
+
+    def is_own(self, value: Value, rank: int) -> bool:
+        """Whether only that rank's data is in it."""
+        return all([self.all[leaf].ranks == {rank} for leaf, _, _ in value.terms])
+
+    def atom(self, value: Value, rank: int) -> Value:
+        """The value as a copy of one leaf; equal values give the same leaf."""
+        if value.plain:
+            return value
+        by = value.terms[0][1]
+        inside = value.shifted(-by)
+        if inside not in self._compound:
+            ranks = self.ranks_of(value)
+            kind = "own" if ranks == {rank} else "computed"
+            self._compound[inside] = number = self.new(rank, kind, ranks)
+            self.inside[number] = inside
+        return Value("sum", ((self._compound[inside], by, 1),))
+
+    def settled(self, value: Value, rank: int) -> Value:
+        """What a rank has computed from its own data alone is data of its own; zeros that it was added to are no part
+        of it. Sums of nothing but zeros stay what they are: which of them is somebody's data is not known yet."""
+        if value.plain or not self.is_own(value, rank):
+            return value
+        if value.how == "sum":
+            terms = tuple([term for term in value.terms if self.all[term[0]].kind != "zero"])
+            if not terms and all([n == 1 for *_, n in value.terms]):
+                return value
+            value = value._replace(terms=terms or value.terms)
+        return self.atom(value, rank)
+
+    def combined(self, how: str, operands: list[tuple[Value, float]], rank: int) -> Value:
+        """The operands (value, times) put together in that way, element by element."""
+        if len(operands) == 1 and how == "sum" and operands[0][1] == 1:
+            return operands[0][0]
+        counts: dict[tuple[int, int], float] = {}
+        for value, times in operands:
+            if value.how != how and not value.plain:
+                value = self.atom(value, rank)
+            for leaf, shift, n in value.terms:
+                if how == "sum":
+                    counts[leaf, shift] = counts.get((leaf, shift), 0) + n * times
+                else:
+                    counts[leaf, shift] = counts.get((leaf, shift), 0) + n if how in ("product", "bxor") else 1
+        terms = tuple(sorted([(*key, n) for key, n in counts.items() if n]))
+        if not terms:
+            return self.fresh(rank, "zero")
+        if len(terms) > MOST_TERMS:
+            return self.fresh(rank, "computed", self.ranks_of(Value(how, terms)))
+        return Value(how if len(terms) > 1 or how == "product" and terms[0][2] != 1 else "sum", terms)
+
+
+class Piece(NamedTuple):
+    """Bytes lo up to hi of a storage. `recipe` is what it was made of in terms of the rank's other memory."""
+
+    lo: int
+    hi: int
+    value: Value
+    recipe: object = None
+
+
+class Ranges:
+    """One storage: which value each range of it has. What was never written has none."""
+
+    __slots__ = ("los", "pieces")
+
+    def __init__(self):
+        self.los: list[int] = []
+        self.pieces: list[Piece] = []
+
+    def read(self, lo: int, hi: int) -> list[Piece]:
+        """The pieces of a range, cut at its ends; gaps are left out."""
+        at = bisect_right(self.los, lo) - 1
+        if at >= 0:
+            first = self.pieces[at]
+            if first.hi >= hi:
+                return [first if first.lo == lo and first.hi == hi else first._replace(lo=lo, hi=hi)]
+            at += first.hi <= lo
+        at, found = max(at, 0), []
+        while at < len(self.pieces) and self.pieces[at].lo < hi:
+            piece = self.pieces[at]
+            if piece.lo < lo or piece.hi > hi:
+                piece = piece._replace(lo=max(lo, piece.lo), hi=min(hi, piece.hi))
+            found.append(piece)
+            at += 1
+        return found
+
+    def gaps(self, lo: int, hi: int) -> list[tuple[int, int]]:
+        """The parts of a range that have no value yet."""
+        found, at = [], lo
+        for piece in self.read(lo, hi):
+            if piece.lo > at:
+                found.append((at, piece.lo))
+            at = piece.hi
+        return found + [(at, hi)] if at < hi else found
+
+    def write(self, lo: int, hi: int, value: Value, recipe=None) -> None:
+        """The range holds `value` from now on."""
+        first = max(bisect_right(self.los, lo) - 1, 0)
+        if first < len(self.pieces) and self.pieces[first].hi <= lo:
+            first += 1
+        last = bisect_left(self.los, hi)
+        new = [Piece(lo, hi, value, recipe)]
+        if first < last:
+            if self.pieces[first].lo < lo:
+                new.insert(0, self.pieces[first]._replace(hi=lo))
+            if self.pieces[last - 1].hi > hi:
+                new.append(self.pieces[last - 1]._replace(lo=hi))
+        self.pieces[first:last] = new
+        self.los[first:last] = [piece.lo for piece in new]

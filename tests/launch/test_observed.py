@@ -1,0 +1,100 @@
+"""The picture says what happened: in every step of every run the symbols of a cell add up to the numbers it held.
+
+Symbols come from the accounts of torch's ops, numbers from the film of the ranks' memory: neither knows the other. The
+programs are random ones, right and wrong (`tests.launch.hands`), so most of what is drawn here is nobody's collective.
+"""
+
+import random
+import sys
+
+import pytest
+
+from tests.launch.search import cases, run
+
+SUMS = {"", "sum", "computed", "changed outside torch", "never filled", "not seen being made"}
+SUMS |= {"changed while it was being sent", "left by the library"}
+
+
+def numbers(text: str):
+    """The numbers of a chunk, None if its text does not have them all."""
+    return [int(word) for word in text.split()] if text and "..." not in text else None
+
+
+def added(parts: list[list[int]]) -> list[int]:
+    """Element by element; one number stands for as many of the same as the others have."""
+    length = max(map(len, parts))
+    return [sum(column) for column in zip(*(p * length if len(p) == 1 else p for p in parts), strict=True)]
+
+
+def disagreements(recording) -> tuple[list, int]:
+    """(step, rank, buffer, chunk, symbols, wanted, held) of cells whose numbers are not those of their symbols, and how
+    many cells were compared."""
+    start, wrong, compared = recording.start().cells, [], 0
+    stands_for = {}
+    for rank, buffer, chunk, text in recording.start_values():
+        if (found := numbers(text)) is not None:
+            stands_for.setdefault(start[buffer][rank, chunk].origins[0], found)
+    for index, step in enumerate(recording.steps):
+        if not set(recording.ways(index)) <= SUMS:
+            break
+        cells = recording.states(index).cells
+        held = {(rank, buffer, chunk): numbers(text) for rank, buffer, chunk, text in recording.values(index)}
+        for t in step.transfers:
+            for i in range(t.count) if t.op == "new" else ():
+                stands_for[t.src, t.chunk + i] = held.get((t.dst, t.dst_buffer, t.dst_chunk + i))
+        for (rank, buffer, chunk), found in held.items():
+            origins = cells[buffer][rank, chunk].origins
+            parts = [stands_for.get(origin) for origin in origins]
+            if found is None or not parts or None in parts:
+                continue
+            compared += 1
+            wanted = added(parts)
+            if added([wanted, [0] * len(found)]) != added([found, [0] * len(wanted)]):
+                wrong.append((index, rank, buffer, chunk, str(cells[buffer][rank, chunk]), wanted, found))
+    return wrong, compared
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_symbols_add_up_to_the_numbers(gang, ranks):
+    programs = list(cases(random.Random(ranks), 12, ranks))
+    texts, total = [case.program.on("ints") for case in programs], 0
+    for text, recording in zip(texts, run(gang, texts, ranks), strict=True):
+        assert not isinstance(recording, str), f"{recording}\n{text}"
+        wrong, compared = disagreements(recording)
+        assert not wrong, f"{wrong[0]}\n{text}"
+        total += compared
+    assert total > len(texts)
+
+
+ALIASES = """
+x = torch.arange(4) + 10 * rank
+def f(x):
+    y = x.clone()
+    c = list(y.chunk(2))
+    b = torch.empty_like(c[0])
+    for s in range(2):
+        a = dist.isend(c[(rank - s) % 2], (rank + 1) % 2)
+        dist.recv(b, (rank - 1) % 2)
+        a.wait()
+        c[(rank - s - 1) % 2] += b
+    return y
+y = f(x)
+y = f(y)
+"""
+
+
+def test_one_name_for_two_tensors_is_told_apart(gang):
+    (recording,) = run(gang, [ALIASES], 2)
+    assert disagreements(recording)[0] == []
+
+
+if __name__ == "__main__":  # python -m tests.launch.test_observed SEED PROGRAMS
+    from tests.launch.forked import Gang
+
+    with Gang() as started:
+        for p in (2, 3, 4):
+            many = list(cases(random.Random(int(sys.argv[1]) + p), int(sys.argv[2]), p))
+            sources = [each.program.on("ints") for each in many]
+            found = [disagreements(r) for r in run(started, sources, p) if not isinstance(r, str)]
+            cells = sum(compared for _, compared in found)
+            print(f"{p} ranks: {len(found)} programs, {cells} cells, {sum(map(bool, (w for w, _ in found)))} disagree")
