@@ -141,8 +141,8 @@ def run_cell(line: str, cell: str) -> None:
         for notice in ranks.take_notices():
             print(notice)
     output.show(answers)
-    if options.watch:
-        from widgets import Player
+    if options.watch and (len(ranks.recording().steps) or all(answer.status == "ok" for answer in answers)):
+        from widgets import Player  # but an error that came before anything was sent needs no empty picture
 
         show(shell, Player(ranks.recording()))
     try:

@@ -67,6 +67,11 @@ class Tapes:
     def events(self) -> list[Event]:
         return events_of(self.runs, self.happened, self.memories)
 
+    @property
+    def ops(self) -> int:
+        """How many of torch's operations the longest account holds."""
+        return max(sum(type(row[0]) is int for row in run["account"]["rows"]) for run in self.runs)
+
     def code(self, call) -> tuple[int, str]:
         """(line, text) of the innermost line of the student's that made a call; 0 and "" if it was nobody's."""
         stack = self.runs_by_rank[call.rank]["sites"][call.event["site"]]["stack"]
@@ -198,6 +203,8 @@ class Recording(Run):
         """
         kept = max((len(run["events"]) for run in self._tapes.runs), default=0)
         name = self._kind + (f", first {kept:,} calls of every rank" if self.dropped else "")
+        if not self.dropped and not all(map(self._tapes.happened.seen, self._tapes.memories)):
+            name += f", what ranks did with their data seen for {self._tapes.ops:,} operations"
         return f"{name}, steps {self._part.start + 1} to {self._part.stop} of {self._whole}" if self._part else name
 
     @property

@@ -299,8 +299,9 @@ class Truth:
 
     def __init__(self, program: Program):
         self.program = program
-        self.ops = {"sum", program.op} | {op for op in ("max", "min") if op in program.body}
-        several = range(2 if self.ops == {"sum"} else 8)  # a maximum is too often what one rank had
+        # A changed program may have become another reduction, and is that then.
+        self.ops = {"sum", "product", program.op} | {op for op in ("max", "min") if op in program.body}
+        several = range(8 if self.ops & {"max", "min"} else 2)  # a maximum is too often what one rank had
         self.runs = [self._run(seed, program.n) for seed in several]
 
     def _run(self, seed: int, n: int) -> list[Held]:

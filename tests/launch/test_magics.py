@@ -114,6 +114,13 @@ def test_recording_and_watching(four):
     assert [data["text/plain"].partition("(")[0] for data in output.rich] == ["Player"]
 
 
+def test_an_error_before_the_first_message_is_shown_without_an_empty_picture(four):
+    output = four.run("%%ranks --watch\nraise ValueError('too early')")
+    assert output.ename == "RankError" and not any("Player" in str(display) for display in output.displays)
+    output = four.run("%%ranks --watch\ndist.all_reduce(torch.ones(2))\nraise ValueError('later')")
+    assert output.ename == "RankError" and any("Player" in str(display) for display in output.displays)
+
+
 def test_another_number_of_ranks_restarts_and_says_so(new_notebook):
     notebook = new_notebook()
     assert notebook.run("%ranks").stdout == "no ranks are running: start some with %%ranks 4\n"

@@ -1,0 +1,97 @@
+"""The account of a rank: it sees what torch does in a recorded cell, and changes nothing about it."""
+
+import pytest
+
+from launch.replay.recording import Recording
+
+MODES = "from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as stack\n"
+
+
+def recorded(gang, source, ranks=2, **options):
+    answers = gang.run(source, ranks, timeout=60, **options)
+    assert [answer["error"] for answer in answers] == [""] * ranks
+    return Recording([answer["recording"] for answer in answers]), [answer["keep"] for answer in answers]
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_only_a_recorded_cell_enters_the_mode(gang, record):
+    answers = gang.run(MODES + "entered = len(stack())", 2, record=record, keep=["entered"])
+    assert [answer["keep"]["entered"] for answer in answers] == [int(record)] * 2
+
+
+def test_a_compiled_function_is_compiled_in_a_recorded_cell_too(gang):
+    source = """
+from torch._dynamo.utils import counters
+double = torch.compile(lambda x: (2 * x).relu() + 1, backend="eager")
+x = torch.arange(4.0) + rank
+y = double(x)
+dist.all_reduce(y)
+frames = dict(counters["frames"])
+"""
+    recording, kept = recorded(gang, source, keep=["frames", "y"])
+    assert all(keep["frames"] == {"total": 1, "ok": 1} for keep in kept)
+    assert kept[0]["y"] == [4.0, 8.0, 12.0, 16.0] and recording.built_ins == (("all_reduce", 16, 2),)
+
+
+def test_a_write_through_numpy_is_told_as_one(gang):
+    source = "x = torch.arange(4.0) + 10 * rank\ndist.all_reduce(x)\nx *= 3\nx.numpy()[1] = 7\ndist.all_reduce(x)\n"
+    recording, _ = recorded(gang, source)
+    words = {way for index in range(len(recording.steps)) for way in recording.ways(index)}
+    assert "changed outside torch" in words and recording.collective == "recorded"
+    made = recording.made_of(0, "x")
+    assert [(piece.lo, piece.hi, piece.other) for piece in made if piece.other == "changed outside torch"] == [
+        (1, 2, "changed outside torch")
+    ]
+
+
+def test_beyond_a_number_of_ops_the_account_stops_and_says_so(gang):
+    source = """
+from launch.rank.account import Account
+Account.__init__.__defaults__ = (20,)
+tap.start()
+x, b = torch.arange(4.0) + 10 * rank, torch.empty(4)
+for _ in range(30):
+    x = x + 1
+if rank == 0:
+    dist.recv(b, 1)
+    x += b
+else:
+    dist.send(x, 0)
+"""
+    recording, _ = recorded(gang, source)
+    assert recording.collective == "recorded" and recording.counts().messages == 1
+    assert recording.title == "your run, what ranks did with their data seen for 20 operations"
+    assert recording.made_of(0, "x") == []
+
+
+DTYPES = [
+    "torch.bfloat16", "torch.float16", "torch.float64", "torch.complex64", "torch.bool", "torch.uint8", "torch.int16"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", ["()", "(0,)", "(3,)", "(2, 3)"])
+def test_it_always_loads(gang, dtype, shape):
+    """Whatever the tensors are, beside one with an odd number of bytes; what is sent arrives."""
+    source = f"""
+x = torch.ones({shape}, dtype={dtype})
+odd = torch.zeros(7, dtype=torch.uint8)
+half = odd[:6].view(torch.bfloat16)
+wide = torch.ones(4, 6)[:, ::2].t().contiguous()
+dist.broadcast(wide, 0)
+dist.broadcast(half, 0)
+if rank == 0:
+    dist.send(x, 1)
+else:
+    dist.recv(x, 0)
+"""
+    recording, _ = recorded(gang, source)
+    assert len(recording.events) == 6 and recording.start_values() is not None
+    assert [recording.values(index) for index in range(len(recording.steps))] and recording.title.startswith("your run")
+
+
+def test_many_messages_in_fresh_buffers_are_read(gang):
+    """Time is measured in the benchmarks; here they are simply all there."""
+    source = "for _ in range(1500):\n    b = torch.ones(4)\n    dist.send(b, 1) if rank == 0 else dist.recv(b, 0)\n"
+    recording, _ = recorded(gang, source)
+    assert recording.counts().messages == recording.counts().steps == 1500
