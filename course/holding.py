@@ -116,7 +116,7 @@ class Answers:
         if place is None:
             return None
         buffer, first, count = place
-        cuts = self.recording._layout.cuts[buffer]
+        cuts = self.recording.cuts(buffer)
         itemsize = (self.trial.given[rank] if variable == X else self.trial.answers[rank]["values"]).itemsize
         chunk = bisect_right(cuts, cuts[first] + element * itemsize) - 1
         return (rank, buffer, chunk) if first <= chunk < first + count else None

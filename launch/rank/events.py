@@ -134,8 +134,10 @@ class Recorder:
 
     def stop(self) -> dict:
         """Everything, as plain lists and dicts. The last look shows what the cell left behind."""
-        wanted = (*callsite.mentioned(self.cell_file), "_")  # _ is the value of the cell's last expression
-        variables = {name: self.globals[name] for name in wanted if name in self.globals}
+        names = callsite.mentioned(self.cell_file)
+        variables = {name: self.globals[name] for name in names if name in self.globals}
+        if "_" in self.globals:  # the value of the cell's last expression
+            variables["the cell's value"] = self.globals["_"]
         reached = callsite.reached(variables)
         placed = [(path, self.film.place(tensor)) for path, tensor, *_ in reached]
         self.film.bind(reached)

@@ -129,7 +129,9 @@ def _symbols(cells: np.ndarray) -> set[tuple[int, int]]:
 
 
 def algorithm(schedule: Schedule, collective: str, root, start: dict, sizes: dict[str, list[int]], whole: int) -> str:
-    """The name of the textbook's algorithm that sends the same messages, else "recorded"."""
+    """The name of the textbook's algorithm that sends the same messages, else "recorded"; of several the one that sends
+    them in the same steps, else the simplest."""
+    alike: list[tuple[bool, str]] = []
     mine, rooted = _messages(schedule, start, sizes, whole), {} if root is None else {"root": root}
     try:
         module = importlib.import_module(f"collectives.{collective}")
@@ -146,10 +148,16 @@ def algorithm(schedule: Schedule, collective: str, root, start: dict, sizes: dic
             theirs = make(schedule.ranks, **rooted)
         except (ScheduleError, TypeError, ValueError):
             continue  # not for this number of ranks, or it needs to be told more
-        alike = {buffer: [1] * theirs.chunks for buffer in theirs.buffers}
-        if _messages(theirs, theirs.start().cells, alike, theirs.chunks) == mine:
-            return name
-    return "recorded"
+        equal = {buffer: [1] * theirs.chunks for buffer in theirs.buffers}
+        if _messages(theirs, theirs.start().cells, equal, theirs.chunks) == mine:
+            alike.append((_pairs(theirs) != _pairs(schedule), name))
+    return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
+
+
+def _pairs(schedule: Schedule) -> list[set[tuple[int, int]]]:
+    """Who sends to whom, step by step."""
+    steps = ({(t.src, t.dst) for t in step.transfers if t.src != t.dst} for step in schedule.steps)
+    return [pairs for pairs in steps if pairs]
 
 
 def _messages(schedule: Schedule, start: dict, sizes: dict[str, list[int]], whole: int) -> Counter:

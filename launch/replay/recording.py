@@ -29,7 +29,6 @@ from launch.replay.events import Event, events_of, text_of
 from launch.replay.happened import Happened
 from launch.replay.layout import Layout
 from launch.replay.made_of import Made, made_of
-from launch.replay.matching import Message
 from launch.replay.memory import Memory, Region, prefer
 from launch.replay.moves import Spot, moves_of
 from launch.replay.names import name_of
@@ -276,6 +275,10 @@ class Recording(Run):
                 return (self._layout.buffer(rank, region), *self._layout.span(rank, inside))
         return None
 
+    def cuts(self, buffer: str) -> list[int]:
+        """Where the chunks of a buffer begin, and where the last one ends, in bytes."""
+        return self._layout.cuts[buffer]
+
     @property
     def changed(self) -> list[tuple[int, int]]:
         """(rank, line) of the sends whose data were written to while they were being sent: nobody knows what went
@@ -409,11 +412,8 @@ class Recording(Run):
 
     def _may_scale(self, scales: set[tuple[float, str | None]]) -> bool:
         """All of a sum once, or all of it divided by the number of ranks: a mean."""
-        return all(abs(scale - 1) < 1e-6 or abs(scale * self._layout_ranks - 1) < 1e-6 for scale, _ in scales)
-
-    @property
-    def _layout_ranks(self) -> int:
-        return len(self._tapes.memories)
+        ranks = len(self._tapes.memories)
+        return all(abs(scale - 1) < 1e-6 or abs(scale * ranks - 1) < 1e-6 for scale, _ in scales)
 
 
 def _together(story: Retold, places: Places) -> list[list[tuple[int, str]]]:
@@ -449,6 +449,3 @@ def _listed(ops: list[str]) -> str:
     """ "all_gather, broadcast and all_reduce"; of more than four only the first three."""
     named = ops if len(ops) <= 4 else [*ops[:3], f"{len(ops) - 3} more"]
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
-
-
-__all__ = ["Message", "Recording"]

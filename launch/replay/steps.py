@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from collectives.schedule import Transfer
 from launch.replay.layout import Layout
-from launch.replay.matching import Call
-from launch.replay.moves import Move, Spot
+from launch.replay.matching import Call, Collective
+from launch.replay.moves import Move
 from launch.replay.symbols import Symbols
 
 BUILT_IN = " (built-in)"
@@ -46,7 +46,7 @@ def steps_of(
         by_step[move.step].append(move)
     for item in items:
         calls[item.step] += item.calls
-        if not hasattr(item, "src"):
+        if isinstance(item, Collective):
             built_in[item.step].append(item.calls[0].event["op"])
     steps, wrote, ways = [], [], []
     for number in sorted({*told, *by_step, *calls}):
@@ -108,12 +108,3 @@ def _caption(phase: str, transfers, ways: list[str], chunks: int) -> str:
         what = "" if chunks == 1 else f" chunk {t.chunk}" if t.count == 1 else f" chunks {t.chunk}-{last}"
         told.append(f"rank {t.src} sends{what} to rank {t.dst}")
     return f"{says}: {', '.join(told)}{', and so on' if len(sent) > NAMED else ''}."
-
-
-def spot_of(wrote: list[list[tuple]], rank: int, buffer: str, chunk: int) -> Spot | None:
-    """Where a chunk was written last; None if it never was."""
-    for step in reversed(wrote):
-        for r, b, c, spot in step:
-            if (r, b, c) == (rank, buffer, chunk):
-                return spot
-    return None

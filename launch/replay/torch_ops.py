@@ -154,6 +154,8 @@ class Meaning:
             return source == out or self._elementwise("sum", out, [(source, 1)])
         if name in ("cat", "stack", "concat") and ins:
             return self._joined(name, out, ins, numbers)
+        if name == "roll" and len(ins) == 1 and ins[0].shape:
+            return self._rolled(out, ins[0], numbers)
         if name in ("add", "sub", "subtract") and op.overload != "Tensor_mode":
             sign = (1 if name == "add" else -1) * (alpha if type(alpha) in (int, float) else 1)
             if len(ins) == 2:
@@ -191,6 +193,18 @@ class Meaning:
                 self._computed([target], [source])
             at += size
         return done
+
+    def _rolled(self, out: Place, source: Place, numbers: list) -> bool:
+        """`roll` along one dimension: two copies."""
+        shifts, dims = [*(n if type(n) is list else [n] for n in numbers), [0]][:2]
+        if len(shifts) != 1 or len(dims) > 1 or (len(source.shape) > 1 and not dims):
+            return False
+        dim = dims[0] % len(source.shape) if dims else 0
+        size = source.shape[dim]
+        by = shifts[0] % size
+        parts = [(out.part(dim, by, size - by), source.part(dim, 0, size - by))]
+        parts += [(out.part(dim, 0, by), source.part(dim, size - by, by))] if by else []
+        return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
 
     def _along(self, name: str, out: Place, source: Place, numbers: list) -> bool:
         """Rows added up: `stack(parts).sum(0)`."""
