@@ -1,4 +1,4 @@
-# make lab      everything set up, JupyterLab opens on the course
+# make lab      everything set up, JupyterLab opens on the student's own copies of the chapters
 # make test     everything set up, every test run
 # make venv     only set up
 # make refresh  execute the chapters again and save their normalised outputs
@@ -9,6 +9,7 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+QUIET := $(if $(CI),--quiet)  # elsewhere pip says what it is at
 
 # JupyterLab refuses root and waits for a browser unless told otherwise.
 LAB_FLAGS :=
@@ -24,10 +25,18 @@ endif
 .PHONY: lab test venv refresh bench gallery pictures lint
 
 lab: .venv/course.stamp
-	cd course && ../$(BIN)/jupyter lab $(LAB_FLAGS) 00_start_here.ipynb
+	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab $(LAB_FLAGS) 00_start_here.ipynb
 
+# Two halves of about the same length run side by side, which two cores do in two thirds of the time; in three parts they
+# would only wait for each other. Ctrl-C ends both.
+ONE_HALF := tests/launch tests/collectives course
+OTHER_HALF := $(filter-out $(ONE_HALF),$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 test: .venv/test.stamp
-	$(BIN)/python -m pytest
+	@echo "$(ONE_HALF) run beside the others; what they say comes when they are done"
+	@$(BIN)/python -m pytest $(PYTEST) $(ONE_HALF) > .venv/beside.log 2>&1 & beside=$$!; \
+	trap "kill $$beside; exit 130" INT TERM; \
+	$(BIN)/python -m pytest $(PYTEST) $(OTHER_HALF); others=$$?; \
+	wait $$beside; beside=$$?; cat .venv/beside.log; exit $$((others | beside))
 
 venv: .venv/test.stamp
 
@@ -46,13 +55,14 @@ pictures: .venv/test.stamp
 lint: .venv/test.stamp
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.venv/course.stamp: pyproject.toml
+.venv/course.stamp: pyproject.toml etc/ipython/ipython_kernel_config.py
+	@echo "setting up .venv: one or two minutes and 1.5 GB, most of it torch; this is done once"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install $(QUIET) --editable .
 # No news and no update check: nothing of the course asks the internet for anything.
 	$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements"
 	touch $@
 
 .venv/test.stamp: .venv/course.stamp
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install $(QUIET) --editable '.[test]'
 	touch $@

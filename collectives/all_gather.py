@@ -6,7 +6,7 @@ the number of steps and in how far messages travel.
 
 import numpy as np
 
-from collectives.columns import join, move
+from collectives.columns import Columns, join, move
 from collectives.errors import check_power_of_two, check_ranks
 from collectives.groups import aggregated_trees, halves, one_ring, rounds
 from collectives.phases import both_ways_all_gather, double, ring_all_gather, tree_broadcast, tree_gather
@@ -44,10 +44,10 @@ def bruck(ranks: int) -> Schedule:
     rank = np.arange(p)
     data, scratch = 0, 1
 
-    def own_first(_):
+    def own_first(_: int) -> Columns:
         return move(rank, rank, rank, dst_chunk=0, src_buffer=data, dst_buffer=scratch)
 
-    def fetch(k):
+    def fetch(k: int) -> Columns:
         have = 1 << k
         return move(
             rank,
@@ -59,7 +59,7 @@ def bruck(ranks: int) -> Schedule:
             dst_buffer=scratch,
         )
 
-    def sort(_):
+    def sort(_: int) -> Columns:
         from_own_on = move(rank, rank, 0, dst_chunk=rank, count=p - rank, src_buffer=scratch, dst_buffer=data)
         turned = rank[1:]  # rank 0 has nothing before its own chunk
         before_own = move(turned, turned, p - turned, dst_chunk=0, count=turned, src_buffer=scratch, dst_buffer=data)
@@ -82,7 +82,7 @@ def pat(ranks: int, aggregate: int | None = None) -> Schedule:
     trees = aggregated_trees("all_gather.pat", p, aggregate)[::-1]
     rank = np.arange(p)[:, None]
 
-    def hand_on(k):
+    def hand_on(k: int) -> Columns:
         offsets, distance = trees[k]
         src, chunk = np.broadcast_arrays((rank + distance) % p, (rank + offsets) % p)
         dst = np.broadcast_to(rank, src.shape)

@@ -1,23 +1,31 @@
 """all_reduce: every rank has a vector of N bytes; at the end every rank has the sum of all of them.
 
 Every algorithm that sends nothing needless sends 2(p-1)N bytes in total. They differ in how many steps that takes, and
-in how much of it the busiest rank has to carry: (p-1)N at the root of `naive`, 2(p-1)/p N everywhere in `ring`.
+in how much of it the busiest rank has to carry: (p-1)N at the root of `naive`, 2(p-1)/p N everywhere in `ring`. Only
+where a switch adds on the way (`nvls`, `sharp`) it is less.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
-from collectives.columns import REDUCE, join, move, where
+from collectives.columns import REDUCE, Columns, join, move
 from collectives.errors import ScheduleError, check_ranks, whole
 from collectives.groups import (
     btree,
-    depths,
+    chained_trees,
     double_btree,
+    far_first,
     halves,
-    heights,
+    near_first,
     one_ring,
     rings_between,
+    rings_by_rail,
     rings_inside,
     rounds,
+    swing_partner,
+    torus_rings,
+    trees_by_rail,
 )
 from collectives.phases import (
     both_ways_all_gather,
@@ -27,13 +35,20 @@ from collectives.phases import (
     flat_reduce,
     fold,
     halve,
+    meet,
     ring_all_gather,
     ring_reduce_scatter,
+    side_by_side,
+    spread,
     tree_broadcast,
     tree_reduce,
     unfold,
+    up_and_down,
 )
 from collectives.schedule import Phase, Schedule
+
+SWITCH_ADDS = "The switch adds up what all send for one rank, and gives it the sum"
+SWITCH_COPIES = "Every rank gives the switch what it has finished, and the switch hands it to all others"
 
 
 def naive(ranks: int) -> Schedule:
@@ -52,7 +67,7 @@ def exchange(ranks: int) -> Schedule:
     """
     p = check_ranks("all_reduce.exchange", ranks)
 
-    def to_everybody(_):
+    def to_everybody(_: int) -> Columns:
         src, hop = np.divmod(np.arange(p * (p - 1)), p - 1)
         return move(src, (src + 1 + hop) % p, op=REDUCE)
 
@@ -70,7 +85,7 @@ def whole_ring(ranks: int) -> Schedule:
     rank = np.arange(p)
     data, ping, pong = 0, 1, 2
 
-    def pass_on(k):
+    def pass_on(k: int) -> Columns:
         inbox, outbox = (ping, pong) if k % 2 == 0 else (pong, ping)
         arrives = move(rank, (rank + 1) % p, src_buffer=data if k == 0 else outbox, dst_buffer=inbox)
         return join(arrives, move(rank, rank, op=REDUCE, src_buffer=inbox, dst_buffer=data))
@@ -114,7 +129,7 @@ def pipelined_tree(ranks: int, chunks: int = 8) -> Schedule:
     """
     p = check_ranks("all_reduce.pipelined_tree", ranks)
     chunks = whole("all_reduce.pipelined_tree", chunks, "chunks", 1)
-    return Schedule.from_phases("all_reduce", "pipelined_tree", p, chunks, [_up_and_down([btree(p)], chunks)])
+    return Schedule.from_phases("all_reduce", "pipelined_tree", p, chunks, [up_and_down([btree(p)], chunks)])
 
 
 def double_tree(ranks: int, chunks: int = 8) -> Schedule:
@@ -126,32 +141,7 @@ def double_tree(ranks: int, chunks: int = 8) -> Schedule:
     p = check_ranks("all_reduce.double_tree", ranks)
     if whole("all_reduce.double_tree", chunks, "chunks", 2) % 2:
         raise ScheduleError(f"all_reduce.double_tree needs an even number of chunks, half for each tree, got {chunks}")
-    return Schedule.from_phases("all_reduce", "double_tree", p, chunks, [_up_and_down(double_btree(p), chunks // 2)])
-
-
-def _up_and_down(parents, chunks: int) -> Phase:
-    """One pipeline per tree, each with its own `chunks`: a rank sends up what all below it have added to.
-
-    The first chunk leaves a rank as soon as it can, after as many steps as the rank is high above its deepest leaf, and
-    reaches the root after as many as the tree is deep; every further chunk follows one step behind.
-    """
-    src, dst, first, op, leaves_at = [], [], [], [], []
-    for number, parent in enumerate(parents):
-        child = np.flatnonzero(parent >= 0)
-        height, depth = heights(parent), depths(parent)
-        src += [child, parent[child]]
-        dst += [parent[child], child]
-        op += [np.full_like(child, REDUCE), np.zeros_like(child)]
-        leaves_at += [height[child], height.max() + depth[child] - 1]
-        first += [np.full(2 * len(child), number * chunks)]
-    src, dst, first, op, leaves_at = map(np.concatenate, (src, dst, first, op, leaves_at))
-
-    def send(k):
-        chunk = k - leaves_at
-        return where((0 <= chunk) & (chunk < chunks), move(src, dst, first + chunk, op=op))
-
-    says = "Chunks that everybody below has added to go up, finished ones go down"
-    return Phase("pipeline", int(leaves_at.max()) + chunks, send, says)
+    return Schedule.from_phases("all_reduce", "double_tree", p, chunks, [up_and_down(double_btree(p), chunks // 2)])
 
 
 def recursive_doubling(ranks: int) -> Schedule:
@@ -164,7 +154,7 @@ def recursive_doubling(ranks: int) -> Schedule:
     group = halves(p)._replace(bounds=np.array([0, 1]))  # one chunk: the vector is never cut
     survivor = np.arange(group.survivors)
 
-    def swap(k):
+    def swap(k: int) -> Columns:
         return move(group.place[survivor], group.place[survivor ^ (1 << k)], op=REDUCE)
 
     exchange_phase = Phase(
@@ -174,15 +164,53 @@ def recursive_doubling(ranks: int) -> Schedule:
 
 
 def halving_doubling(ranks: int) -> Schedule:
-    """Recursive halving, then recursive doubling (Rabenseifner): 2 log2(p) steps, and no more bytes than the ring.
+    """Recursive halving of the vector, then recursive doubling: 2 log2(p) steps, and no more bytes than the ring.
 
-    For other p than powers of two the ranks too many give their vector to a neighbour first and get the result at the
-    end: two steps and 2N bytes more.
+    Rabenseifner's order (ICCS 2004), and that of MPICH and gloo: the distance doubles while the vector halves, so the
+    longest messages go to the nearest partner and the shortest to the farthest. For other p than powers of two the
+    ranks too many give their vector to a neighbour first and get the result at the end: two steps and 2N bytes more.
     """
     p = check_ranks("all_reduce.halving_doubling", ranks)
-    group = halves(p)
+    return _halving_doubling("halving_doubling", p, near_first)
+
+
+def halving_doubling_far_first(ranks: int) -> Schedule:
+    """The same with the farthest partner first: half of the vector goes p/2 places away, the crumbs to the neighbour.
+
+    Equally fast where all ranks are equally far apart, and every rank r is left with chunk r in between (so MPICH's
+    reduce_scatter does it). Where distance costs, it sends the most bytes the longest way.
+    """
+    p = check_ranks("all_reduce.halving_doubling_far_first", ranks)
+    return _halving_doubling("halving_doubling_far_first", p, far_first)
+
+
+def swing(ranks: int) -> Schedule:
+    """Halving and doubling with partners 1, 1, 3, 5, 11, ... places away, to the right and to the left by turns.
+
+    Made for ring and torus wires: partners are about a third nearer than at distances 1, 2, 4, ..., so fewer messages
+    share a wire. De Sensi, Bonato, Saam and Hoefler, "Swing" (NSDI 2024), on a ring in one dimension. Left out: the
+    torus, where steps take the dimensions by turns, and the second half of the vector that goes the mirrored way.
+    For other p than powers of two the ranks too many fold, as in `halving_doubling`.
+    """
+    p = check_ranks("all_reduce.swing", ranks)
+    return _halving_doubling("swing", p, swing_partner)
+
+
+def _halving_doubling(name: str, p: int, pairs: Callable[[int, int], np.ndarray]) -> Schedule:
+    group = halves(p, pairs=pairs)
     phases = [fold(group), halve(group), double(group), unfold(group)]
-    return Schedule.from_phases("all_reduce", "halving_doubling", p, group.survivors, phases)
+    return Schedule.from_phases("all_reduce", name, p, group.survivors, phases)
+
+
+def two_shot(ranks: int) -> Schedule:
+    """Every rank adds up one chunk, which all send it in one step, and sends the sum to all in another.
+
+    Two steps of p(p-1) messages of N/p bytes: the ring's bytes without its steps, where every rank can talk to all
+    others at once. What inference engines do among the GPUs of one machine.
+    """
+    p = check_ranks("all_reduce.two_shot", ranks)
+    members = first = np.arange(p)[None]
+    return Schedule.from_phases("all_reduce", "two_shot", p, p, [meet(members, first), spread(members, first)])
 
 
 def hierarchical(nodes: int, local: int) -> Schedule:
@@ -191,9 +219,7 @@ def hierarchical(nodes: int, local: int) -> Schedule:
     Reduce-scatter inside every machine, all-reduce between ranks of the same local number, all-gather inside: only
     1/local of the vector per rank goes between machines.
     """
-    nodes = whole("all_reduce.hierarchical", nodes, "nodes", 1)
-    local = whole("all_reduce.hierarchical", local, "local ranks", 1)
-    p = check_ranks("all_reduce.hierarchical", nodes * local)
+    nodes, local, p = _levels("hierarchical", nodes, local)
     inside, between = rings_inside(nodes, local), rings_between(nodes, local)
     phases = [
         ring_reduce_scatter(inside, "reduce-scatter inside"),
@@ -202,6 +228,113 @@ def hierarchical(nodes: int, local: int) -> Schedule:
         ring_all_gather(inside, "all-gather inside"),
     ]
     return Schedule.from_phases("all_reduce", "hierarchical", p, p, phases, local=local)
+
+
+def torus(nodes: int, local: int) -> Schedule:
+    """For a torus of `nodes` rows of `local` ranks: rings along the rows and along the columns, all wires at once.
+
+    The vector is cut into four. Two quarters are reduced along the rows first, one to the right and one to the left,
+    then along the columns; the other two the other way round; then all is gathered backwards. 2(rows + columns - 2)
+    steps, 2(p-1)/p N per rank over its four wires. The bucket algorithm of Jain and Sabharwal (ICS 2010), which Sack
+    and Gropp (TOPC 2015) run on all ports. With one quarter only it is `hierarchical`, which Mikami et al. (2018) call
+    2D-torus all-reduce.
+    """
+    nodes, local, p = _levels("torus", nodes, local)
+    lanes = [torus_rings(nodes, local, lane) for lane in range(4)]
+    scatters = [[*map(ring_reduce_scatter, lane)] for lane in lanes]
+    gathers = [[*map(ring_all_gather, reversed(lane))] for lane in lanes]
+    says = "Every rank sends partial sums along its row and its column, both ways, and adds its own to what arrives"
+    hands = "Every rank passes on along its row and its column, both ways, what it received last"
+    phases = [side_by_side("reduce-scatter", scatters, says), side_by_side("all-gather", gathers, hands)]
+    return Schedule.from_phases("all_reduce", "torus", p, 4 * p, phases, local=local)
+
+
+def multi_ring(nodes: int, local: int) -> Schedule:
+    """NCCL's rings: one for each network card, so that all `local` cards of a machine are at work at the same time.
+
+    `local` rings over all p ranks, each for 1/local of the vector: 2(p-1) steps, 2(p-1)/p N per rank, of which each
+    card carries 1/local of what the card of one ring would.
+    """
+    nodes, local, p = _levels("multi_ring", nodes, local)
+    rings = rings_by_rail(nodes, local)
+    phases = [ring_reduce_scatter(rings), ring_all_gather(rings)]
+    return Schedule.from_phases("all_reduce", "multi_ring", p, local * p, phases, local=local)
+
+
+def nccl_tree(nodes: int, local: int, chunks: int = 4) -> Schedule:
+    """NCCL's Tree: a double binary tree over the machines, with a chain through the ranks inside each.
+
+    One such pair of trees for each network card: 2 * local trees, each for as much of the vector, in `chunks` pieces.
+    A first piece comes up and down in 2(log2(nodes) + local - 1) hops, log2 rounded up; that is NCCL's own formula
+    (tuning.cc) for the latency of Tree. Left out: that NCCL hangs the two children of a machine on different ranks.
+    """
+    nodes, local, p = _levels("nccl_tree", nodes, local)
+    chunks = whole("all_reduce.nccl_tree", chunks, "chunks", 1)
+    trees = chained_trees(nodes, local)
+    phases = [up_and_down(trees, chunks)]
+    return Schedule.from_phases("all_reduce", "nccl_tree", p, len(trees) * chunks, phases, local=local)
+
+
+def nvls(ranks: int) -> Schedule:
+    """NCCL's NVLS: the switch that joins all GPUs of a machine adds up, and hands out, on the way.
+
+    The messages of `two_shot`, but what all send for one rank reaches it as one sum, and what one sends to all leaves
+    it once: every rank sends N and receives N, half of what any algorithm of messages between two ranks must send. The
+    first step only sends and the second only receives, so it is faster where they overlap (`pipelined`). Only on a
+    network whose switch can do that (`Topology.machines(adds_inside=...)`); elsewhere it has no cost.
+    """
+    p = check_ranks("all_reduce.nvls", ranks)
+    members = first = np.arange(p)[None]
+    phases = [
+        meet(members, first, says=SWITCH_ADDS, in_network=True),
+        spread(members, first, says=SWITCH_COPIES, in_network=True),
+    ]
+    return Schedule.from_phases("all_reduce", "nvls", p, p, phases)
+
+
+def nvls_tree(nodes: int, local: int, chunks: int = 4) -> Schedule:
+    """NCCL's NVLSTree: the switch inside each machine adds, double trees between ranks of the same local number go on.
+
+    Each of the `local` pairs of trees has 1/local of the vector, each tree half of that in `chunks` pieces.
+    """
+    nodes, local, p = _levels("nvls_tree", nodes, local)
+    chunks = whole("all_reduce.nvls_tree", chunks, "chunks", 1)
+    trees = trees_by_rail(nodes, local)
+    width = len(trees) * chunks // local  # chunks that one rank of a machine answers for
+    members, first = np.arange(p).reshape(nodes, local), np.tile(np.arange(local) * width, (nodes, 1))
+    between = [up_and_down(trees, chunks)] if nodes > 1 else []
+    phases = [
+        meet(members, first, width, "reduce-scatter inside", SWITCH_ADDS, True),
+        *between,
+        spread(members, first, width, "all-gather inside", SWITCH_COPIES, True),
+    ]
+    return Schedule.from_phases("all_reduce", "nvls_tree", p, local * width, phases, local=local)
+
+
+def sharp(nodes: int, local: int) -> Schedule:
+    """Switches that add inside the machines and between them: NCCL's NVLS over several machines, with SHARP.
+
+    A machine's sum of 1/local of the vector goes out and comes back once for each of its cards, however many machines
+    there are. Graham et al., "Scalable Hierarchical Aggregation Protocol" (COMHPC 2016).
+    """
+    nodes, local, p = _levels("sharp", nodes, local)
+    rank, width = np.arange(p), nodes
+    inside, own = rank.reshape(nodes, local), np.tile(np.arange(local) * width, (nodes, 1))
+    between, part = inside.T, np.arange(p).reshape(local, nodes)
+    phases = [
+        meet(inside, own, width, "reduce-scatter inside", SWITCH_ADDS, True),
+        meet(between, part, 1, "reduce-scatter between", SWITCH_ADDS, True),
+        spread(between, part, 1, "all-gather between", SWITCH_COPIES, True),
+        spread(inside, own, width, "all-gather inside", SWITCH_COPIES, True),
+    ]
+    return Schedule.from_phases("all_reduce", "sharp", p, p, phases, local=local)
+
+
+def _levels(name: str, nodes: int, local: int) -> tuple[int, int, int]:
+    """nodes, local and their product, checked."""
+    nodes = whole(f"all_reduce.{name}", nodes, "nodes", 1)
+    local = whole(f"all_reduce.{name}", local, "local ranks", 1)
+    return nodes, local, check_ranks(f"all_reduce.{name}", nodes * local)
 
 
 ALGORITHMS = (
@@ -215,5 +348,14 @@ ALGORITHMS = (
     double_tree,
     recursive_doubling,
     halving_doubling,
+    halving_doubling_far_first,
+    swing,
+    two_shot,
     hierarchical,
+    torus,
+    multi_ring,
+    nccl_tree,
+    nvls,
+    nvls_tree,
+    sharp,
 )

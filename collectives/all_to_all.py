@@ -4,20 +4,23 @@ If a rank's input is a row of a matrix, this is the transpose. Every rank must s
 be added up on the way, so unlike in all_reduce more steps only pay by saving messages (Bruck).
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from collectives.captions import places
-from collectives.columns import join, move
+from collectives.columns import Columns, join, move
 from collectives.errors import ScheduleError, check_ranks, whole
 from collectives.groups import rounds
 from collectives.schedule import Phase, Schedule
 from collectives.state import Cell, empty_cells
 
 INPUT, OUTPUT, SCRATCH = 0, 1, 2
-OUT_OF_PLACE = dict(buffers=("input", "output"), result="output")
+OUT_OF_PLACE: dict[str, Any] = dict(buffers=("input", "output"), result="output")
 
 
-def _keep_own(p: int):
+def _keep_own(p: int) -> Columns:
     """The chunk of every rank for itself, which needs no message."""
     rank = np.arange(p)
     return move(rank, rank, rank, src_buffer=INPUT, dst_buffer=OUTPUT)
@@ -27,7 +30,7 @@ def linear(ranks: int) -> Schedule:
     """Everybody sends everything at once: one step of p(p-1) messages of N/p bytes."""
     p = check_ranks("all_to_all.linear", ranks)
 
-    def to_everybody(_):
+    def to_everybody(_: int) -> Columns:
         src, hop = np.divmod(np.arange(p * (p - 1)), p - 1)
         dst = (src + 1 + hop) % p
         return join(move(src, dst, dst, dst_chunk=src, src_buffer=INPUT, dst_buffer=OUTPUT), _keep_own(p))
@@ -41,12 +44,12 @@ def pairwise(ranks: int) -> Schedule:
     p = check_ranks("all_to_all.pairwise", ranks)
     rank = np.arange(p)
 
-    def deliver(k):
+    def deliver(k: int) -> Columns:
         dst = (rank + 1 + k) % p
         message = move(rank, dst, dst, dst_chunk=rank, src_buffer=INPUT, dst_buffer=OUTPUT)
         return join(message, _keep_own(p)) if k == 0 else message
 
-    def says(k):
+    def says(k: int) -> str:
         return f"Every rank sends the chunk for the rank {places(k + 1)} to the right"
 
     phases = [Phase("exchange", p - 1, deliver, says)]
@@ -62,20 +65,20 @@ def bruck(ranks: int) -> Schedule:
     rank = np.arange(p)
     every, away = (side.ravel() for side in np.meshgrid(rank, rank, indexing="ij"))
 
-    def by_distance(_):
+    def by_distance(_: int) -> Columns:
         return move(every, every, (every + away) % p, dst_chunk=away, src_buffer=INPUT, dst_buffer=SCRATCH)
 
-    def jump(k):
+    def jump(k: int) -> Columns:
         distance = 1 << k
         start = np.arange(distance, p, 2 * distance)  # runs of chunks whose distance has this bit
         src, run = (side.ravel() for side in np.meshgrid(rank, start, indexing="ij"))
         count = np.minimum(distance, p - run)
         return move(src, (src + distance) % p, run, count=count, src_buffer=SCRATCH, dst_buffer=SCRATCH)
 
-    def by_sender(_):
+    def by_sender(_: int) -> Columns:
         return move(every, every, away, dst_chunk=(every - away) % p, src_buffer=SCRATCH, dst_buffer=OUTPUT)
 
-    def says(k):
+    def says(k: int) -> str:
         return f"Every rank sends {places(1 << k)} to the right all chunks that need this jump"
 
     phases = [
@@ -87,7 +90,49 @@ def bruck(ranks: int) -> Schedule:
     return Schedule.from_phases("all_to_all", "bruck", p, p, phases, buffers=buffers, result="output")
 
 
-def uneven(splits) -> Schedule:
+def hierarchical(nodes: int, local: int) -> Schedule:
+    """For `nodes` machines of `local` ranks each: first to the right local rank, inside; then to the right machine.
+
+    Between machines a rank sends nodes - 1 messages of `local` chunks instead of (nodes - 1) * local of one: the same
+    bytes, 1/local of the latencies. What mixture-of-experts layers do over many machines: Rajbhandari et al.,
+    "DeepSpeed-MoE" (ICML 2022), and Hwang et al., "Tutel" (MLSys 2023), where it is called 2DH.
+    """
+    name = "all_to_all.hierarchical"
+    nodes, local = whole(name, nodes, "nodes", 1), whole(name, local, "local ranks", 1)
+    p = check_ranks(name, nodes * local)
+    every, machine = (side.ravel() for side in np.meshgrid(np.arange(p), np.arange(nodes), indexing="ij"))
+    rank, home, place = np.arange(p), np.arange(p) // local, np.arange(p) % local
+
+    def to_place(hop: int) -> Columns:
+        """All chunks for local rank `hop` places on, whatever their machine; in scratch they lie by machine, sender."""
+        there = (every % local + hop) % local
+        chunk, lands = machine * local + there, machine * local + every % local
+        dst = every // local * local + there
+        return move(every, dst, chunk, dst_chunk=lands, src_buffer=INPUT, dst_buffer=SCRATCH)
+
+    def inside(k: int) -> Columns:
+        return join(to_place(1), to_place(0)) if k == 0 and local > 1 else to_place(k + (local > 1))
+
+    def to_machine(hop: int) -> Columns:
+        there = (home + hop) % nodes
+        chunk, lands = there * local, home * local
+        dst = chunk + place
+        return move(rank, dst, chunk, dst_chunk=lands, count=local, src_buffer=SCRATCH, dst_buffer=OUTPUT)
+
+    def between(k: int) -> Columns:
+        return join(to_machine(1), to_machine(0)) if k == 0 and nodes > 1 else to_machine(k + (nodes > 1))
+
+    says = "Every rank sends, inside its machine, all chunks for the ranks that stand where the receiver does"
+    over = "Every rank sends its like in another machine all chunks that its own machine has for it"
+    phases = [
+        Phase("exchange inside", max(local - 1, 1), inside, says),
+        Phase("exchange between", max(nodes - 1, 1), between, over),
+    ]
+    more: dict[str, Any] = dict(buffers=("input", "output", "scratch"), result="output", local=local)
+    return Schedule.from_phases("all_to_all", "hierarchical", p, p, phases, **more)
+
+
+def uneven(splits: Sequence[Sequence[int]]) -> Schedule:
     """all_to_all_single with split sizes: rank r sends splits[r][d] rows to rank d, in p-1 pairwise steps.
 
     splits: square matrix of row counts [sender, receiver]. A chunk is one row; `chunks` is the longest buffer of any
@@ -100,16 +145,16 @@ def uneven(splits) -> Schedule:
     lands_at = np.cumsum(rows, axis=0) - rows  # in the receiver's output
     rank = np.arange(p)
 
-    def deliver(k):
+    def deliver(k: int) -> Columns:
         src = rank[rows[rank, (rank + k) % p] > 0]
         dst = (src + k) % p
         read, written, count = lies_at[src, dst], lands_at[src, dst], rows[src, dst]
         return move(src, dst, read, dst_chunk=written, count=count, src_buffer=INPUT, dst_buffer=OUTPUT)
 
-    def step(k):
+    def step(k: int) -> Columns:
         return join(deliver(1), deliver(0)) if k == 0 else deliver(k + 1)  # what stays at home goes with the first
 
-    def says(k):
+    def says(k: int) -> str:
         return f"Every rank sends the rows for the rank {places(k + 1)} to the right"
 
     phases = [Phase("exchange", p - 1, step, says)]
@@ -123,7 +168,7 @@ def uneven(splits) -> Schedule:
     return Schedule.from_phases("all_to_all", "uneven", p, chunks, phases, start=start, goal=goal, **OUT_OF_PLACE)
 
 
-def _matrix(splits) -> np.ndarray:
+def _matrix(splits: Sequence[Sequence[int]]) -> np.ndarray:
     """`splits` as a square int array, or one clear sentence."""
     width = len(splits)
     if any(len(row) != width for row in splits):
@@ -133,4 +178,4 @@ def _matrix(splits) -> np.ndarray:
     return np.array([[whole("all_to_all.uneven", rows, "rows in every split", 0) for rows in row] for row in splits])
 
 
-ALGORITHMS = (linear, pairwise, bruck)
+ALGORITHMS = (linear, pairwise, bruck, hierarchical)

@@ -7,7 +7,7 @@ no harm, which is why dissemination works for any p.
 import numpy as np
 
 from collectives.captions import places
-from collectives.columns import REDUCE, move
+from collectives.columns import REDUCE, Columns, move
 from collectives.errors import check_ranks
 from collectives.groups import rounds
 from collectives.phases import flat_broadcast, flat_reduce, tree_broadcast, tree_reduce
@@ -35,10 +35,10 @@ def dissemination(ranks: int) -> Schedule:
     p = check_ranks("barrier.dissemination", ranks)
     rank = np.arange(p)
 
-    def tell(k):
+    def tell(k: int) -> Columns:
         return move(rank, (rank + (1 << k)) % p, op=REDUCE)
 
-    def says(k):
+    def says(k: int) -> str:
         return f"Every rank tells the rank {places(1 << k)} to the right who has come, as far as it knows"
 
     phases = [Phase("dissemination", rounds(p), tell, says)]

@@ -6,10 +6,10 @@ pieces (chain, scatter + all-gather); for a short one the number of steps counts
 
 import numpy as np
 
-from collectives.columns import move, where
-from collectives.errors import check_ranks, check_root, whole
+from collectives.columns import Columns, move, where
+from collectives.errors import check_power_of_two, check_ranks, check_root, whole
 from collectives.groups import one_ring
-from collectives.phases import flat_broadcast, ring_all_gather, tree_broadcast, tree_scatter
+from collectives.phases import bine_broadcast, flat_broadcast, ring_all_gather, tree_broadcast, tree_scatter
 from collectives.schedule import Phase, Schedule
 
 
@@ -28,7 +28,7 @@ def chain(ranks: int, root: int = 0, chunks: int = 8) -> Schedule:
     chunks = whole("broadcast.chain", chunks, "chunks", 1)
     place = np.arange(p - 1)
 
-    def pass_on(k):
+    def pass_on(k: int) -> Columns:
         chunk = k - place
         return where((0 <= chunk) & (chunk < chunks), move((place + root) % p, (place + 1 + root) % p, chunk))
 
@@ -46,6 +46,18 @@ def binomial(ranks: int, root: int = 0) -> Schedule:
     return Schedule.from_phases("broadcast", "binomial", p, 1, [tree_broadcast(p, root)], root=root)
 
 
+def bine(ranks: int, root: int = 0) -> Schedule:
+    """A binomial tree in base -2: log2(p) steps of N bytes, p a power of two, over edges that are a third shorter.
+
+    Who has it sends to the right and to the left by turns. Up to a third fewer messages cross between groups of ranks
+    that begin and end anywhere; where groups are machines of 2, 4, 8 ranks a binomial tree crosses least. De Sensi et
+    al., "Bine Trees" (SC 2025).
+    """
+    p, root = check_ranks("broadcast.bine", ranks), check_root("broadcast.bine", root, ranks)
+    check_power_of_two("broadcast.bine", p, "broadcast.binomial")
+    return Schedule.from_phases("broadcast", "bine", p, 1, [bine_broadcast(p, root)], root=root)
+
+
 def scatter_all_gather(ranks: int, root: int = 0) -> Schedule:
     """The root deals out p chunks down a tree, then a ring collects them everywhere (van de Geijn).
 
@@ -58,4 +70,4 @@ def scatter_all_gather(ranks: int, root: int = 0) -> Schedule:
     return Schedule.from_phases("broadcast", "scatter_all_gather", p, p, phases, root=root)
 
 
-ALGORITHMS = (flat, chain, binomial, scatter_all_gather)
+ALGORITHMS = (flat, chain, binomial, bine, scatter_all_gather)

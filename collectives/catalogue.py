@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 from collectives import (
     all_gather,
@@ -32,7 +33,7 @@ def algorithms(collective: str) -> dict[str, Callable[..., Schedule]]:
     return CATALOGUE[collective]
 
 
-def build(collective: str, algorithm: str, ranks: int, local: int | None = None, **arguments) -> Schedule:
+def build(collective: str, algorithm: str, ranks: int, local: int | None = None, **arguments: Any) -> Schedule:
     """The schedule of that algorithm for `ranks` ranks; `local` ranks per machine for algorithms that want to know.
 
     ScheduleError if the algorithm does not take this number of ranks.

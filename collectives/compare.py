@@ -2,24 +2,30 @@
 
     compare("all_reduce", ranks=32, sizes=[1e3, 1e6, 1e9], network=presets.dgx_h100())
 
-shows as a table. Algorithms that cut the vector into as many chunks as one likes are taken with the best of a few
-numbers of chunks for each size.
+shows as a table: those that win somewhere and the next best, four at least. `algorithms=[...]` says which ones to take;
+without it all are compared. Algorithms that cut the vector into as many chunks as one likes are taken with the best of
+a few numbers of chunks for each size.
 
 Left out: the picture (widgets/cost_explorer.py).
 """
 
 import inspect
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from collectives.catalogue import algorithms, build
+from collectives import catalogue
+from collectives.catalogue import build
 from collectives.cost import Curve
 from collectives.errors import ScheduleError, check_ranks
-from collectives.network import check_network
+from collectives.network import Network, Topology, check_network
+from collectives.schedule import Schedule
 
 CHUNKS = (2, 8, 32, 128)
+FEW = 4  # algorithms that are shown where nobody said which
 COLUMNS = 8  # sizes shown in the table; `seconds` has all
 
 
@@ -33,9 +39,20 @@ class Crossover(NamedTuple):
 
 
 class Comparison:
-    """What `compare` found: `seconds[algorithm]` over `sizes` (bytes), and why an algorithm was skipped."""
+    """What `compare` found: `seconds[algorithm]` over `sizes` (bytes), and why an algorithm was skipped.
 
-    def __init__(self, collective: str, ranks: int, sizes, network):
+    `shown` are the algorithms to show: those that were asked for, else the few that are fastest.
+    """
+
+    def __init__(
+        self,
+        collective: str,
+        ranks: int,
+        sizes: ArrayLike,
+        network: Network | Topology,
+        algorithms: Sequence[str] | None = None,
+        pipelined: bool = False,
+    ) -> None:
         self.collective, self.ranks, self.network = collective, check_ranks("compare", ranks), network
         self.sizes = np.sort(np.asarray(sizes, float).ravel())
         if not len(self.sizes) or self.sizes[0] <= 0:
@@ -43,21 +60,36 @@ class Comparison:
         check_network(network, self.ranks)
         self.skipped: dict[str, str] = {}
         self._curves: dict[str, list[Curve]] = {}
-        for name, function in algorithms(collective).items():
+        for name, function in _chosen(collective, algorithms).items():
             try:
-                self._curves[name] = [Curve(schedule, network) for schedule in self._variants(name, function)]
+                self._curves[name] = [
+                    Curve(schedule, network, pipelined) for schedule in self._variants(name, function)
+                ]
             except ScheduleError as refusal:
                 self.skipped[name] = str(refusal)
         self.seconds = {name: self._time(name, self.sizes) for name in self._curves}
+        if not self.seconds:
+            raise ScheduleError("; ".join(self.skipped.values()))
+        self.shown = list(self.seconds) if algorithms is not None else self._few()
 
-    def _variants(self, name: str, function):
+    def _few(self) -> list[str]:
+        """All that are fastest somewhere, and of the others those that lose least, as taught."""
+        times = np.array(list(self.seconds.values()))
+        behind = np.log(np.maximum(times, 1e-12) / np.maximum(times.min(axis=0), 1e-12)).mean(axis=1)
+        winners, names = set(self.best), list(self.seconds)
+        order = sorted(names, key=lambda name: (name not in winners, behind[names.index(name)]))
+        few = set(order[: max(FEW, len(winners))])
+        return [name for name in names if name in few]
+
+    def _variants(self, name: str, function: Callable[..., Schedule]) -> list[Schedule]:
         local = getattr(self.network, "local", None)
         cuts = "chunks" in inspect.signature(function).parameters
         choices = [{"chunks": chunks} for chunks in CHUNKS] if cuts else [{}]
         return [build(self.collective, name, self.ranks, local, **choice) for choice in choices]
 
-    def _time(self, name: str, sizes) -> np.ndarray:
-        return np.min([curve(sizes) for curve in self._curves[name]], axis=0)
+    def _time(self, name: str, sizes: ArrayLike) -> np.ndarray:
+        best: np.ndarray = np.min([curve(sizes) for curve in self._curves[name]], axis=0)
+        return best
 
     @property
     def best(self) -> list[str]:
@@ -87,18 +119,18 @@ class Comparison:
         """Column heads, the cells of every algorithm, and which of them are the fastest of their column."""
         shown = np.unique(np.linspace(0, len(self.sizes) - 1, min(COLUMNS, len(self.sizes))).round().astype(int))
         best = self.best
-        cells = [[duration(times[i]) for i in shown] for times in self.seconds.values()]
-        wins = [[best[i] == name for i in shown] for name in self.seconds]
+        cells = [[duration(self.seconds[name][i]) for i in shown] for name in self.shown]
+        wins = [[best[i] == name for i in shown] for name in self.shown]
         return [size(self.sizes[i]) for i in shown], cells, wins
 
     def _title(self) -> str:
         return f"{self.collective}, {self.ranks} ranks, {self.network}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         heads, cells, wins = self._rows()
         rows = [["", *heads]] + [
             [name, *(f"{text}{'*' if won else ' '}" for text, won in zip(row, marks, strict=True))]
-            for name, row, marks in zip(self.seconds, cells, wins, strict=True)
+            for name, row, marks in zip(self.shown, cells, wins, strict=True)
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = [self._title()]
@@ -112,7 +144,7 @@ class Comparison:
             f"<tr><th style='text-align:left'>{escape(name)}</th>"
             + "".join(f"<td>{f'<b>{text}</b>' if won else text}</td>" for text, won in zip(row, marks, strict=True))
             + "</tr>"
-            for name, row, marks in zip(self.seconds, cells, wins, strict=True)
+            for name, row, marks in zip(self.shown, cells, wins, strict=True)
         )
         return (
             f"<table><caption>{escape(self._title())}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -123,12 +155,35 @@ class Comparison:
         """One sentence: who wins where."""
         steps = [f"{cross.after} from {size(cross.nbytes)} on" for cross in self.crossovers]
         skipped = f" Not for this network or number of ranks: {', '.join(self.skipped)}." if self.skipped else ""
-        return f"Fastest: {', '.join([self.best[0], *steps])}.{skipped}"
+        slower = len(self.seconds) - len(self.shown)
+        more = f" Not shown: {slower} that are slower." if slower else ""
+        return f"Fastest: {', '.join([self.best[0], *steps])}.{more}{skipped}"
 
 
-def compare(collective: str, ranks: int, sizes, network) -> Comparison:
-    """Cost of every algorithm of `collective` for `ranks` ranks and every N in `sizes` (bytes) on `network`."""
-    return Comparison(collective, ranks, sizes, network)
+def compare(
+    collective: str,
+    ranks: int,
+    sizes: ArrayLike,
+    network: Network | Topology,
+    algorithms: Sequence[str] | None = None,
+    pipelined: bool = False,
+) -> Comparison:
+    """Cost of every algorithm of `collective`, or of those named in `algorithms`, for `ranks` ranks and every N in
+    `sizes` (bytes) on `network`; `pipelined` as in `Schedule.cost`. ScheduleError for a name that the collective does
+    not have."""
+    return Comparison(collective, ranks, sizes, network, algorithms, pipelined)
+
+
+def _chosen(collective: str, names: Sequence[str] | None) -> dict[str, Callable[..., Schedule]]:
+    """The functions of these names, in the order they are taught; all if there are none."""
+    known = catalogue.algorithms(collective)
+    if names is None:
+        return known
+    if isinstance(names, str) or not names:
+        raise ScheduleError(f"algorithms is a list of names, for example [{', '.join(map(repr, list(known)[:2]))}]")
+    if unknown := [name for name in names if name not in known]:
+        raise ScheduleError(f"{collective} has no algorithm {unknown[0]!r}; it has {', '.join(known)}")
+    return {name: function for name, function in known.items() if name in names}
 
 
 def size(nbytes: float) -> str:
@@ -141,7 +196,7 @@ def duration(seconds: float) -> str:
     return _scaled(seconds, ((1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
 
 
-def _scaled(value: float, units) -> str:
+def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
     """`value` in the first unit of which it is at least one (once rounded), else in the last."""
     factor, unit = next((pair for pair in units if value >= 0.9995 * pair[0]), units[-1])
     return f"{float(f'{value / factor:.3g}'):g} {unit}"

@@ -1,18 +1,23 @@
 """cost: how many seconds a schedule takes on a network, step by step and link by link.
 
 A step lasts as long as its busiest link and its busiest adder (`collectives.network` has the model); steps follow each
-other. For one N (`cost`) or for many at once (`Curve`).
+other, or overlap (`pipelined`). For one N (`cost`) or for many at once (`Curve`).
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from collectives.network import check_network
-from collectives.traffic import Traffic, of_steps, per_rank, scale
+from collectives.network import Loads, Network, Topology, check_network
+from collectives.pipelined import latencies
+from collectives.traffic import Traffic, of_steps, scale
+
+if TYPE_CHECKING:
+    from collectives.schedule import Schedule
 
 
 class LinkUse(NamedTuple):
@@ -36,7 +41,7 @@ class Cost:
     step_seconds: tuple[float, ...] = field(repr=False)
     algbw: float
     busbw: float
-    _links: tuple = field(repr=False, compare=False)  # names, bytes, seconds
+    _links: tuple[list[str], tuple[float, ...], list[float]] = field(repr=False, compare=False)  # names, bytes, seconds
 
     @cached_property
     def by_link(self) -> dict[str, LinkUse]:
@@ -44,54 +49,74 @@ class Cost:
         return {name: LinkUse(*use) for name, *use in zip(*self._links, strict=True) if any(use)}
 
 
-def cost(schedule, nbytes, network) -> Cost:
-    """`nbytes` is the larger buffer of one rank, in bytes; `network` a Network or a Topology."""
+def cost(schedule: "Schedule", nbytes: float | None, network: Network | Topology, pipelined: bool = False) -> Cost:
+    """`nbytes` is the larger buffer of one rank, in bytes; `network` a Network or a Topology.
+
+    `pipelined`: seconds are the latency of the longest chain of messages, and what the busiest link and the busiest
+    adder have to do in all (`collectives.pipelined`); step_seconds is by how much each step prolongs that.
+    """
     units = scale(schedule, nbytes)
     check_network(network, schedule.ranks)
-    betas = network.betas(schedule.ranks) * units.unit_bytes
-    carried, busy = np.zeros((2, len(betas)))
-    steps, known = [], {}
+    links = len(network.betas(schedule.ranks))
+    carried, slopes, latency, added = np.zeros(links), np.zeros(links), np.zeros(links), np.zeros(schedule.ranks)
+    steps: list[float] = []
+    until: list[float] = []  # seconds of all bytes up to each step, if nobody waits
+    known: dict[int, tuple[Traffic, Loads, np.ndarray, float]] = {}
     for traffic in of_steps(schedule):
         if id(traffic) not in known:
             loads = network.loads(traffic, schedule.ranks)
-            use = loads.seconds + loads.units * betas
-            adding = network.gamma * units.unit_bytes * _most_added(traffic, schedule.ranks)
-            known[id(traffic)] = (traffic, loads, use, float(use.max()) + adding)
-        _, loads, use, seconds = known[id(traffic)]
+            adds = np.bincount(traffic.adder, traffic.reduced, schedule.ranks)
+            longest = float((loads.seconds + loads.slopes * units.unit_bytes).max())
+            known[id(traffic)] = (traffic, loads, adds, longest + network.gamma * units.unit_bytes * float(adds.max()))
+        _, loads, adds, seconds = known[id(traffic)]
         steps.append(seconds)
-        carried += loads.units
-        busy += use
-    links = (network.names(schedule.ranks), units.of_ranks(carried.astype(np.int64)), busy.tolist())
+        carried, slopes, latency, added = (
+            carried + loads.units, slopes + loads.slopes, latency + loads.seconds, added + adds,
+        )  # fmt: skip
+        until.append(units.unit_bytes * (float(slopes.max()) + network.gamma * float(added.max())))
+    if pipelined:
+        ends = np.add(latencies(schedule, network), until)
+        steps, latency = np.diff(ends, prepend=0.0).tolist(), np.zeros(links)
+    busy = latency + slopes * units.unit_bytes
+    uses = (network.names(schedule.ranks), units.of_ranks(carried.astype(np.int64)), busy.tolist())
     total = sum(steps)
     algbw = units.nbytes / total if total else 0.0
-    return Cost(total, tuple(steps), algbw, algbw * bus_factor(schedule.collective, schedule.ranks), links)
+    return Cost(total, tuple(steps), algbw, algbw * bus_factor(schedule.collective, schedule.ranks), uses)
 
 
 class Curve:
     """Seconds as a function of N for one schedule on one network: called with an array of bytes, it answers with one.
 
     A step is the maximum of straight lines, latency + slope * N, one per link. The schedule is gone through only once,
-    and steps that look alike to the network are kept once, with how often they come.
+    and steps that look alike to the network are kept once, with how often they come. `pipelined` is one line.
     """
 
-    def __init__(self, schedule, network):
+    def __init__(self, schedule: "Schedule", network: Network | Topology, pipelined: bool = False) -> None:
         check_network(network, schedule.ranks)
         self.schedule = schedule
-        betas = network.betas(schedule.ranks)
-        self._kinds, known = Counter(), {}
+        self._kinds: Counter[bytes] = Counter()
+        known: dict[int, tuple[Traffic, bytes, np.ndarray, np.ndarray]] = {}
+        slopes, added = np.zeros(len(network.betas(schedule.ranks))), np.zeros(schedule.ranks)
         for traffic in of_steps(schedule):
             if id(traffic) not in known:
                 loads = network.loads(traffic, schedule.ranks)
-                slopes = loads.units * betas + network.gamma * _most_added(traffic, schedule.ranks)
+                adds = np.bincount(traffic.adder, traffic.reduced, schedule.ranks)
                 # A line as one complex number: sorted, and as bytes, lookalikes of different steps are equal.
-                known[id(traffic)] = (traffic, np.unique(loads.seconds + 1j * slopes).tobytes())
-            self._kinds[known[id(traffic)][1]] += 1
+                lines = np.unique(loads.seconds + 1j * (loads.slopes + network.gamma * adds.max()))
+                known[id(traffic)] = (traffic, lines.tobytes(), loads.slopes, adds)
+            _, packed, more, adds = known[id(traffic)]
+            self._kinds[packed] += 1
+            if pipelined:
+                slopes, added = slopes + more, added + adds
+        if pipelined:
+            line = latencies(schedule, network)[-1] + 1j * (slopes.max() + network.gamma * added.max())
+            self._kinds = Counter([np.array([line]).tobytes()])
 
-    def __call__(self, sizes) -> np.ndarray:
+    def __call__(self, sizes: ArrayLike) -> np.ndarray:
         unit_bytes = scale(self.schedule, np.asarray(sizes, float)).unit_bytes
         total = np.zeros_like(unit_bytes)
-        for lines, times in self._kinds.items():
-            lines = np.frombuffer(lines, complex)
+        for packed, times in self._kinds.items():
+            lines = np.frombuffer(packed, complex)
             total += times * np.max([line.real + line.imag * unit_bytes for line in lines], axis=0)
         return total
 
@@ -108,7 +133,3 @@ def bus_factor(collective: str, ranks: int) -> float:
         "scatter": share,
     }
     return shares.get(collective, 1.0)
-
-
-def _most_added(traffic: Traffic, ranks: int) -> int:
-    return int(per_rank(traffic.adder, traffic.reduced, ranks).max()) if len(traffic.adder) else 0

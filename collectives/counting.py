@@ -1,10 +1,14 @@
 """counts: steps, messages and bytes of a schedule, in total and per rank. Integers wherever they are exact."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collectives.traffic import of_steps, per_rank, scale
+from collectives.traffic import Traffic, of_steps, per_rank, scale
+
+if TYPE_CHECKING:
+    from collectives.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -12,7 +16,7 @@ class Counts:
     """What one call of the collective sends.
 
     steps          steps in which at least one message is sent
-    messages       all transfers of a step between the same two ranks are one message
+    messages       all transfers of a step between the same two ranks are one message; so is what a switch copies
     total_bytes    sent by all ranks together
     busiest        bytes sent by the rank that sends most
     sent[r]        bytes sent by rank r
@@ -27,19 +31,24 @@ class Counts:
     received: tuple[int | float, ...] = field(repr=False)
 
 
-def counts(schedule, nbytes=None) -> Counts:
+def counts(schedule: "Schedule", nbytes: float | None = None) -> Counts:
     """`nbytes` is the larger buffer of one rank, in bytes (see `Schedule`)."""
     units = scale(schedule, nbytes)
     steps = messages = 0
     sent, received = np.zeros((2, schedule.ranks), np.int64)
-    known = {}  # lookalike steps share one Traffic, so they share its sums
+    known: dict[
+        int, tuple[Traffic, np.ndarray, np.ndarray, int]
+    ] = {}  # lookalike steps share one Traffic, so they share its sums
     for traffic in of_steps(schedule):
         if id(traffic) not in known:
-            sums = (per_rank(rank, traffic.units, schedule.ranks) for rank in (traffic.src, traffic.dst))
-            known[id(traffic)] = (traffic, *sums)
-        _, out, into = known[id(traffic)]
+            leaving, arriving = traffic.leaving(), traffic.arriving()
+            sent_by = per_rank(traffic.src[leaving], traffic.units[leaving], schedule.ranks)
+            received_by = per_rank(traffic.dst[arriving], traffic.units[arriving], schedule.ranks)
+            pairs = len(np.unique(traffic.src[leaving] * schedule.ranks + traffic.dst[leaving]))
+            known[id(traffic)] = (traffic, sent_by, received_by, pairs)
+        _, out, into, pairs = known[id(traffic)]
         steps += len(traffic.src) > 0
-        messages += len(traffic.src)
+        messages += pairs
         sent += out
         received += into
     return Counts(

@@ -1,6 +1,7 @@
 """The one exception of this package, and the checks of arguments that every algorithm shares."""
 
 import operator
+from typing import Any
 
 
 class ScheduleError(ValueError):
@@ -14,7 +15,7 @@ class ScheduleError(ValueError):
         self.step, self.rank, self.chunk = step, rank, chunk
 
 
-def whole(name: str, value, what: str, least: int) -> int:
+def whole(name: str, value: object, what: str, least: int) -> int:
     """`value` as an int of at least `least`, or a ScheduleError in words that name the algorithm."""
     number = _integer(value)
     if number is None:
@@ -24,18 +25,18 @@ def whole(name: str, value, what: str, least: int) -> int:
     return number
 
 
-def check_ranks(name: str, ranks) -> int:
+def check_ranks(name: str, ranks: object) -> int:
     return whole(name, ranks, "ranks", 2)
 
 
-def check_root(name: str, root, ranks: int) -> int:
+def check_root(name: str, root: object, ranks: int) -> int:
     number = _integer(root)
     if number is None or not 0 <= number < ranks:
         raise ScheduleError(f"{name}: root must be one of the ranks 0 to {ranks - 1}, got {root!r}")
     return number
 
 
-def within(name: str, what: str, value, least: int, end: int) -> int:
+def within(name: str, what: str, value: object, least: int, end: int) -> int:
     """`value` as an int from `least` up to, not including, `end`, or a ScheduleError that says which there are."""
     number = _integer(value)
     if number is None or not least <= number < end:
@@ -51,7 +52,7 @@ def check_power_of_two(name: str, ranks: int, instead: str) -> None:
         raise ScheduleError(f"{name} needs {takes}")
 
 
-def _integer(value) -> int | None:
+def _integer(value: Any) -> int | None:
     try:
         return operator.index(value)
     except TypeError:

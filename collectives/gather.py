@@ -1,6 +1,6 @@
 """gather: rank r has chunk r of p; at the end the root has all of them, N bytes in total. Scatter backwards."""
 
-from collectives.columns import move
+from collectives.columns import Columns, move
 from collectives.errors import check_ranks, check_root
 from collectives.phases import tree_gather
 from collectives.schedule import Phase, Schedule
@@ -10,7 +10,7 @@ def flat(ranks: int, root: int = 0) -> Schedule:
     """Every rank sends its chunk to the root, one after the other: p-1 messages of N/p."""
     p, root = check_ranks("gather.flat", ranks), check_root("gather.flat", root, ranks)
 
-    def from_the_next(k):
+    def from_the_next(k: int) -> Columns:
         rank = (root + 1 + k) % p
         return move(rank, root, rank)
 

@@ -1,9 +1,10 @@
-"""Who is whose partner: rings, binomial trees, NCCL's binary trees, and the pairs of recursive halving.
+"""Who is whose partner: rings, binomial and Bine trees, NCCL's binary trees, and the pairs of recursive halving.
 
 Algorithms share these shapes: a reduce climbs the tree that a broadcast goes down, a ring is a ring whether it adds or
 copies. Here are the shapes alone, as arrays of ranks; what is sent along them is the algorithms' business.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ class Rings(NamedTuple):
     first: np.ndarray | int = 0
     width: int = 1
 
-    def chunk(self, block):
+    def chunk(self, block: np.ndarray) -> np.ndarray:
         """The first chunk of that block of each rank's ring; blocks are counted round the ring."""
         return self.first + block % self.size * self.width
 
@@ -49,6 +50,36 @@ def rings_between(nodes: int, local: int) -> Rings:
     return Rings(rank, (rank + local) % (nodes * local), node, nodes, first=position * nodes)
 
 
+def rings_by_rail(nodes: int, local: int) -> Rings:
+    """`local` rings over all ranks, each entering and leaving the machines by cards of its own, as NCCL lays them.
+
+    Ring j comes into a machine at local rank j and goes through all of them to j - 1, the next machine backwards: so
+    what leaves by card j - 1 arrives by card j - 1, and every card sends for one ring and receives for one. (With an
+    odd number of machines the rings change cards once, where they close.) Ring j has the blocks j * ranks on.
+    """
+    ranks = nodes * local
+    ring, place = np.divmod(np.arange(local * ranks), ranks)
+    node, hop = np.divmod(place, local)
+    rank = node * local + np.where(node % 2 == 0, ring + hop, ring - 1 - hop) % local
+    right = np.roll(rank.reshape(local, ranks), -1, axis=1).ravel()
+    return Rings(rank, right, place, ranks, first=ring * ranks)
+
+
+def torus_rings(rows: int, columns: int, lane: int) -> tuple[Rings, Rings]:
+    """The rings of one quarter of the vector on a torus: those it goes round first, then the others.
+
+    Quarters 0 and 1 go along the rows first, 2 and 3 along the columns; 0 and 2 go right and down, 1 and 3 back.
+    """
+    rank = np.arange(rows * columns)
+    row, column = np.divmod(rank, columns)
+    way = -1 if lane % 2 else 1
+    along_row = Rings(rank, row * columns + (column + way) % columns, way * column % columns, columns)
+    along_column = Rings(rank, (row + way) % rows * columns + column, way * row % rows, rows)
+    first, then = (along_row, along_column) if lane < 2 else (along_column, along_row)
+    first = first._replace(first=lane * len(rank), width=then.size)
+    return first, then._replace(first=first.chunk(first.position))
+
+
 def rounds(ranks: int) -> int:
     """How often a group can be halved until one is left: the logarithm of `ranks` to base 2, rounded up."""
     return (ranks - 1).bit_length()
@@ -70,6 +101,33 @@ def binomial(ranks: int, distance: int, root: int = 0) -> Edges:
     child = np.arange(distance, ranks, 2 * distance)
     size = np.minimum(distance, ranks - child)
     return Edges((child + root) % ranks, (child - distance + root) % ranks, size)
+
+
+def swing_partner(ranks: int, step: int) -> np.ndarray:
+    """Partner of every rank in one step of Swing, and of Bine butterflies: 1, 1, 3, 5, 11, ... places away, even ranks
+    first to the right, then to the left, and so on; odd ranks the other way (round the end).
+
+    The distance is 1 - 2 + 4 - ... to the power of `step` of -2 (De Sensi et al., "Swing", NSDI 2024).
+    """
+    rank = np.arange(ranks)
+    distance = (1 - (-2) ** (step + 1)) // 3
+    partner: np.ndarray = (rank + np.where(rank % 2 == 0, distance, -distance)) % ranks
+    return partner
+
+
+def bine(ranks: int, level: int, root: int = 0) -> Edges:
+    """The edges of one level, 0 at the root, of the Bine tree: the longest first; `ranks` is a power of two.
+
+    A binomial tree whose edges are written in base -2 instead of 2: who has it sends it to its Swing partner, so edges
+    span a third less and cross fewer switches (De Sensi et al., "Bine Trees", SC 2025, distance halving).
+    """
+    have = np.array([0])
+    for step in range(rounds(ranks) - 1, -1, -1):
+        child = swing_partner(ranks, step)[have]
+        if step == rounds(ranks) - 1 - level:
+            return Edges((child + root) % ranks, (have + root) % ranks, np.full(len(child), 1 << step))
+        have = np.concatenate([have, child])
+    raise ScheduleError(f"a Bine tree of {ranks} ranks has {rounds(ranks)} levels, got {level}")
 
 
 def btree(ranks: int) -> np.ndarray:
@@ -101,6 +159,30 @@ def double_btree(ranks: int) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
+def chained_trees(nodes: int, local: int) -> list[np.ndarray]:
+    """Parents in NCCL's trees over machines: for every local rank j both double trees over the ranks j of all machines,
+    and below each of these a chain through the others of its machine, j + 1 first."""
+    rank = np.arange(nodes * local)
+    node, place = np.divmod(rank, local)
+    trees = []
+    for head in range(local):
+        chain = node * local + (place - 1) % local  # the parent of all but the head
+        for above in double_btree(nodes) if nodes > 1 else (np.array([-1]),):
+            trees.append(np.where(place != head, chain, np.where(above[node] < 0, -1, above[node] * local + head)))
+    return trees
+
+
+def trees_by_rail(nodes: int, local: int) -> list[np.ndarray]:
+    """Parents in both double trees over the ranks j of all machines, for every local rank j; -1 for all others, too."""
+    node, place = np.divmod(np.arange(nodes * local), local)
+    found = []
+    for rail in range(local):
+        for above in double_btree(nodes) if nodes > 1 else (np.array([-1]),):
+            inside = (place == rail) & (above[node] >= 0)
+            found.append(np.where(inside, above[node] * local + rail, -1))
+    return found
+
+
 def depths(parent: np.ndarray) -> np.ndarray:
     """How many edges lie between every rank and the root."""
     depth, above = np.zeros(len(parent), np.int64), parent
@@ -123,27 +205,60 @@ class Halves(NamedTuple):
     """The ranks of recursive halving: the largest power of two of them; the `extra` others fold into a neighbour.
 
     Of the first 2 * extra places every odd one hands its vector to the even one before it and waits for the result.
-    `place[i]` is where the i-th survivor stands; survivor i answers for the chunks bounds[i] to bounds[i + 1].
+    `place[i]` is where the i-th survivor stands. In step k it works with survivor partner[k][i]; after it survivor i
+    is left with the blocks first[k + 1][i] on, half as many as before. Block b is chunks bounds[b] to bounds[b + 1].
     """
 
     survivors: int
     extra: int
     place: np.ndarray
     bounds: np.ndarray
+    partner: np.ndarray
+    first: np.ndarray
 
     def block(self, first: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """First chunk, and number of chunks, of the blocks of `size` survivors from survivor `first` on."""
+        """First chunk, and number of chunks, of `size` blocks from block `first` on."""
         return self.bounds[first], self.bounds[first + size] - self.bounds[first]
 
 
-def halves(ranks: int, chunks: int | None = None) -> Halves:
-    """`chunks` is the number of survivors (the default: one chunk each) or of ranks (one for each folded rank too)."""
+def far_first(survivors: int, step: int) -> np.ndarray:
+    """Partners p/2 apart first, neighbours last: in the end survivor i is left with block i."""
+    return np.arange(survivors) ^ (survivors >> (step + 1))
+
+
+def near_first(survivors: int, step: int) -> np.ndarray:
+    """Neighbours first, partners p/2 apart last: the distance doubles while the vector halves (Rabenseifner 2004)."""
+    return np.arange(survivors) ^ (1 << step)
+
+
+def halves(ranks: int, chunks: int | None = None, pairs: Callable[[int, int], np.ndarray] = far_first) -> Halves:
+    """`chunks` is the number of survivors (the default: one chunk each) or of ranks (one for each folded rank too).
+
+    `pairs` says who is whose partner: `far_first`, `near_first` or `swing_partner`.
+    """
     survivors = 1 << (ranks.bit_length() - 1)
     extra = ranks - survivors
     number = np.arange(survivors)
     place = number + np.minimum(number, extra)
     bounds = np.append(place, ranks) if chunks == ranks else np.arange(survivors + 1)
-    return Halves(survivors, extra, place, bounds)
+    partner = np.array([pairs(survivors, step) for step in range(rounds(survivors))])
+    return Halves(survivors, extra, place, bounds, partner, _blocks(partner))
+
+
+def _blocks(partner: np.ndarray) -> np.ndarray:
+    """first[k][i]: the first of the survivors >> k blocks that survivor i answers for after k steps.
+
+    Those who are left with the same blocks are a group; two groups of partners share out what both had. The group of
+    the lowest rank takes the lower half, so that blocks are in one piece whatever the order of partners.
+    """
+    steps, survivors = partner.shape
+    group = np.arange(survivors) + np.zeros((steps + 1, 1), np.int64)  # its lowest survivor, after k steps
+    for k in range(steps - 1, -1, -1):
+        group[k] = np.minimum(group[k + 1], group[k + 1][partner[k]])
+    first = np.zeros((steps + 1, survivors), np.int64)
+    for k in range(steps):
+        first[k + 1] = first[k] + (group[k + 1] != group[k]) * (survivors >> (k + 1))
+    return first
 
 
 def aggregated_trees(name: str, ranks: int, aggregate: int | None) -> list[tuple[np.ndarray, int]]:

@@ -2,21 +2,26 @@
 
 Step by step nobody may send what it does not hold, add where there is nothing, add something a second time or to
 another chunk, and no two messages may race for one place. After the last step every rank must hold exactly what
-`collectives.meaning` promises. The first thing that is wrong is reported with step, rank and chunk. A recorded run that
+`collectives.spec` promises. The first thing that is wrong is reported with step, rank and chunk. A recorded run that
 is no one collective promises nothing, and may add what it likes: there it is the messages that are checked.
 
 Left out: anything about real ranks (buffers that are still being sent, deadlocks). Time and memory grow with the
 number of transfers times the contributions they carry: a ring of 64 ranks takes about 0.2 s.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from collectives.columns import COPY, NEW, REDUCE, Columns
 from collectives.errors import ScheduleError
-from collectives.state import Cell, single_chunks
+from collectives.state import Cell, Part, Slot, single_chunks
+
+if TYPE_CHECKING:
+    from collectives.schedule import Schedule
 
 
-def check(schedule) -> None:
+def check(schedule: "Schedule") -> None:
     """None if the schedule is right, else ScheduleError."""
     proof = _Proof(schedule)
     for step in schedule.steps:
@@ -27,12 +32,12 @@ def check(schedule) -> None:
 class _Proof:
     """A run on symbols that looks at everything before it does it."""
 
-    def __init__(self, schedule):
+    def __init__(self, schedule: "Schedule") -> None:
         self.schedule = schedule
         self.state = schedule.start()
         self.goal = schedule.goal()  # None: nothing is promised
         self.number = 0  # of the step, from 1
-        self.written: dict[tuple, int] = {}  # slot -> number of the last step that wrote it
+        self.written: dict[Slot, int] = {}  # slot -> number of the last step that wrote it
 
     def step(self, columns: Columns) -> None:
         self.number += 1
@@ -48,38 +53,41 @@ class _Proof:
     def bounds(self, columns: Columns) -> None:
         """Only ranks, chunks and counts that exist."""
         ranks, chunks = self.schedule.ranks, self.schedule.chunks
-        src, dst, chunk, dst_chunk, count, op = columns[:6]
+        src, dst, chunk, dst_chunk, count, op = map(np.asarray, columns[:6])
         place = np.where(op == NEW, dst_chunk, chunk)  # the chunk of a new is a number, which may be any
         for i in _first((src < 0) | (src >= ranks) | (dst < 0) | (dst >= ranks)):
             odd = dst[i] if 0 <= src[i] < ranks else src[i]
-            told = f"rank {src[i]} sends chunk {place[i]} to rank {dst[i]}, but the ranks are 0 to {ranks - 1}"
-            self.refuse(told, odd, place[i])
+            wrong = f"rank {src[i]} sends chunk {place[i]} to rank {dst[i]}, but the ranks are 0 to {ranks - 1}"
+            self.refuse(wrong, odd, place[i])
         for i in _first(count < 1):
             self.refuse(f"rank {src[i]} sends rank {dst[i]} {count[i]} chunks; at least 1 is needed", src[i], place[i])
-        for rank, first, verb, does in ((src, chunk, "read", op != NEW), (dst, dst_chunk, "written", True)):
+        for rank, first, verb, does in (
+            (src, chunk, "read", op != NEW),
+            (dst, dst_chunk, "written", np.ones_like(op, bool)),
+        ):
             for i in _first(does & ((first < 0) | (first + count > chunks))):
                 last = first[i] + count[i] - 1
-                told = f"rank {rank[i]}'s chunks {first[i]} to {last} are {verb}, but the chunks are 0 to {chunks - 1}"
-                self.refuse(told, rank[i], first[i])
+                wrong = f"rank {rank[i]}'s chunks {first[i]} to {last} are {verb}, but the chunks are 0 to {chunks - 1}"
+                self.refuse(wrong, rank[i], first[i])
 
-    def races(self, messages) -> None:
+    def races(self, messages: list[Part]) -> None:
         """Messages of a step arrive in any order, so no other may touch a place that one of them replaces."""
-        touched: dict[tuple, tuple[int, int]] = {}
+        touched: dict[Slot, tuple[int, int]] = {}
         for op, source, target in messages:
             if target in touched and COPY in (op, touched[target][0]):
                 both = f"rank {touched[target][1]} and rank {source[1]} write to {self.place(target)}"
                 self.refuse(f"{both} at the same time, and the last one wins", *target[1:])
             touched[target] = (op, source[1])
 
-    def sent(self, op: int, source, target) -> Cell:
+    def sent(self, op: int, source: Slot, target: Slot) -> Cell:
         """What the sender holds, which must not be nothing; or what a rank has made itself, which never is."""
         cell = self.state.taken(op, source)
         if not cell:
-            told = f"rank {source[1]} sends {self.chunk_of(source)} to rank {target[1]}, but holds nothing there yet"
-            self.refuse(told, *source[1:])
+            wrong = f"rank {source[1]} sends {self.chunk_of(source)} to rank {target[1]}, but holds nothing there yet"
+            self.refuse(wrong, *source[1:])
         return cell
 
-    def write(self, op: int, source, target, cell: Cell) -> None:
+    def write(self, op: int, source: Slot, target: Slot, cell: Cell) -> None:
         """A copy replaces. A sum needs a summand of the same chunk there, and one that has none of it in it already."""
         here = self.state.read(target)
         if op == REDUCE and self.goal is not None and not self.state.knowledge:
@@ -102,21 +110,21 @@ class _Proof:
                 have, want = held[rank, chunk], wanted[rank, chunk]
                 last = self.written.get(slot)
                 when = f"last written in step {last}" if last else "never written"
-                told = f"{self.place(slot)} ({when}) must hold {want or 'nothing'} after {self.schedule.collective}"
+                wrong = f"{self.place(slot)} ({when}) must hold {want or 'nothing'} after {self.schedule.collective}"
                 self.number = last or self.number
-                self.refuse(f"{told}, but holds {have or 'nothing'}", rank, chunk)
+                self.refuse(f"{wrong}, but holds {have or 'nothing'}", rank, chunk)
 
     def refuse(self, problem: str, rank: int, chunk: int) -> None:
         raise ScheduleError(f"step {self.number}: {problem}", self.number, int(rank), int(chunk))
 
-    def chunk_of(self, slot) -> str:
+    def chunk_of(self, slot: Slot) -> str:
         names = self.schedule.buffers
         return f"chunk {slot[2]}" + (f" of {names[slot[0]]!r}" if len(names) > 1 else "")
 
-    def place(self, slot) -> str:
+    def place(self, slot: Slot) -> str:
         return f"rank {slot[1]}'s {self.chunk_of(slot)}"
 
 
 def _first(wrong: np.ndarray) -> list[int]:
     """Index of the first transfer that is wrong, as a list of at most one."""
-    return np.flatnonzero(wrong)[:1].tolist()
+    return [int(index) for index in np.flatnonzero(wrong)[:1]]

@@ -7,7 +7,7 @@ halving for a power of two; they differ in the number of steps.
 import numpy as np
 
 from collectives.captions import places
-from collectives.columns import REDUCE, move
+from collectives.columns import REDUCE, Columns, move
 from collectives.errors import check_ranks
 from collectives.groups import aggregated_trees, halves, one_ring
 from collectives.phases import fold, halve, ring_reduce_scatter
@@ -25,11 +25,11 @@ def pairwise(ranks: int) -> Schedule:
     p = check_ranks("reduce_scatter.pairwise", ranks)
     rank = np.arange(p)
 
-    def deliver(k):
+    def deliver(k: int) -> Columns:
         owner = (rank + 1 + k) % p
         return move(rank, owner, owner, op=REDUCE)
 
-    def says(k):
+    def says(k: int) -> str:
         return f"Every rank sends the chunk that belongs to the rank {places(k + 1)} to the right"
 
     return Schedule.from_phases("reduce_scatter", "pairwise", p, p, [Phase("reduce-scatter", p - 1, deliver, says)])
@@ -63,7 +63,7 @@ def pat(ranks: int, aggregate: int | None = None) -> Schedule:
     trees = aggregated_trees("reduce_scatter.pat", p, aggregate)
     rank = np.arange(p)[:, None]
 
-    def climb(k):
+    def climb(k: int) -> Columns:
         offsets, distance = trees[k]
         dst, chunk = np.broadcast_arrays((rank + distance) % p, (rank + offsets) % p)
         src = np.broadcast_to(rank, dst.shape)

@@ -9,9 +9,15 @@ Left out: where the values come from (`launch.replay`, `collectives.saved`), and
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 from collectives.counting import Counts
-from collectives.schedule import Schedule
+from collectives.network import Network, Topology
+from collectives.played import Carried
+from collectives.schedule import Schedule, Step
+
+T = TypeVar("T")
+
 
 Value = tuple[int, str, int, str]
 """(rank, buffer, chunk, text): the numbers in a chunk, as a text."""
@@ -30,36 +36,44 @@ class Run(Schedule):
     values        for every step a Value for every chunk it wrote, as that rank had it after the step
     ways          for every step what each transfer does: "sum", "max" ... if it reduces, "computed",
                   "changed outside torch" ... if it is new, "" if it copies
+    step_seconds  for every step how long after the step before it was over; None if nobody measured
+    network       the Network or Topology that it ran on; None for the machine as it is
+    carried       what went over that network's links, as `collectives.played.Carried`; None if nobody counted
 
-    `counts`, `events` and `start_values` may be functions of nothing, `values` and `ways` functions of a step's index.
+    `counts`, `events`, `start_values` and `step_seconds` may be functions of nothing, `values` and `ways` of a step's
+    index.
     """
 
     def __init__(
         self,
-        collective,
-        algorithm,
-        ranks,
-        chunks,
-        steps,
+        collective: str,
+        algorithm: str,
+        ranks: int,
+        chunks: int,
+        steps: Sequence[Step],
         *,
         title: str,
         counts: Counts | Callable[[], Counts],
-        events: Sequence | None | Callable[[], Sequence | None],
-        built_ins: Sequence[tuple],
-        lonely: Sequence[tuple],
+        events: Sequence[Any] | None | Callable[[], Sequence[Any] | None],
+        built_ins: Sequence[tuple[Any, ...]],
+        lonely: Sequence[tuple[Any, ...]],
         dropped: int,
         start_values: list[Value] | Callable[[], list[Value]],
         values: Sequence[list[Value]] | Callable[[int], list[Value]],
         ways: Sequence[list[str]] | Callable[[int], list[str]],
-        **schedule_arguments,
-    ):
+        step_seconds: Sequence[float] | None | Callable[[], Sequence[float] | None] = None,
+        network: Network | Topology | None = None,
+        carried: Carried | None = None,
+        **schedule_arguments: Any,
+    ) -> None:
         super().__init__(collective, algorithm, ranks, chunks, steps, **schedule_arguments)
         self._title, self._counts, self._events, self._start_values = title, counts, events, start_values
         self._values = values if callable(values) else values.__getitem__
         self._ways = ways if callable(ways) else ways.__getitem__
+        self._step_seconds, self.network, self.carried = step_seconds, network, carried
         self.built_ins, self.lonely, self.dropped = tuple(built_ins), tuple(lonely), dropped
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sizes = f"ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}"
         return f"{type(self).__name__}({self.collective}, {sizes})"
 
@@ -68,10 +82,14 @@ class Run(Schedule):
         return self._title
 
     @cached_property
-    def events(self) -> Sequence | None:
+    def events(self) -> Sequence[Any] | None:
         return _answer(self._events)
 
-    def counts(self, nbytes=None) -> Counts:
+    @cached_property
+    def step_seconds(self) -> Sequence[float] | None:
+        return _answer(self._step_seconds)
+
+    def counts(self, nbytes: float | None = None) -> Counts:
         """The messages that were really sent, in the bytes they had. Takes no N, and raises TypeError for one."""
         if nbytes is not None:
             raise TypeError("a recorded run counts the bytes that were really sent: call counts() without nbytes")
@@ -90,6 +108,6 @@ class Run(Schedule):
         return self._ways(index)
 
 
-def _answer(given):
+def _answer(given: T | Callable[[], T]) -> T:
     """What was given; of a function what it returns."""
     return given() if callable(given) else given

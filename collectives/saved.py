@@ -10,18 +10,22 @@ Left out: the picture (`Player(...).save_html`).
 
 import json
 from dataclasses import asdict
+from os import PathLike
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
 from collectives.counting import Counts
 from collectives.errors import ScheduleError
+from collectives.played import Carried, described, rebuilt
 from collectives.run import Run
 from collectives.schedule import Cell, Schedule, Transfer
 from collectives.timed import packed, unpacked
 
 VERSION = 1
 MOST_TRANSFERS = 1_000_000  # about 40 MB of JSON; a 256-rank ring has 130,560
+MOST_BYTES = 100_000_000  # of a file; reading it takes ten times as much memory
 LARGEST = 2**31
 KNOWN = ("collective", "algorithm", "ranks", "chunks")
 
@@ -29,30 +33,42 @@ KNOWN = ("collective", "algorithm", "ranks", "chunks")
 class SavedRun(Run):
     """A run that was loaded from a file. Its `events` are None if the file is from before files held times."""
 
-    def as_if(self, **algorithms):
+    def as_if(self, **algorithms: str) -> NoReturn:
         """Not of a file, which has no longer what the ranks were asked for: ScheduleError says what to do."""
         raise ScheduleError(
             "a saved run cannot be told as if; call launch.recording().as_if(...) before you save, and save that"
         )
 
-    def part(self, first: int, last: int):
+    def part(self, first: int, last: int) -> NoReturn:
         """Not of a file, which has counts of the whole run only: ScheduleError says what to do."""
         raise ScheduleError(
             "a saved run cannot be cut; call launch.recording().part(first, last) before you save, and save that"
         )
 
 
-def save(schedule: Schedule, path) -> None:
-    """Writes `schedule` to `path`. ValueError if it has more than a million transfers."""
-    Path(path).write_text(json.dumps(_described(schedule), ensure_ascii=False), encoding="utf-8")
+def save(schedule: Schedule, path: "str | PathLike[str]") -> None:
+    """Writes `schedule` to `path`. ValueError if it has more than a million transfers, or is more than `load` reads."""
+    data = json.dumps(_described(schedule), ensure_ascii=False).encode()
+    if len(data) > MOST_BYTES:
+        raise ValueError(
+            f"{schedule.title} would be a file of {len(data) // 10**6} MB, and at most {MOST_BYTES // 10**6} MB can be "
+            "loaded again; save a part of it, as in launch.recording().part(0, 10)"
+        )
+    Path(path).write_bytes(data)
 
 
-def load(path) -> Schedule:
+def load(path: "str | PathLike[str]") -> Schedule:
     """The Schedule in a file that `save` wrote; a `SavedRun` if it was recorded.
 
     ValueError for any other file, OSError (FileNotFoundError and the like) if it cannot be read.
     """
-    data = Path(path).read_bytes()
+    with open(path, "rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(
+            f"{Path(path).name} is larger than {MOST_BYTES // 10**6} MB, which no file is that Schedule.save or "
+            "launch.recording().save wrote; load the file that one of them wrote"
+        )
     try:
         described = json.loads(data)
         if described["ringside"] != VERSION:
@@ -66,7 +82,7 @@ def load(path) -> Schedule:
         ) from None
 
 
-def _described(schedule: Schedule) -> dict:
+def _described(schedule: Schedule) -> dict[str, Any]:
     goal = schedule._goal
     described = {
         "ringside": VERSION,
@@ -85,16 +101,17 @@ def _described(schedule: Schedule) -> dict:
                 "a file; the same algorithm on 64 ranks shows the same pattern"
             )
         rows = [list(transfer) for transfer in step.transfers]
-        described["steps"].append([step.phase, step.caption, rows, [list(source) for source in step.sources]])
+        sources = [list(source) for source in step.sources]
+        described["steps"].append([step.phase, step.caption, rows, sources, step.effect, step.in_network])
     if isinstance(schedule, Run):
-        described["run"] = _told(schedule)
+        described["run"] = _measured(schedule)
     return described
 
 
-def _told(run: Run) -> dict:
+def _measured(run: Run) -> dict[str, Any]:
     """What only the ranks could know. Ways are kept of the steps whose ops alone do not say them."""
     steps = range(len(run.steps))
-    told = {
+    kept = {
         "title": run.title,
         "counts": asdict(run.counts()),
         "start_values": run.start_values(),
@@ -102,24 +119,34 @@ def _told(run: Run) -> dict:
         **{name: getattr(run, name) for name in ("built_ins", "lonely", "dropped")},
     }
     if ways := {str(index): run.ways(index) for index in steps if run.ways(index) != Schedule.ways(run, index)}:
-        told["ways"] = ways
+        kept["ways"] = ways
     if run.events is not None:
-        told["calls"] = packed(run.events)
-    return told
+        kept["calls"] = packed(run.events)
+    if run.step_seconds is not None:
+        kept["step_nanoseconds"] = [round(1e9 * seconds) for seconds in run.step_seconds]
+    if run.network is not None:
+        kept["network"] = described(run.network, run.ranks)
+    if run.carried is not None:
+        kept["carried"] = run.carried
+    return kept
 
 
-def _rows(cells: np.ndarray) -> list[list]:
+def _rows(cells: np.ndarray) -> list[list[Any]]:
     """Per rank and chunk the (rank, chunk) of all that is in the cell; None where a goal allows anything."""
-    return [[None if cell is None else [list(origin) for origin in cell.origins] for cell in row] for row in cells]
+    return [[None if cell is None else _repeated(cell) for cell in row] for row in cells]
 
 
-def _made(described: dict) -> Schedule:
+def _repeated(cell: Cell) -> list[list[int]]:
+    return [[*origin] for origin, times in cell.terms for _ in range(times)]
+
+
+def _made(described: dict[str, Any]) -> Schedule:
     ranks, chunks = (_whole(described[name], 1) for name in ("ranks", "chunks"))
     buffers = tuple(map(_text, described["buffers"]))
     if described["result"] not in buffers:
         raise ValueError(f"the result is in {described['result']!r}, which is not a buffer")
-    steps = [_step(*step, ranks) for step in described["steps"]]
-    more = {
+    steps = [_step(ranks, *step) for step in described["steps"]]
+    more: dict[str, Any] = {
         "root": None if described["root"] is None else _whole(described["root"], 0, ranks),
         "local": _whole(described["local"], 1, ranks + 1) if described.get("local") else None,
         "buffers": buffers,
@@ -128,45 +155,73 @@ def _made(described: dict) -> Schedule:
         "goal": None if described["goal"] is None else _cells(described["goal"], ranks, chunks),
         "chunk_bytes": None if described["chunk_bytes"] is None else [_whole(n) for n in described["chunk_bytes"]],
     }
-    names = [_text(described[name]) for name in KNOWN[:2]]
-    schedule = Schedule.from_steps(*names, ranks, chunks, steps, **more)
+    collective, algorithm = _text(described["collective"]), _text(described["algorithm"])
+    schedule = Schedule.from_steps(collective, algorithm, ranks, chunks, steps, **more)
     if "run" not in described:
         return schedule
-    return SavedRun(*names, ranks, chunks, schedule.steps, **_run(described["run"], schedule), **more)
+    kept = _run(described["run"], schedule)
+    return SavedRun(collective, algorithm, ranks, chunks, schedule.steps, **kept, **more)
 
 
-def _run(told: dict, schedule: Schedule) -> dict:
-    """What `_told` kept, as the arguments of a Run with the steps of `schedule`."""
-    _check_values(told, schedule)
-    if "calls" in told:
-        _check_calls(told["calls"], schedule.ranks)
-    ways = told.get("ways", {})
+def _run(kept: dict[str, Any], schedule: Schedule) -> dict[str, Any]:
+    """What `_measured` kept, as the arguments of a Run with the steps of `schedule`."""
+    _check_values(kept, schedule)
+    if "calls" in kept:
+        _check_calls(kept["calls"], schedule.ranks)
+    ways = kept.get("ways", {})
+    counts: dict[str, Any] = {key: tuple(n) if isinstance(n, list) else n for key, n in kept["counts"].items()}
     return {
-        "title": told["title"],
-        "counts": Counts(**{key: tuple(n) if isinstance(n, list) else n for key, n in told["counts"].items()}),
-        "events": unpacked(told["calls"]) if "calls" in told else None,
-        **{name: tuple(map(tuple, told[name])) for name in ("built_ins", "lonely")},
-        "dropped": told["dropped"],
-        "start_values": _values(told["start_values"]),
-        "values": [_values(rows) for rows in told["values"]],
+        "title": kept["title"],
+        "counts": Counts(**counts),
+        "events": unpacked(kept["calls"]) if "calls" in kept else None,
+        **{name: tuple(map(tuple, kept[name])) for name in ("built_ins", "lonely")},
+        "dropped": kept["dropped"],
+        "step_seconds": _step_seconds(kept, schedule),
+        "network": rebuilt(kept["network"]) if "network" in kept else None,
+        "carried": _carried(kept, schedule),
+        "start_values": _values(kept["start_values"]),
+        "values": [_values(rows) for rows in kept["values"]],
         "ways": [ways.get(str(index)) or schedule.ways(index) for index in range(len(schedule.steps))],
     }
 
 
-def _values(rows: list[list]) -> list[tuple]:
+def _step_seconds(kept: dict[str, Any], schedule: Schedule) -> list[float] | None:
+    if "step_nanoseconds" not in kept:
+        return None
+    if len(kept["step_nanoseconds"]) != len(schedule.steps):
+        raise ValueError("there are not as many measured times as steps")
+    return [_whole(each) / 1e9 for each in kept["step_nanoseconds"]]
+
+
+def _carried(kept: dict[str, Any], schedule: Schedule) -> Carried | None:
+    if "carried" not in kept:
+        return None
+    rows, reached = kept["carried"]
+    if [len(row) for row in rows] != [schedule.ranks] * schedule.ranks:
+        raise ValueError("what was carried is not said of every pair of ranks")
+    moved = tuple(tuple(_whole(nbytes) for nbytes in row) for row in rows)
+    return Carried(moved, None if reached is None else float(reached))
+
+
+def _values(rows: list[list[Any]]) -> list[Any]:
     return [tuple(row) for row in rows]
 
 
-def _step(phase, caption, transfers, sources, ranks: int) -> tuple:
+def _step(
+    ranks: int, phase: Any, caption: Any, transfers: Any, sources: Any, effect: Any = None, in_network: Any = False
+) -> tuple[Any, ...]:
+    """As `Schedule.from_steps` takes it. `effect` is not in files from before it was data: there the phase says it."""
+    if type(effect) is not bool:
+        effect = _text(phase).endswith("(built-in)")
     rows = [Transfer(*row) for row in transfers]
     for row in rows:  # whether they make sense is for `Schedule.check`: a wrong schedule can be saved too
         for value in (row.src, row.dst, row.chunk, row.count, row.dst_chunk):
             _whole(value, -LARGEST, LARGEST)
     lines = [(_whole(rank, 0, ranks), _whole(line), _text(code)) for rank, line, code in sources]
-    return _text(phase), _text(caption), rows, lines
+    return _text(phase), _text(caption), rows, lines, effect, in_network is True
 
 
-def _cells(buffers: dict, ranks: int, chunks: int) -> dict[str, np.ndarray]:
+def _cells(buffers: dict[str, Any], ranks: int, chunks: int) -> dict[str, np.ndarray]:
     made = {}
     for name, rows in buffers.items():
         if len(rows) != ranks or any(len(row) != chunks for row in rows):
@@ -178,7 +233,7 @@ def _cells(buffers: dict, ranks: int, chunks: int) -> dict[str, np.ndarray]:
     return made
 
 
-def _check_values(run: dict, schedule: Schedule) -> None:
+def _check_values(run: dict[str, Any], schedule: Schedule) -> None:
     """What the Player shows of a run: texts that belong to a cell of the schedule."""
     _text(run["title"])
     if len(run["values"]) != len(schedule.steps):
@@ -191,7 +246,7 @@ def _check_values(run: dict, schedule: Schedule) -> None:
         schedule.buffers.index(buffer)
 
 
-def _check_calls(kept: dict, ranks: int) -> None:
+def _check_calls(kept: dict[str, Any], ranks: int) -> None:
     """What the Timeline shows of a run."""
     for line, code in kept["lines"]:
         _whole(line), _text(code)
@@ -207,7 +262,7 @@ def _check_calls(kept: dict, ranks: int) -> None:
                 _whole(value, 0, end)
 
 
-def _whole(value, least: int = 0, end: int | None = None) -> int:
+def _whole(value: Any, least: int = 0, end: int | None = None) -> int:
     """`value` if it is a whole number from `least` up to, not including, `end`."""
     if type(value) is not int or value < least or (end is not None and value >= end):
         raise ValueError(
@@ -216,7 +271,7 @@ def _whole(value, least: int = 0, end: int | None = None) -> int:
     return value
 
 
-def _text(value) -> str:
+def _text(value: Any) -> str:
     if type(value) is not str:
         raise ValueError(f"{value!r:.40} stands where a text is")
     return value

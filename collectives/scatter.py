@@ -4,7 +4,7 @@ The root has to send (p-1)/p N in any case: flat in p-1 messages, down a tree in
 chunks of half of the ranks at once.
 """
 
-from collectives.columns import move
+from collectives.columns import Columns, move
 from collectives.errors import check_ranks, check_root
 from collectives.phases import tree_scatter
 from collectives.schedule import Phase, Schedule
@@ -14,7 +14,7 @@ def flat(ranks: int, root: int = 0) -> Schedule:
     """The root sends every rank its chunk, one after the other: p-1 messages of N/p."""
     p, root = check_ranks("scatter.flat", ranks), check_root("scatter.flat", root, ranks)
 
-    def to_the_next(k):
+    def to_the_next(k: int) -> Columns:
         rank = (root + 1 + k) % p
         return move(root, rank, rank)
 

@@ -11,15 +11,19 @@ two ranks are one message.
 Left out: time. A Schedule knows order, not seconds; `collectives.cost` adds a network.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from collectives import cost as costing
-from collectives import counting, meaning, proof
+from collectives import counting, proof, spec
 from collectives import trace as tracing
 from collectives.columns import OPS
 from collectives.errors import ScheduleError
+from collectives.network import Network, Topology
 from collectives.state import Cell, State, empty_cells
 from collectives.steps import LazySteps, Phase, Step, Transfer, columns_of
 
@@ -35,54 +39,74 @@ class Schedule:
     buffers        their names, the first is where the input is; `result` names the one that holds the result
     root           for broadcast, scatter, gather, reduce; else None
     start, goal    dict buffer -> [rank][chunk] of Cells, lists or arrays; by default what the collective's name means
-                   (`collectives.meaning`); a buffer that is not in `start` is empty, None in `goal` may hold anything
+                   (`collectives.spec`); a buffer that is not in `start` is empty, None in `goal` may hold anything
     chunk_bytes    bytes of every chunk, where they are not all alike (recordings)
     local          ranks per machine, for algorithms with levels (rank = machine * local + local rank); else None
     """
 
     def __init__(
         self,
-        collective,
-        algorithm,
-        ranks,
-        chunks,
-        steps,
+        collective: str,
+        algorithm: str,
+        ranks: int,
+        chunks: int,
+        steps: Sequence[Step],
         *,
-        root=None,
-        buffers=("data",),
-        result=None,
-        start=None,
-        goal=None,
-        chunk_bytes=None,
-        local=None,
-    ):
+        root: int | None = None,
+        buffers: Sequence[str] = ("data",),
+        result: str | None = None,
+        start: Mapping[str, Any] | None = None,
+        goal: Mapping[str, Any] | None = None,
+        chunk_bytes: ArrayLike | None = None,
+        local: int | None = None,
+    ) -> None:
         self.collective, self.algorithm = collective, algorithm
         self.ranks, self.chunks, self.root, self.local = ranks, chunks, root, local
         self.buffers = tuple(buffers)
         self.result = self.buffers[0] if result is None else result
-        self.steps: Sequence[Step] = steps
+        self.steps = steps
         self.chunk_bytes = None if chunk_bytes is None else np.asarray(chunk_bytes)
         self._start, self._goal = start, goal
         self._latest: tuple[int, State] | None = None
 
     @classmethod
-    def from_phases(cls, collective, algorithm, ranks, chunks, phases: Iterable[Phase], *, buffers=("data",), **more):
+    def from_phases(
+        cls,
+        collective: str,
+        algorithm: str,
+        ranks: int,
+        chunks: int,
+        phases: Iterable[Phase],
+        *,
+        buffers: Sequence[str] = ("data",),
+        **more: Any,
+    ) -> "Schedule":
         """What the algorithms use: steps are made from array expressions when they are asked for."""
         steps = LazySteps(phases, tuple(buffers), chunks)
         return cls(collective, algorithm, ranks, chunks, steps, buffers=buffers, **more)
 
     @classmethod
-    def from_steps(cls, collective, algorithm, ranks, chunks, steps, *, buffers=("data",), **more):
-        """From explicit steps: (phase, caption, [Transfer, ...]), and for recordings a fourth item, the sources."""
+    def from_steps(
+        cls,
+        collective: str,
+        algorithm: str,
+        ranks: int,
+        chunks: int,
+        steps: Iterable[tuple[Any, ...]],
+        *,
+        buffers: Sequence[str] = ("data",),
+        **more: Any,
+    ) -> "Schedule":
+        """From explicit steps: (phase, caption, [Transfer, ...]), of a recording sources and effect (see `Step`)."""
         buffers = tuple(buffers)
         numbers = {name: number for number, name in enumerate(buffers)}
         made = tuple(
-            Step(columns_of(transfers, numbers), phase, lambda _, caption=caption: caption, buffers, *sources)
-            for phase, caption, transfers, *sources in steps
+            Step(columns_of(transfers, numbers), phase, _always(caption), buffers, *recorded)
+            for phase, caption, transfers, *recorded in steps
         )
         return cls(collective, algorithm, ranks, chunks, made, buffers=buffers, **more)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sizes = f"ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}"
         return f"Schedule({self.collective}.{self.algorithm}, {sizes})"
 
@@ -94,14 +118,14 @@ class Schedule:
     def start(self) -> State:
         """What every rank holds before the first step."""
         cells = {name: empty_cells(self.ranks, self.chunks) for name in self.buffers}
-        cells.update(meaning.start(self) if self._start is None else self._start)
+        cells.update(spec.start(self) if self._start is None else self._start)
         copies = {name: np.array(buffer, dtype=object) for name, buffer in cells.items()}
         return State(copies, knowledge=self.collective == "barrier")
 
     def goal(self) -> dict[str, np.ndarray] | None:
         """What every rank must hold at the end, None where anything is allowed; None if nothing is promised at all."""
         if self._goal is None:
-            return meaning.goal(self)
+            return spec.goal(self)
         return {name: np.array(buffer, dtype=object) for name, buffer in self._goal.items()}
 
     def states(self, index: int) -> State:
@@ -132,7 +156,7 @@ class Schedule:
 
     def ways(self, index: int) -> list[str]:
         """What each transfer of `steps[index]` does: "" for a copy, "sum" for a reduce, "computed" for a new."""
-        return [WAYS[OPS[op]] for op in self.steps[index].columns.op.tolist()]
+        return [WAYS[OPS[op]] for _, _, _, _, _, op, _, _ in self.steps[index].moves.rows()]
 
     def beginning(self, buffers: int) -> "Schedule":
         """As many of the first steps as touch no more than that many buffers. All: only a long run can be cut."""
@@ -145,16 +169,25 @@ class Schedule:
         """
         return proof.check(self)
 
-    def counts(self, nbytes=None):
+    def counts(self, nbytes: float | None = None) -> counting.Counts:
         """Steps, messages and bytes, as `collectives.counting.Counts`; `nbytes` is the larger buffer of one rank."""
         return counting.counts(self, nbytes)
 
-    def save(self, path) -> None:
+    def save(self, path: "str | PathLike[str]") -> None:
         """Writes this schedule to `path` as plain JSON; `collectives.load(path)` gives it back, lines and all."""
         from collectives import saved  # which needs this module
 
         saved.save(self, path)
 
-    def cost(self, nbytes=None, *, network):
-        """Seconds on a Network or Topology, as `collectives.cost.Cost`; `nbytes` is the larger buffer of one rank."""
-        return costing.cost(self, nbytes, network)
+    def cost(
+        self, nbytes: float | None = None, *, network: Network | Topology, pipelined: bool = False
+    ) -> costing.Cost:
+        """Seconds on a Network or Topology, as `collectives.cost.Cost`; `nbytes` is the larger buffer of one rank.
+
+        `pipelined`: not step by step, but as a library runs it that cuts messages into slices and lets nobody wait.
+        """
+        return costing.cost(self, nbytes, network, pipelined)
+
+
+def _always(caption: str) -> Callable[[Step], str]:
+    return lambda _: caption

@@ -3,9 +3,11 @@
 They are no collectives of torch.distributed; each brings its own promise of what must hold at the end.
 """
 
+from typing import Any
+
 import numpy as np
 
-from collectives.columns import join, move, where
+from collectives.columns import Columns, join, move, where
 from collectives.errors import check_ranks, whole
 from collectives.schedule import Phase, Schedule
 from collectives.state import Cell, empty_cells
@@ -30,7 +32,7 @@ def shift(ranks: int) -> Schedule:
     goal = np.array([[Cell((((r - 1) % p, 0),))] for r in range(p)])
     says = "Every rank sends its vector to the right"
     phases = [Phase("shift", 1, lambda _: move(rank, (rank + 1) % p, dst_buffer=1), says)]
-    more = {"buffers": ("data", "inbox"), "result": "inbox", "goal": {"inbox": goal}}
+    more: dict[str, Any] = {"buffers": ("data", "inbox"), "result": "inbox", "goal": {"inbox": goal}}
     return Schedule.from_phases("send_recv", "shift", p, 1, phases, **more)
 
 
@@ -45,7 +47,7 @@ def halo_exchange(ranks: int, chunks: int = 4, periodic: bool = False) -> Schedu
     rank = np.arange(p)
     left, right = 1, 2
 
-    def edges(_):
+    def edges(_: int) -> Columns:
         to_right = move(rank, (rank + 1) % p, chunks - 1, dst_chunk=0, dst_buffer=left)
         to_left = move(rank, (rank - 1) % p, 0, dst_chunk=0, dst_buffer=right)
         return join(to_right, to_left) if periodic else join(where(rank < p - 1, to_right), where(rank > 0, to_left))

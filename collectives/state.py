@@ -6,9 +6,23 @@ Symbols prove what numbers only suggest: a sum of numbers can be right by accide
 Left out: whether a step makes sense. `apply` does what it is told; `collectives.proof` judges.
 """
 
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy as np
 
 from collectives.columns import NEW, REDUCE, Columns
+
+SPELLED = 3  # times that a symbol is written out in a sum
+MANY = 1000
+Origin = tuple[int, int]
+"""(rank, chunk): where a rank's own data stood at the start."""
+
+Slot = tuple[int, int, int]
+"""(buffer index, rank, chunk)."""
+
+Part = tuple[int, Slot, Slot]
+"""(op, source, destination) of one chunk. The source of a new is no slot: its chunk is the number of the symbol."""
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -34,39 +48,74 @@ def number(rank: int, chunk: int, chunks: int) -> int:
 
 
 class Cell:
-    """The content of one chunk of one buffer: the (rank, chunk) of everything that was added into it, sorted."""
+    """The content of one chunk of one buffer: the (rank, chunk) of everything that was added into it, sorted, each
+    once; `times` says how often each was added, and is () where it was once for all.
 
-    __slots__ = ("origins",)
+    A loop of `x = x + got` doubles that with every turn, so it is counted and never listed.
+    """
 
-    def __init__(self, origins=()):
-        self.origins = tuple(origins)
+    __slots__ = ("origins", "times")
+
+    def __init__(self, origins: Iterable[Origin] = ()) -> None:
+        self.origins: tuple[Origin, ...] = tuple(origins)
+        self.times: tuple[int, ...] = ()
+        if len(set(self.origins)) < len(self.origins):
+            self._count(Counter(self.origins))
+
+    def _count(self, counts: dict[Origin, int]) -> None:
+        self.origins = tuple(sorted(counts))
+        self.times = tuple([counts[origin] for origin in self.origins])
+
+    @property
+    def terms(self) -> list[tuple[Origin, int]]:
+        """((rank, chunk), how many times it is in here)."""
+        return [*zip(self.origins, self.times or (1,) * len(self.origins), strict=True)]
 
     @property
     def contributors(self) -> tuple[int, ...]:
         """The ranks whose data is in here, each once, in order."""
         return tuple(sorted({rank for rank, _ in self.origins}))
 
+    @property
+    def kind(self) -> int:
+        """The chunk that all that is in here was at the start; -1 if it is of several, or nothing."""
+        chunks = {chunk for _, chunk in self.origins}
+        return chunks.pop() if len(chunks) == 1 else -1
+
     def __add__(self, other: "Cell") -> "Cell":
-        return Cell(sorted(self.origins + other.origins))
+        if not self.times and not other.times:
+            return Cell(sorted(self.origins + other.origins))
+        counts = Counter(dict(self.terms))
+        counts.update(dict(other.terms))
+        cell = Cell()
+        cell._count(counts)
+        return cell
 
     def __or__(self, other: "Cell") -> "Cell":
         """Knowledge instead of a sum: what is known twice is known once (barrier)."""
         return Cell(sorted({*self.origins, *other.origins}))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.origins)
 
-    def __eq__(self, other):
-        return isinstance(other, Cell) and self.origins == other.origins
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cell) and self.origins == other.origins and self.times == other.times
 
-    def __hash__(self):
-        return hash(self.origins)
+    def __hash__(self) -> int:
+        return hash((self.origins, self.times))
 
-    def __str__(self):
-        return "+".join(symbol(rank, chunk) for rank, chunk in self.origins)
+    def __str__(self) -> str:
+        return "+".join(_term(symbol(*origin), times) for origin, times in self.terms)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Cell({str(self)!r})"
+
+
+def _term(name: str, times: int) -> str:
+    """ "c1", "c1+c1", "4·c1"; "many·c1" for thousands."""
+    if times <= SPELLED:
+        return "+".join([name] * times)
+    return f"{times if times < MANY else 'many'}·{name}"
 
 
 EMPTY = Cell()
@@ -77,14 +126,11 @@ def empty_cells(ranks: int, chunks: int) -> np.ndarray:
     return np.full((ranks, chunks), EMPTY, dtype=object)
 
 
-def single_chunks(columns: Columns) -> tuple[list, list]:
-    """The transfers cut into single chunks, messages and local ones apart, each (op, source slot, destination slot).
-
-    A slot is (buffer index, rank, chunk). The source of a new is no slot: its chunk is the number of the symbol.
-    """
-    messages, local = [], []
-    rows = zip(*(field.tolist() for field in columns.full()), strict=True)
-    for src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer in rows:
+def single_chunks(columns: Columns) -> tuple[list[Part], list[Part]]:
+    """The transfers cut into single chunks, messages and local ones apart."""
+    messages: list[Part] = []
+    local: list[Part] = []
+    for src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer in columns.rows():
         kind = local if src == dst else messages
         kind.extend((op, (src_buffer, src, chunk + i), (dst_buffer, dst, dst_chunk + i)) for i in range(count))
     return messages, local
@@ -104,17 +150,17 @@ class State:
     def __getitem__(self, rank: int) -> dict[str, tuple[Cell, ...]]:
         return {name: tuple(cells[rank]) for name, cells in self.cells.items()}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._buffers[0])
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and all(
-            np.array_equal(other.cells.get(name), self.cells[name]) for name in self.cells
+            name in other.cells and np.array_equal(other.cells[name], self.cells[name]) for name in self.cells
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # how Python says it
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows = (
             [f"{name}[{', '.join(map(str, row))}]" for name, row in self[rank].items()] for rank in range(len(self))
         )
@@ -123,15 +169,16 @@ class State:
     def copy(self) -> "State":
         return State({name: cells.copy() for name, cells in self.cells.items()}, self.knowledge)
 
-    def read(self, slot) -> Cell:
+    def read(self, slot: Slot) -> Cell:
         buffer, rank, chunk = slot
-        return self._buffers[buffer][rank, chunk]
+        cell: Cell = self._buffers[buffer][rank, chunk]
+        return cell
 
-    def taken(self, op: int, source) -> Cell:
+    def taken(self, op: int, source: Slot) -> Cell:
         """What a transfer brings: what stands in its source, or a symbol of its rank's own making."""
         return Cell((source[1:],)) if op == NEW else self.read(source)
 
-    def write(self, op: int, slot, cell: Cell) -> None:
+    def write(self, op: int, slot: Slot, cell: Cell) -> None:
         buffer, rank, chunk = slot
         here = self._buffers[buffer]
         if op == REDUCE:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -18,14 +18,17 @@ from collectives.captions import describe
 from collectives.columns import OPS, Columns
 from collectives.errors import ScheduleError
 
+Source = tuple[int, int, str]
+"""(rank, line, code) of a call that sent."""
+
 
 class _Transfer(NamedTuple):
     src: int
     dst: int
     chunk: int
     op: str = "copy"
-    count: int = 1
-    dst_chunk: int | None = None
+    count: int = 1  # type: ignore[assignment]  # hides tuple.count
+    dst_chunk: int = 0
     src_buffer: str = "data"
     dst_buffer: str = "data"
 
@@ -43,7 +46,17 @@ class Transfer(_Transfer):
 
     __slots__ = ()
 
-    def __new__(cls, src, dst, chunk, op="copy", count=1, dst_chunk=None, src_buffer="data", dst_buffer="data"):
+    def __new__(
+        cls,
+        src: int,
+        dst: int,
+        chunk: int,
+        op: str = "copy",
+        count: int = 1,
+        dst_chunk: int | None = None,
+        src_buffer: str = "data",
+        dst_buffer: str = "data",
+    ) -> "Transfer":
         dst_chunk = chunk if dst_chunk is None else dst_chunk
         return super().__new__(cls, src, dst, chunk, op, count, dst_chunk, src_buffer, dst_buffer)
 
@@ -51,17 +64,30 @@ class Transfer(_Transfer):
 class Step:
     """The transfers that happen at the same time. `phase` names the part of the algorithm, `caption` is one sentence.
 
-    `sources` is empty unless the step was recorded: then (rank, line, code) of the calls that sent.
+    `sources` is empty unless the step was recorded: then (rank, line, code) of the calls that sent. `effect` says that
+    it shows only what a library's call did in the end: its messages were not seen. `in_network` says that a switch
+    adds what goes to one place, and copies what one rank sends to many, on the way: a network must have one.
     """
 
-    def __init__(self, moves: Columns, phase: str, caption: Callable[["Step"], str], buffers, sources=()):
+    def __init__(
+        self,
+        moves: Columns,
+        phase: str,
+        caption: Callable[["Step"], str],
+        buffers: Sequence[str],
+        sources: Iterable[Source] = (),
+        effect: bool = False,
+        in_network: bool = False,
+    ) -> None:
         self.moves = moves  # as the algorithm made them: fields may be one number for all transfers
         self.phase = phase
         self.buffers = buffers
         self.sources = tuple(sources)
+        self.effect = effect
+        self.in_network = in_network
         self._caption = caption
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Step({self.phase!r}, {len(self.moves.src)} transfers)"
 
     @property
@@ -82,31 +108,37 @@ class Phase(NamedTuple):
     """`count` similar steps: `moves(k)` makes the Columns of the k-th, `says` or `says(k)` starts its caption."""
 
     name: str
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
     moves: Callable[[int], Columns]
     says: str | Callable[[int], str]
+    in_network: bool = False  # see `Step`
 
 
-class LazySteps(Sequence):
+class LazySteps(Sequence[Step]):
     """The steps of some phases, made when they are asked for and not kept."""
 
-    def __init__(self, phases: Iterable[Phase], buffers, chunks: int):
+    def __init__(self, phases: Iterable[Phase], buffers: Sequence[str], chunks: int) -> None:
         self.phases = [phase for phase in phases if phase.count > 0]
         self.ends = list(accumulate(phase.count for phase in self.phases))
         self.buffers = buffers
         self.chunks = chunks
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.ends[-1] if self.ends else 0
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
         if isinstance(index, slice):
             return tuple(self[i] for i in range(*index.indices(len(self))))
         where = range(len(self))[index]  # IndexError and negative indices as lists have them
         number = bisect_right(self.ends, where)
         phase = self.phases[number]
         k = where - self.ends[number] + phase.count
-        return Step(phase.moves(k), phase.name, lambda step: self._caption(phase, k, step), self.buffers)
+        caption = lambda step: self._caption(phase, k, step)  # noqa: E731
+        return Step(phase.moves(k), phase.name, caption, self.buffers, in_network=phase.in_network)
 
     def _caption(self, phase: Phase, k: int, step: Step) -> str:
         says = phase.says(k) if callable(phase.says) else phase.says
@@ -115,10 +147,9 @@ class LazySteps(Sequence):
 
 def transfers_of(columns: Columns, buffers: Sequence[str]) -> tuple[Transfer, ...]:
     """Columns as Transfers, with the names of ops and buffers instead of their numbers."""
-    rows = zip(*(field.tolist() for field in columns.full()), strict=True)
     return tuple(
         Transfer(src, dst, chunk, OPS[op], count, dst_chunk, buffers[src_buffer], buffers[dst_buffer])
-        for src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer in rows
+        for src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer in columns.rows()
     )
 
 
@@ -127,7 +158,8 @@ def columns_of(transfers: Iterable[Transfer], buffers: dict[str, int]) -> Column
     "new" that cannot be one."""
     rows = []
     for transfer in transfers:
-        src, dst, chunk, op, count, dst_chunk, src_buffer, dst_buffer = Transfer(*transfer)
+        transfer = transfer if type(transfer) is Transfer else Transfer(*transfer)
+        src, dst, chunk, op, count, dst_chunk, src_buffer, dst_buffer = transfer
         if problem := _problem(src, dst, chunk, op, (src_buffer, dst_buffer), buffers):
             raise ScheduleError(problem, rank=dst, chunk=dst_chunk)
         rows.append((src, dst, chunk, dst_chunk, count, OPS.index(op), buffers[src_buffer], buffers[dst_buffer]))

@@ -7,7 +7,8 @@ of day it was.
 Left out: what the calls did to the data (`Schedule`), and measuring (launch).
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 TIMES = ("start", "issued", "wait", "end", "finished")
 
@@ -49,7 +50,7 @@ class Timed(NamedTuple):
     finished: float | None
 
 
-def packed(events) -> dict:
+def packed(events: Iterable[Any]) -> dict[str, Any]:
     """The calls as lists of numbers and texts; `events` are anything with the fields of `Timed`."""
     lines: dict[tuple[int, str], int] = {}
     matches = sorted({event.match for event in events if event.match is not None})
@@ -69,13 +70,13 @@ def packed(events) -> dict:
     return {"lines": [*lines], "matches": [[match.label, match.sides] for match in matches], "calls": calls}
 
 
-def unpacked(kept: dict) -> list[Timed]:
+def unpacked(kept: dict[str, Any]) -> list[Timed]:
     """What `packed` was given."""
     matches = [Match(number, label, sides) for number, (label, sides) in enumerate(kept["matches"])]
     made = []
     for rank, op, peer, nbytes, line, match, *times in kept["calls"]:
         seconds = (None if time is None else time / 1e9 for time in times)
         made.append(
-            Timed(rank, op, peer, nbytes, *kept["lines"][line], None if match is None else matches[match], *seconds)
+            Timed(rank, op, peer, nbytes, *kept["lines"][line], None if match is None else matches[match], *seconds)  # type: ignore[call-arg]
         )
     return made

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from collectives.errors import ScheduleError, within
 from collectives.state import symbol
 from collectives.steps import Transfer, transfers_of
 
-TOLD = 6  # hops, and origins, that a sentence names
+if TYPE_CHECKING:
+    from collectives.schedule import Schedule
+
+NAMED = 6  # hops, and origins, that a sentence names
 
 Slot = tuple[str, int, int]
 """Buffer, rank, chunk."""
@@ -47,7 +51,7 @@ class Trace:
     @property
     def sentence(self) -> str:
         """ "rank 2's chunk 1 = b1 + c1 + d1: from rank 3 in step 1, from rank 1 in step 2." Steps count from 1."""
-        hops = [self._hop(number) for number in range(min(len(self.hops), TOLD))]
+        hops = [self._hop(number) for number in range(min(len(self.hops), NAMED))]
         if more := len(self.hops) - len(hops):
             hops.append(f"and {more} more hop{'s' if more > 1 else ''}")
         how = ", ".join(hops) or ("there from the start" if self.origins else "")
@@ -58,7 +62,7 @@ class Trace:
             return "holds nothing"
         parts = [
             f"{times} {symbol(*origin)}" if times > 1 else symbol(*origin)
-            for origin, times in islice(self.origins.items(), TOLD)
+            for origin, times in islice(self.origins.items(), NAMED)
         ]
         if more := len(self.origins) - len(parts):
             parts.append(f"{more} more")
@@ -72,7 +76,7 @@ class Trace:
         return f"{how} rank {hop.src} in step {self.steps[number] + 1}{written}"
 
 
-def trace(schedule, rank: int, chunk: int, step: int, buffer: str | None = None) -> Trace:
+def trace(schedule: "Schedule", rank: int, chunk: int, step: int, buffer: str | None = None) -> Trace:
     """The Trace of what stands in a chunk after `schedule.steps[step]`; see `Schedule.trace`."""
     rank = within("trace", "rank", rank, 0, schedule.ranks)
     chunk = within("trace", "chunk", chunk, 0, schedule.chunks)
@@ -97,7 +101,7 @@ def trace(schedule, rank: int, chunk: int, step: int, buffer: str | None = None)
 class _Walk:
     """What is wanted where, and how many times, before the steps that are undone already; and the hops so far."""
 
-    def __init__(self, schedule, slot: Slot):
+    def __init__(self, schedule: "Schedule", slot: Slot) -> None:
         self.schedule = schedule
         self.wanted: Counter[Slot] = Counter({slot: 1})
         self.origins: Counter[tuple[int, int]] = Counter()
@@ -142,7 +146,7 @@ class _Walk:
         """The origins, now that all steps are undone: what is still wanted was there at the start."""
         state = self.schedule.start()
         for (buffer, rank, chunk), times in self.wanted.items():
-            for origin in state.cells[buffer][rank, chunk].origins:
-                self.origins[origin] += times
+            for origin, held in state.cells[buffer][rank, chunk].terms:
+                self.origins[origin] += held * times
         # Of a barrier's news it does not matter how often they were heard.
         return {origin: 1 if state.knowledge else times for origin, times in sorted(self.origins.items())}

@@ -2,5 +2,8 @@
 
 from course.judge import check
 from course.predict import reveal
+from course.screen import watch
 
 __all__ = ["check", "reveal"]
+
+watch()

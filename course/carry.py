@@ -37,12 +37,43 @@ def carry(name: str, namespace: dict) -> str:
         raise CannotCarry(
             f"{name!r} is no function, but of type {type(namespace[name]).__name__}; define it with def {name}"
         )
-    pieces: dict[str, str] = {}
-    _collect(name, namespace, pieces, wanted_by=None)
+    pieces = _pieces(name, namespace)
     *used, own = (piece.rstrip("\n") + "\n" for piece in pieces.values())
     above = inspect.unwrap(namespace[name]).__code__.co_firstlineno - 1
     lines = "".join(used)
     return lines + "#\n" * (above - lines.count("\n")) + own  # comments: IPython strips empty lines at the top
+
+
+def cells(name: str, namespace: dict, numbers: dict[str, int]) -> dict[str, int]:
+    """In which executions `name` and the functions that it uses were defined, the ones in cells; `numbers` has the
+    execution of every cell's file. `name` comes first."""
+    found = {}
+    try:
+        pieces = _pieces(name, namespace)
+    except CannotCarry:
+        pieces = {}
+    for used in [name, *pieces]:
+        value = namespace.get(used)
+        code = getattr(inspect.unwrap(value), "__code__", None) if inspect.isfunction(value) else None
+        if code is not None and used == code.co_name and code.co_filename in numbers:
+            found[used] = numbers[code.co_filename]
+    return found
+
+
+def values(name: str, namespace: dict) -> dict[str, str]:
+    """The variables of other cells that `name` and what it uses need, as repr() writes them."""
+    try:
+        used = _pieces(name, namespace)
+    except CannotCarry:
+        return {}
+    return {each: repr(namespace[each]) for each in used if not hasattr(namespace[each], "__module__")}
+
+
+def _pieces(name: str, namespace: dict) -> dict[str, str]:
+    """The source of `name`, and before it that of everything that it uses, by name."""
+    pieces: dict[str, str] = {}
+    _collect(name, namespace, pieces, wanted_by=None)
+    return pieces
 
 
 def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) -> None:
@@ -65,8 +96,8 @@ def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) ->
         pieces[name] = f"{name} = {value!r}"
     else:
         raise CannotCarry(
-            f"{wanted_by} uses {name!r}, a {type(value).__name__} from another cell; hand it over as an argument "
-            "or make it inside the function"
+            f"{wanted_by} uses {name!r}, a {type(value).__name__} that is made outside of it; make it inside "
+            f"{wanted_by}"
         )
 
 

@@ -11,14 +11,28 @@ from collections.abc import Callable
 
 import numpy as np
 
-from course.ways import Case, doubling, elsewhere, first_not_finite, has_come, misplaced, overwritten, too_early
-from launch.errors import name_ranks
+from course.ways import (
+    Case,
+    brought,
+    doubling,
+    elsewhere,
+    first_not_finite,
+    has_come,
+    misplaced,
+    overwritten,
+    repeated,
+    too_early,
+    undone,
+    was_here,
+)
+from launch.replay.provenance import Kind
+from launch.shared.errors import name_ranks
 
 UNSEEN = {
-    "computed": "use copies and +=",
-    "changed outside torch": "use torch's own copy_ and +=",
-    "left by the library": "look at the numbers",
-    "not seen": "look at the numbers",
+    Kind.COMPUTED: "use copies and +=",
+    Kind.OUTSIDE: "use torch's own copy_ and +=",
+    Kind.LIBRARY: "look at the numbers",
+    Kind.UNSEEN: "look at the numbers",
 }
 """Of these no letters are known -> what to do."""
 
@@ -28,7 +42,7 @@ def raced(recording) -> str:
     for rank, line in sorted(recording.changed):
         return (
             f"rank {rank} wrote to the tensor of its isend (line {line}) before that was over, so nobody knows what "
-            "went out; wait() first, then change it"
+            "went out; receive into another tensor, and change this one only after wait()"
         )
     return ""
 
@@ -38,18 +52,27 @@ def _raced(case: Case) -> str:
 
 
 def _never_filled(case: Case) -> str:
-    if case.held.other != "never filled":
+    if case.held.other is not Kind.EMPTY:
         return ""
+    if case.has and len(case.wants) == 1:
+        return "what arrived was added to a tensor that was never filled; receive into it, or copy_ it there"
+    wait = any("irecv" in event.code for event in case.answers.recording.events)
+    if any(rank == case.wrong.rank for rank, _ in case.has) and not case.answers.in_place:
+        do = "wait() for the irecv, then add" if wait else "receive first, then add"
+        return f"a tensor was added before anything had come into it; {do}"
     if case.has:
         return (
-            "the sum started in a tensor that was never filled; start with torch.zeros_like, or with a clone of "
-            "your own piece"
+            "a tensor that was never filled is in the sum; start it with torch.zeros_like, or with a clone of your own "
+            f"piece{', and wait() for an irecv before you add what it brings' if wait else ''}"
         )
+    own = {rank for rank, _ in case.wants} == {case.wrong.rank}
+    if not own and (sender := brought(case)) is not None:
+        return f"rank {sender} sent it like that, it had never filled it; fill what you send first"
     return "it was never filled; receive or copy into it"
 
 
 def _zeros(case: Case) -> str:
-    if case.held.other != "zeros":
+    if case.held.other is not Kind.ZERO:
         return ""
     how = f"set to zeros{case.written}" if case.answers.in_place else "left at zeros"
     return f"it was {how}; receive, copy or add into it"
@@ -72,7 +95,7 @@ def _unseen(case: Case) -> str:
 
 
 def _foreign(case: Case) -> str:
-    if case.held.other != "own":
+    if case.held.other is not Kind.OWN:
         return ""
     return "a rank had or made them itself; only what came from an x belongs there"
 
@@ -89,7 +112,10 @@ def _as_it_was(case: Case) -> str:
     if not case.answers.in_place or case.has != own or case.held.lines or own == case.wants:
         return ""
     if own.keys() <= case.wants.keys():
-        return "it is as it was at the start, nothing was ever added to it; receive, then add with +="
+        nothing = "it is as it was at the start, nothing was ever added to it"
+        if case.changed(case.wrong.rank):
+            return f"{nothing}, but other parts of x have changed; look at which chunk arrives, and add it to that one"
+        return f"{nothing}; receive, then add with +="
     return "it is as it was at the start; receive into it, or copy_ what you received"
 
 
@@ -101,10 +127,10 @@ def _untouched_letters(case: Case) -> str:
 
 
 def _scaled(case: Case) -> str:
-    times = set(case.has.values())
-    if case.has.keys() != case.wants.keys() or len(times) > 1 or len(case.wants) < 2 and times > {1}:
+    often = set(case.has.values())
+    if case.has.keys() != case.wants.keys() or len(often) > 1 or len(case.wants) < 2 and often > {1}:
         return ""
-    times = times.pop()
+    times = often.pop()
     if len(case.wants) < 2 and times > 1 and float(times).is_integer():
         return ""
     if times < 0:
@@ -119,6 +145,7 @@ def _twice(case: Case) -> str:
     if not often:
         return ""
     ranks, count = sorted({rank for rank, _ in often}), _count(max(often.values()))
+    count = count if len({*often.values()}) == 1 else "more than once"
     missing = f", and {_whose(case.missing)} missing" if case.missing else ""
     verb = "were" if len(ranks) > 1 else "was"
     return f"{name_ranks(ranks)}'s {verb} added {count}{doubling(case, ranks[0])}{missing}; add every rank's once"
@@ -147,7 +174,11 @@ def _own_missing(case: Case) -> str:
     others = [other for other in case.missing if other != rank]
     more = f", and so {'are' if len(others) > 1 else 'is'} {name_ranks(others)}'s" if others else ""
     if case.answers.in_place:
-        return f"the rank's own piece is missing{case.written}{more}; add what arrives to it with +="
+        finished = ", and pass it on when it is finished" if len(case.answers.blocks(rank)) > 1 else ""
+        return f"the rank's own piece is missing{case.written}{more}; add what arrives to it with +={finished}"
+    if case.missing and len(case.has) == 1 and {*case.has} <= {*case.wants} and len(case.wants) > 2:
+        last = name_ranks({rank for rank, _ in case.has})
+        return f"only {last}'s is in it, and nothing else; add what arrives with +=, and start with a clone of your own"
     return f"the rank's own piece is missing{more}; start the sum with a clone of it"
 
 
@@ -157,10 +188,18 @@ def _missing(case: Case) -> str:
     if len(case.wants) > 1:
         stray = f", and {_stray(case)}" if _stray(case) else ""
         came = {has_come(case, rank) for rank in case.missing}
-        how, do = {
+        ways: dict[tuple[bool | None, ...], tuple[str, str]] = {
             (True,): ("came here, but {} not in it", "add each piece before you receive the next one in its place"),
-            (False,): ("never came here", "look at which ranks send in the first and in the last round"),
-        }.get(tuple(came), ("{} not in it", "look at which rank sends what, and add what arrives"))
+            (False,): (
+                "never came here",
+                f"look at what {_senders(case.missing)}, and at who passes it on",
+            ),
+        }
+        how, do = ways.get(tuple(came), ("{} not in it", "look at which rank sends what, and add what arrives"))
+        if came == {True} and {rank for rank, _ in case.has} == {case.wrong.rank}:
+            do = "add the tensor that you received into"
+        if stray and {rank for rank, _ in case.has} <= {rank for rank, _ in case.wants}:
+            do = "look at which chunk arrives, and add it to that one"
         return f"{name_ranks(case.missing)}'s {how.format('is' if len(case.missing) == 1 else 'are')}{stray}; {do}"
     if not case.has:
         return f"{name_ranks(case.missing)}'s never arrived here; receive it into this place"
@@ -170,6 +209,13 @@ def _missing(case: Case) -> str:
         return f"{several}'s were added up where rank {wanted}'s alone should be; copy instead of adding"
     if rank == wanted:
         return f"that is another chunk of rank {rank}'s; look at which chunk is sent, and where it is received"
+    if (again := repeated(case)) and (wanted == case.wrong.rank or was_here(case)):
+        return (
+            f"rank {wanted}'s was here too, but {again} all hold what came last; give each piece a tensor of its own, "
+            "or put a clone() of it there"
+        )
+    if again and has_come(case, wanted) is False:
+        return f"{again} all hold the same, and rank {wanted}'s never came here; pass on what has just come"
     return (
         f"rank {rank}'s stands where rank {wanted}'s should; look at which rank you receive from, and into which place"
     )
@@ -185,7 +231,14 @@ def _stray(case: Case) -> str:
 
 
 def _rest(case: Case) -> str:
-    return f"{_stray(case) or 'something else is in it'}; add every rank's once, and nothing else"
+    if len(case.wants) == 1 and len(case.has) > 1:
+        return f"{_stray(case)}; receive into that place, or copy_ there, instead of adding"
+    return f"{_stray(case) or 'something else is in it'}; put in what belongs there, and nothing else"
+
+
+def _senders(ranks: list[int]) -> str:
+    """ "rank 1 sends", "ranks 1-2 send"."""
+    return f"{name_ranks(ranks)} send{'s' if len(ranks) == 1 else ''}"
 
 
 def _whose(ranks: list[int]) -> str:
@@ -194,7 +247,7 @@ def _whose(ranks: list[int]) -> str:
 
 
 def _count(times: float) -> str:
-    return {2: "twice", 3: "three times"}.get(times, f"{times:g} times")
+    return {2.0: "twice", 3.0: "three times"}.get(times, f"{times:g} times")
 
 
 CAUSES: tuple[Callable[[Case], str], ...] = (
@@ -206,6 +259,7 @@ CAUSES: tuple[Callable[[Case], str], ...] = (
     _foreign,
     _other_reduction,
     elsewhere,
+    undone,
     _as_it_was,
     _untouched_letters,
     _scaled,

@@ -13,22 +13,23 @@ import numpy as np
 
 from course.causes import CAUSES
 from course.exercises.exercise import MESSAGES_ONLY
-from course.heard import heard
 from course.holding import Answers, Block
+from course.knowledge import knowledge
 from course.ways import Case, Wrong
-from launch.errors import name_ranks
+from launch.replay.provenance import Kind
+from launch.shared.errors import name_ranks
 
 SHOWN = 2
 """Numbers of a chunk that a sentence quotes."""
 
 OTHER = {
-    "never filled": "what torch.empty found in memory",
-    "zeros": "zeros",
-    "own": "numbers that came from no rank's x",
-    "computed": "the result of other operations than copies and sums",
-    "changed outside torch": "something that was changed outside torch",
-    "left by the library": "what the library left there",
-    "not seen": "something that the recording has not seen",
+    Kind.EMPTY: "what torch.empty found in memory",
+    Kind.ZERO: "zeros",
+    Kind.OWN: "numbers that came from no rank's x",
+    Kind.COMPUTED: "the result of other operations than copies and sums",
+    Kind.OUTSIDE: "something that was changed outside torch",
+    Kind.LIBRARY: "what the library left there",
+    Kind.UNSEEN: "something that the recording has not seen",
 }
 """What a variable holds beside letters, in words."""
 
@@ -59,7 +60,8 @@ def explain(trial, wrong: Wrong) -> str:
     held, letters = answers.held(wrong.rank, wrong.element), answers.letters(wants)
     quoted = f"in numbers {_numbers(wrong.values, wrong.place)} where {_numbers(wrong.expected, wrong.place)} should be"
     if held is None:
-        why = _silent(trial, wrong.rank) or "the recording has not seen what is in it"
+        unseen = "the recording has not seen what is in it" if wrong.values.any() else "all of it is zero"
+        why = _silent(trial, wrong.rank) or unseen
         return f"{_name(wrong.rank, block)} should hold {letters}: {why}; {quoted}"
     case = Case(answers, wrong, block, held, answers.at(held, wrong.element), wants)
     why = next(filter(None, (cause(case) for cause in CAUSES)))
@@ -68,7 +70,7 @@ def explain(trial, wrong: Wrong) -> str:
 
 def _name(rank: int, block: Block) -> str:
     """ "rank 1, chunk 2", "rank 1: x"."""
-    return f"rank {rank}{',' if block.name.startswith('chunk') else ':'} {block.name}"
+    return f"rank {rank}{':' if block.alone else ','} {block.name}"
 
 
 def _subject(case: Case) -> str:
@@ -85,18 +87,18 @@ def _holds(case: Case) -> str:
     held, letters = case.held, case.answers.letters(case.has)
     if held.how != "sum" and len(case.has) > 1:
         letters = f"{KINDS.get(held.how, held.how)} of {letters.replace(' + ', ', ')}"
-    other = OTHER.get(held.other, held.other)
+    other = "" if held.other is None else OTHER[held.other]
     return "holds " + (" + ".join(filter(None, (letters, other))) or "nothing")
 
 
 def _numbers(values: np.ndarray, place: int) -> str:
     """ "21 22 ...": the numbers from one place on."""
-    told = [_number(value) for value in values[place : place + SHOWN].tolist()]
-    return " ".join(told + ["..."] * (len(values) > place + SHOWN))
+    shown = [_number(value) for value in values[place : place + SHOWN].tolist()]
+    return " ".join(shown + ["..."] * (len(values) > place + SHOWN))
 
 
 def _number(value) -> str:
-    return str(int(value)) if float(value).is_integer() else f"{value:.6g}"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e9 else f"{value:.6g}"
 
 
 def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
@@ -110,14 +112,34 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
     bad = np.flatnonzero(~np.isfinite(wrong.values.astype(np.float64)))
     if len(bad):
         return f"{text}: look for a division by zero, or for a number that is too large for exp"
+    if answers.in_place and np.array_equal(wrong.expected, trial.given[wrong.rank].ravel()):
+        return f"{text}: here it should have stayed as it was"
     if (times := _scale(wrong)) is not None:
         return f"{text}: all of it is {_times(times)}"
-    return text
+    return text + place_in_x(trial, wrong.rank)
+
+
+def place_in_x(trial, rank: int) -> str:
+    """ "; it is x[2:4] and should be x[3:5], of 10 numbers": where nothing is sent, an answer is a part of x."""
+    if trial.exercise.allowed:
+        return ""
+    is_at = _slice(trial.given[rank], trial.answers[rank].get("values"))
+    should = _slice(trial.given[rank], trial.expected[rank])
+    where = " and ".join(filter(None, (is_at and f"is {is_at}", should and f"should be {should}")))
+    return f"; it {where}, of {trial.given[rank].size} numbers" if should else ""
+
+
+def _slice(x: np.ndarray, part: np.ndarray | None) -> str:
+    """ "x[3:5]": where in x these numbers stand; "" if that is nowhere, or not plain."""
+    if part is None or part.ndim != 1 or not part.size:
+        return ""
+    starts = [at for at in range(x.size - part.size + 1) if np.array_equal(x[at : at + part.size], part)]
+    return f"x[{starts[0]}:{starts[0] + part.size}]" if len(starts) == 1 else ""
 
 
 def _silent(trial, rank: int) -> str:
     """Whose numbers cannot be in an answer, because nothing that came in can have brought them; "" if all can."""
-    unheard = trial.exercise.needs(rank, trial.p) - heard(trial.recording)[rank]
+    unheard = trial.exercise.needs(rank, trial.p) - knowledge(trial.recording)[rank]
     if not unheard:
         return ""
     do = "send them, or use a collective" if trial.exercise.allowed - MESSAGES_ONLY else "send them"

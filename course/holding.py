@@ -7,11 +7,12 @@ Left out: why the two differ (`course/diagnosis.py`).
 """
 
 from bisect import bisect_right
-from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from collectives.state import symbol
+from launch.replay.provenance import Kind
 
 X, RETURNED = "trial_x", "returned"
 """What the argument and the returned value are called on the ranks of a trial; a leading _ would hide them."""
@@ -24,6 +25,7 @@ class Block(NamedTuple):
     """Elements lo up to hi of the variable in which the answer stands. `wanted` is for its first element."""
 
     name: str  # "chunk 2", or "x" or "the answer" if that is all of it
+    alone: bool  # it is all of it
     lo: int
     hi: int
     wanted: tuple[Origin, ...]
@@ -36,7 +38,7 @@ class Held(NamedTuple):
     hi: int
     how: str
     terms: dict[Origin, float]
-    other: str
+    other: Kind | None
     lines: tuple[int, ...]
 
 
@@ -45,7 +47,7 @@ class Answers:
 
     def __init__(self, trial):
         self.trial, self.recording = trial, trial.recording
-        self.in_place = trial.exercise.answer.startswith("x")
+        self.in_place = trial.exercise.in_place
         self.variable = X if self.in_place else RETURNED
         self.textbook = trial.exercise.textbook(trial.p) if trial.exercise.textbook else None
         self._made: dict[int, list] = {}
@@ -53,6 +55,7 @@ class Answers:
     @cached_property
     def _chunks(self) -> list[list[int]]:
         """For every rank the chunks of the textbook that are its x."""
+        assert self.textbook, "only blocks have chunks, and only a textbook has blocks"
         cells = self.textbook.start().cells[self.textbook.buffers[0]]
         return [[c for c, cell in enumerate(row) if cell] or list(range(self.textbook.chunks)) for row in cells]
 
@@ -73,7 +76,7 @@ class Answers:
             alone = len(goal) == 1 and (self.textbook.chunks == 1 or not self.in_place)
             name = ("x" if self.in_place else "the answer") if alone else f"chunk {chunk}"
             wanted = [(r, self._chunks[r].index(c) * self._size(r)) for r, c in cell.origins]
-            found.append(Block(name, at * size, (at + 1) * size, tuple(wanted)))
+            found.append(Block(name, alone, at * size, (at + 1) * size, tuple(wanted)))
         return found
 
     def held(self, rank: int, element: int) -> Held | None:
@@ -89,10 +92,10 @@ class Answers:
             return other if self.recording.place_of(rank, other) else self.variable
         return self.variable
 
-    def is_right(self, rank: int, element: int, wants: dict[Origin, float]) -> bool:
+    def is_right(self, rank: int, element: int, wants: Mapping[Origin, float]) -> bool:
         """Whether a rank's variable was seen to hold just that."""
         held = self.held(rank, element)
-        return bool(held) and not held.other and held.how == "sum" and self.at(held, element) == wants
+        return held is not None and not held.other and held.how == "sum" and self.at(held, element) == wants
 
     def at(self, held: Held, element: int) -> dict[Origin, float]:
         """The terms of one element of a Held."""
@@ -121,11 +124,43 @@ class Answers:
         chunk = bisect_right(cuts, cuts[first] + element * itemsize) - 1
         return (rank, buffer, chunk) if first <= chunk < first + count else None
 
-    def letters(self, terms: dict[Origin, float]) -> str:
+    @cached_property
+    def _shown(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """What the recording's picture calls the chunks of the textbook: of a whole x that was sent b0 and not b1.
+
+        Empty if the picture has no letters for them, or is cut elsewhere: then it is the textbook that names them.
+        """
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        if not len(self.recording.steps):
+            return found
+        for rank, chunks in enumerate(self._chunks):
+            for place, chunk in enumerate(chunks):
+                first = place * self._size(rank)
+                self._see(found, (rank, chunk), self.recording.start(), X, rank, first, first + self._size(rank))
+        end = self.recording.states(len(self.recording.steps) - 1)
+        for rank in range(self.trial.p):
+            for block in self.blocks(rank) if self.trial.expected[rank] is not None else ():
+                held = self.held(rank, block.lo)
+                if held and not held.other and len(held.terms) == 1 and held.hi >= block.hi:
+                    of = self.chunk(next(iter(self.at(held, block.lo))))
+                    self._see(found, of, end, "", rank, block.lo, block.hi)
+        if found and all(len(chunks) == 1 for chunks in self._chunks) and {chunk for _, chunk in found.values()} == {0}:
+            found |= {(rank, chunk): (rank, 0) for rank, (chunk,) in enumerate(self._chunks)}
+        return found if len({*found.values()}) == len(found) == sum(map(len, self._chunks)) else {}
+
+    def _see(self, found: dict, chunk: tuple[int, int], state, variable: str, rank: int, lo: int, hi: int) -> None:
+        """Note what the picture calls that chunk, if it stands alone in one cell; what was found first counts."""
+        first, last = self.cell(rank, lo, variable), self.cell(rank, hi - 1, variable)
+        cell = state.cells[first[1]][first[0], first[2]] if first and first == last else None
+        if cell and len(cell.origins) == 1 and cell.origins[0][0] == chunk[0]:
+            found.setdefault(chunk, cell.origins[0])
+
+    def letters(self, terms: Mapping[Origin, float]) -> str:
         """ "a2 + c2 + c2"; "(a2 + b2) / 4" if all of it is scaled."""
-        counts: Counter = Counter()
+        counts: dict[tuple[int, int], float] = {}
         for origin, times in terms.items():
-            counts[self.chunk(origin)] += times
+            chunk = self._shown.get(self.chunk(origin), self.chunk(origin))
+            counts[chunk] = counts.get(chunk, 0) + times
         if len(counts) > 1 and len(set(counts.values())) == 1 and (times := next(iter(counts.values()))) != 1:
             inside = f"({_sum(dict.fromkeys(counts, 1))})"
             return f"{inside} / {1 / times:g}" if 0 < times < 1 else f"{times:g} {inside}"
@@ -136,9 +171,9 @@ def _joined(pieces) -> list[Held]:
     """What `Recording.made_of` gives, neighbours of one kind as one."""
     found: list[Held] = []
     for made in pieces:
-        terms: Counter = Counter()
+        terms: dict[Origin, float] = {}
         for source, first, times in made.terms:
-            terms[source, first] += times
+            terms[source, first] = terms.get((source, first), 0) + times
         held, last = (
             Held(made.lo, made.hi, made.how, terms, made.other, tuple(made.lines)),
             found[-1] if found else None,
@@ -151,7 +186,7 @@ def _joined(pieces) -> list[Held]:
     return found
 
 
-def _sum(counts: dict[tuple[int, int], float]) -> str:
+def _sum(counts: Mapping[tuple[int, int], float]) -> str:
     text = ""
     for origin, times in sorted(counts.items()):
         letter = symbol(*origin)

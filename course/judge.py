@@ -2,26 +2,41 @@
 
 The function travels as text (course/carry.py) to ranks of its own, is tried there on several world sizes
 (course/trial.py), and the verdict is printed line by line: the same on every run, but for the numbers of a wrong
-result, which are fresh. Below it the run that was judged plays (course/playback.py), and `launch.recording()` has it.
+result, which are fresh. It says which cell it is about, and is given only of what the student wrote last
+(course/screen.py). Below it the run that was judged plays (course/playback.py), and `launch.recording()` has it.
 A check never raises: an unsolved chapter still runs through.
 """
 
 import json
+import re
 from difflib import get_close_matches
 from inspect import getsource
+from pathlib import Path
+from textwrap import wrap
 
-from course import carry, progress
+from IPython import get_ipython
+
+from course import carry, progress, screen
 from course.exercises import EXERCISES, Exercise
+
+WIDTH = 98
+"""Characters of a line of the verdict; JupyterLab would break a longer one in the middle of a word."""
+
+TOGETHER = re.compile(r"(?<=[\w)\]]) (?=[-%*/<>=]=? )|(?<=[-%*/<>=]) (?=[\w(])|(?<=\d) (?=N\b)")
+"""The spaces at which no line is broken."""
 
 COLLECT = """
 def _collected():
-    space = {{}}
+    space, found = {{}}, {{"missing": {name} not in globals()}}
     exec({code}, space)
+    found["cells"] = space["cells"]({name}, globals(), get_ipython().compile._filename_map)
+    found["values"] = space["values"]({name}, globals())
+    found["module"] = getattr(globals().get({name}), "__module__", None)
     try:
         source = space["carry"]({name}, globals())
-        return {{"source": source, "blank": space["has_blank"](source)}}
+        return found | {{"source": source, "blank": space["has_blank"](source)}}
     except space["CannotCarry"] as error:
-        return {{"error": str(error)}}
+        return found | {{"error": str(error)}}
 _carried = _collected()
 del _collected
 """
@@ -30,80 +45,179 @@ del _collected
 def check(name: str = "", hint: int | None = None) -> None:
     """Judge the student's function `name`, or with hint=1, 2, ... print the next help instead.
 
-    `check.progress()` prints which exercises are solved.
+    `check.progress()` prints which exercises are solved; `check.solution(name)` puts ours into a new cell;
+    `check.export("anna.json")` writes what was tried and solved into a file to hand in.
     """
+    exercise = _called(name)
+    if exercise is not None and hint is not None:
+        _print_hint(exercise, hint)
+    elif exercise is not None:
+        _judge(exercise)
+
+
+def solution(name: str = "") -> None:
+    """Put our solution of the exercise `name` into a new cell below this one. It is not run."""
+    exercise = _called(name)
+    if exercise is None:
+        return
+    try:
+        text = (Path(__file__).parent / "solutions" / f"{exercise.name}.py").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        print("The solutions are not in this copy of the course: ask whoever gave it to you.")
+        return
+    progress.looked_up(exercise.name)
+    get_ipython().set_next_input(f"%%ranks\n{text}")
+    print(f"Our {exercise.name} is in the cell below.")
+
+
+check.progress = progress.show  # type: ignore[attr-defined]  # check.progress() is what students type
+check.solution = solution  # type: ignore[attr-defined]
+check.export = progress.export  # type: ignore[attr-defined]
+
+
+def _called(name) -> Exercise | None:
+    """The exercise of that name; None if there is none, which is said."""
+    if not isinstance(name, str) and hasattr(name, "__name__"):
+        print(f'check wants the name in quotes: check("{name.__name__}")')
+        return None
     exercise = EXERCISES.get(name) if isinstance(name, str) else None
     if exercise is None:
         close = get_close_matches(str(name), EXERCISES, n=1)
-        print(f"There is no exercise {name!r}. {f'Did you mean {close[0]!r}? ' if close else ''}", end="")
-        print(f"There are: {', '.join(EXERCISES)}.")
-    elif hint is not None:
-        _print_hint(exercise, hint)
-    elif _judge(exercise):
-        progress.solved(name)
-
-
-check.progress = progress.show
+        meant = f"Did you mean {close[0]!r}? " if close else ""
+        _say(f"There is no exercise {name!r}. {meant}There are: {', '.join(EXERCISES)}.")
+    return exercise
 
 
 def _print_hint(exercise: Exercise, number: int) -> None:
-    if number not in range(1, len(exercise.hints) + 1):
+    if type(number) is not int or number not in range(1, len(exercise.hints) + 1):
         print(f"{exercise.name} has {len(exercise.hints)} hints: hint=1 to hint={len(exercise.hints)}.")
         return
-    print(f"Hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}")
+    progress.hinted(exercise.name, number)
+    _say(f"Hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}")
 
 
-def _judge(exercise: Exercise) -> bool:
-    """Print the verdict; True when everything is right."""
-    from course import playback, verdict  # here, because a chapter that only imports `check` need not load the launcher
-    from course.trial import Trial
-    from launch.magics import session
+def _judge(exercise: Exercise) -> None:
+    """Print the verdict, and keep it."""
+    from course import playback  # here, because a chapter that only imports `check` need not load the launcher
 
     playback.clear()
-    print(f"{exercise.name}: {exercise.asks}")
-    source = _source_of(exercise)
-    if source is None:
+    _say(f"{exercise.name}: {exercise.asks}")
+    try:
+        source = _source_of(exercise)
+        if source is not None:
+            progress.attempted(exercise.name)
+            if _tried(exercise, source):
+                progress.solved(exercise.name, source)
+    except KeyboardInterrupt:  # it struck in our own code, between two runs
+        from course.trial import grader_ranks
+
+        grader_ranks().stop()
+        print("  stopped  nothing more was tried", flush=True)
+
+
+def _tried(exercise: Exercise, source: str) -> bool:
+    """Prints a line for each trial, up to the first fault; True when everything is right."""
+    from course import playback, verdict
+    from course.trial import trials
+    from course.under_way import under_way
+    from launch.magics import session
+
+    first = None
+    with under_way(exercise.name) as say:
+        for trial in trials(exercise, source, say):
+            fault = trial.fault()
+            if fault:
+                break
+            if trial.draw.index is None:  # on how many ranks is chance, and a right answer's verdict is always the same
+                print("  ok  on other ranks, lengths and sizes, drawn at random", flush=True)
+            else:
+                _say(f"  ok  {trial.where}: {verdict.praise(trial)}")
+            if first is None:
+                first = trial
+                _print_printed(trial)
+    if fault:
+        _say(f"  {trial.verdict}  {trial.where}: {fault}")
+        for line in trial.hints:
+            _say(f"      {line}")
+        _print_printed(trial)
+        if trial.verdict == "no":
+            print(f'Not yet. A hint: check("{exercise.name}", hint=1)', flush=True)
+        session().keep(trial.recording)
+        playback.failed(trial)
         return False
-    trials = []
-    for p, dtype in zip(exercise.world_sizes, exercise.dtypes, strict=True):
-        trial = Trial(exercise, source, p, dtype)
-        fault = trial.fault()
-        where = f"on {p} ranks, {dtype}"
-        if fault:
-            print(f'  no  {where}: {fault}\nNot yet. A hint: check("{exercise.name}", hint=1)', flush=True)
-            session().keep(trial.recording)
-            playback.failed(trial)
-            return False
-        print(f"  ok  {where}: {verdict.praise(trial)}", flush=True)
-        trials.append(trial)
     print("Solved.", flush=True)
-    session().keep(trials[0].recording)
-    playback.solved(trials[0])
+    assert first, "every exercise is tried on some ranks"
+    session().keep(first.recording)
+    playback.solved(first)
     return True
 
 
+def _say(text: str) -> None:
+    """Prints lines of at most WIDTH characters, as far as the words are not longer; what goes on is indented. What
+    belongs together ("p - 1", "0.75 N") stays on one line."""
+    for line in text.split("\n"):
+        held = TOGETHER.sub("\0", line)
+        lines = wrap(held, WIDTH, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False)
+        print("\n".join(lines).replace("\0", " ") if len(line) > WIDTH else line, flush=True)
+
+
+def _print_printed(trial) -> None:
+    """What the student's own print calls said, below the line of their trial."""
+    if lines := trial.prints():
+        print("      it printed:", *lines, sep="\n      ", flush=True)
+
+
+def _differs(name: str, here: dict[str, str], other: int, there: dict[str, str]) -> str:
+    """Why the function of rank 0 is not that of another rank, and what to do; `here` and `there` are the variables of
+    other cells that it uses."""
+    differ = sorted(used for used in here if used in there and here[used] != there[used])
+    if not differ:
+        return f"{name} is not the same on rank 0 and on rank {other}: run its cell on all ranks"
+    values = [
+        {used: text if len(text) <= 40 else f"{text[:40]} ..." for used, text in of.items()} for of in (here, there)
+    ]
+    mine, theirs = (", ".join(f"{used} = {of[used]}" for used in differ) for of in values)
+    them = "it" if len(differ) == 1 else "them"
+    return (
+        f"{name} uses {' and '.join(differ)} from outside of it, which {'is' if them == 'it' else 'are'} not the same "
+        f"on all ranks (rank 0: {mine}; rank {other}: {theirs}); work {them} out inside {name}, from rank and "
+        "world_size"
+    )
+
+
 def _source_of(exercise: Exercise) -> str | None:
-    """The student's function as text, from the ranks of this notebook; None if there is none yet, which is said."""
-    from launch.errors import LaunchError
+    """The student's function as text, from the ranks of this notebook; None if it cannot be judged, which is said."""
+    from launch.kernel.output import raise_failures
     from launch.magics import session
-    from launch.output import raise_failures
+    from launch.shared.errors import LaunchError
 
     try:
         ranks = session()
         raise_failures(ranks.execute(COLLECT.format(code=repr(getsource(carry)), name=json.dumps(exercise.name))))
         everyones = ranks.pull("_carried")
+        for notice in ranks.take_notices():
+            print(f"  {notice}")
     except LaunchError as error:
-        print(f"  no  {error}")
+        gone = "" if ranks.size else screen.stale(exercise.name, None)
+        _say(f"  not judged: {gone or error}")
         return None
     carried = everyones[0]
-    other = next((rank for rank, theirs in enumerate(everyones) if theirs != carried), None)
+    cells, module = carried["cells"], carried["module"]
+    last = cells | ({exercise.name: None} if carried["missing"] else {})
+    old = next(filter(None, (screen.stale(name, number) for name, number in last.items())), "")
+    what = ("source", "error")
+    other = next((r for r, theirs in enumerate(everyones) if any(theirs.get(w) != carried.get(w) for w in what)), None)
+    if old:
+        _say(f"  not judged: {old}")
+        return None
+    if exercise.name in cells:
+        print(f"  judging {exercise.name} as defined in cell [{cells[exercise.name]}]", flush=True)
+    elif module not in ("__main__", None):
+        print(f"  judging {exercise.name} of {module}", flush=True)
     if other is not None:
-        print(
-            f"  no  {exercise.name} is not the same on rank 0 and on rank {other}: run its cell on all ranks, and make "
-            "inside it what differs from rank to rank"
-        )
+        _say(f"  not judged: {_differs(exercise.name, carried['values'], other, everyones[other]['values'])}")
     elif "error" in carried:
-        print(f"  no  {carried['error']}")
+        _say(f"  not judged: {carried['error']}")
     elif carried["blank"] is not None:
         print(
             f"  not written yet (about {exercise.lines} lines). Replace the ... and run the cell, then check again.\n"

@@ -23,7 +23,7 @@ def failed(trial) -> None:
 
 def solved(trial) -> None:
     """Displays the run of a right answer, and the textbook's below it, if messages were sent."""
-    if not trial.recording.counts().messages or _shell() is None:
+    if not trial.recording.counts().messages or shell() is None:
         return
     print(f"Your run on {trial.p} ranks:", flush=True)
     _show(trial.recording)
@@ -38,10 +38,10 @@ def clear() -> None:
     from launch.magics import forget_last_run
 
     global _cleared
-    shell = _shell()
-    if shell is not None and shell.execution_count != _cleared:
-        _cleared = shell.execution_count
-        forget_last_run(shell)
+    ours = shell()
+    if ours is not None and ours.execution_count != _cleared:
+        _cleared = ours.execution_count
+        forget_last_run(ours)
 
 
 def _show(schedule, frame=None) -> None:
@@ -49,20 +49,20 @@ def _show(schedule, frame=None) -> None:
     from launch.magics import show
     from widgets import Player
 
-    if _shell() is None:
+    if shell() is None:
         return
     for options in ({"frame": frame}, {}):
         try:
             player = Player(schedule, **options)
         except ValueError:
             continue
-        show(_shell(), player)
+        show(shell(), player)
         return
 
 
-def _shell():
+def shell():
     """The notebook's shell; None where there is no front end."""
     from IPython import get_ipython
 
-    shell = get_ipython()
-    return shell if getattr(shell, "kernel", None) is not None else None
+    ours = get_ipython()
+    return ours if getattr(ours, "kernel", None) is not None else None

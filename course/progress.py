@@ -1,38 +1,85 @@
-"""Which exercises a student has solved, kept in a file of the student's own.
+"""What a student has tried, looked at and solved, kept in a file of the student's own.
 
 It stands in Jupyter's data folder of the user (JUPYTER_DATA_DIR moves it), not beside the chapters: a fresh clone or
 `git pull` must neither lose it nor carry it along.
+
+    check.progress()            prints which exercises are solved
+    check.export("anna.json")   writes all of it into a file to hand in; `python -m course.handed_in FOLDER` reads many
+
+Of a solved function the file holds a hash, by which equal ones are known, and not the function.
+
+Left out: proof. Whoever can write a file can write this one.
 """
 
+import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from jupyter_core.paths import jupyter_data_dir
 
 from course.exercises import EXERCISES
+
+NOTHING: dict[str, Any] = {"attempts": 0, "hints": [], "solution": False, "solved": ""}
+"""Checks that were given a verdict, the numbers of the hints, whether ours was looked at, and the hash of the function
+that solved it first."""
 
 
 def _file() -> Path:
     return Path(jupyter_data_dir()) / "ringside" / "progress.json"
 
 
-def solved_names() -> set[str]:
-    """Return the names of the exercises solved so far; an unreadable file counts as none.
+def kept() -> dict[str, dict]:
+    """By exercise what NOTHING has; an unreadable file counts as none.
 
     Names that this version of the course does not know are kept: another version does.
     """
     try:
-        return {name for name in json.loads(_file().read_text(encoding="utf-8")) if isinstance(name, str)}
-    except (OSError, ValueError, TypeError):
-        return set()
+        return read(json.loads(_file().read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
 
 
-def solved(name: str) -> None:
-    """Remember that `name` is solved. A folder that cannot be written to costs the memory, not the verdict."""
+def read(found) -> dict[str, dict]:
+    """What of this is in the form of NOTHING; the rest of each exercise is as if nothing had been done."""
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: {key: work[key] if type(work.get(key)) is type(none) else none for key, none in NOTHING.items()}
+        for name, work in found.items()
+        if isinstance(work, dict)
+    }
+
+
+def attempted(name: str) -> None:
+    """A check of this exercise begins."""
+    _keep(name, attempts=kept().get(name, NOTHING)["attempts"] + 1)
+
+
+def hinted(name: str, number: int) -> None:
+    """That hint was looked at."""
+    _keep(name, hints=sorted({*kept().get(name, NOTHING)["hints"], number}))
+
+
+def looked_up(name: str) -> None:
+    """Our solution was looked at."""
+    _keep(name, solution=True)
+
+
+def solved(name: str, source: str) -> None:
+    """Remember that the function in `source` solves it, unless an earlier one did."""
+    if not kept().get(name, NOTHING)["solved"]:
+        _keep(name, solved=hashlib.sha256(source.encode()).hexdigest())
+
+
+def _keep(name: str, **news) -> None:
+    """A folder that cannot be written to costs the memory, not the verdict."""
+    everything = kept()
+    everything[name] = NOTHING | everything.get(name, {}) | news
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
         beside = _file().with_suffix(".new")  # put in place as a whole: an interrupted write would lose everything
-        beside.write_text(json.dumps(sorted(solved_names() | {name})), encoding="utf-8")
+        beside.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         beside.replace(_file())
     except OSError as error:
         print(f"(Your progress could not be kept in {_file().name}: {error.strerror}.)")
@@ -40,7 +87,21 @@ def solved(name: str) -> None:
 
 def show() -> None:
     """Print every exercise with a mark if it is solved."""
-    done = solved_names() & set(EXERCISES)
+    done = {name for name, work in kept().items() if work["solved"]} & set(EXERCISES)
     for name in EXERCISES:
         print(f"  {'done' if name in done else 'open'}  {name}")
     print(f"{len(done)} of {len(EXERCISES)} solved")
+
+
+def export(path: str = "") -> None:
+    """Write what was tried and solved into the file `path`, to hand in: "anna.json", by which you will be known."""
+    if not isinstance(path, str) or Path(path).suffix != ".json":
+        print('check.export wants a file that has your name: check.export("anna.json")')
+        return
+    try:
+        Path(path).write_text(json.dumps({"exercises": kept()}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    except OSError as error:
+        print(f"Nothing was written: {error.strerror}: {path}")
+        return
+    print(f"{path} is written; hand it in as it is.")
+    show()

@@ -29,7 +29,8 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         cell.id = f"cell-{number:02d}"
         cell.metadata = nbformat.from_dict({"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {})
         if cell.cell_type == "code":
-            cell.outputs = [] if MEASURED in cell.metadata.get("tags", []) else _joined(cell.outputs)
+            shown = [output for output in cell.outputs if output.get("data", True)]  # not what a check showed meanwhile
+            cell.outputs = [] if MEASURED in cell.metadata.get("tags", []) else _joined(shown)
             for output in cell.outputs:
                 if "data" in output:
                     output.data.pop(WIDGET_VIEW, None)
@@ -39,9 +40,9 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def _joined(outputs: list) -> list:
     """The outputs with neighbouring pieces of one stream in one: where a stream is cut is a matter of timing."""
-    joined = []
+    joined: list = []
     for output in outputs:
-        last = joined[-1] if joined else {}
+        last = joined[-1] if joined else nbformat.from_dict({})
         if output.output_type == "stream" and last.get("output_type") == "stream" and last.name == output.name:
             last.text += output.text
         else:

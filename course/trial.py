@@ -5,21 +5,31 @@ here, in the notebook's kernel: no variable of the student's can collide with th
 on its ranks changes nothing in the comparison. What is right and wrong with it all is told by `course/verdict.py`.
 After a fault the ranks are ended: messages may still be under way there, or torch itself may have been changed.
 
-Left out: a student who is bent on cheating. A rank is a whole Python process, and who sends the right messages with
-nothing in them and smuggles the numbers past them in a file has worked harder than for the exercise.
+A right result must have come in the messages. So the function runs once more on the first draw, with the same numbers,
+and all that it sends is changed on the way (`TAMPER`): whoever still has the right result has it from elsewhere, a
+file, a store, shared memory, a process group of its own.
+
+Left out: a student who is bent on cheating. A rank is a whole Python process.
 """
 
 import random
 import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import cached_property
 
 from course import verdict
+from course.advice import advice
+from course.exercises.draw import Draw, at_random, fixed
 from course.exercises.exercise import Exercise
 from course.holding import RETURNED, X
-from launch.errors import LaunchError
-from launch.output import raise_failures
+from launch.doctor.snapshot import How
+from launch.kernel import output
+from launch.kernel.cell import Answer
+from launch.kernel.machine import check_room
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
+from launch.shared.errors import LaunchError, MismatchError, UsageError, name_ranks
 
 LIMIT = 20
 """Seconds after which a function that has neither ended nor provably hung is stopped."""
@@ -30,46 +40,104 @@ GRACE = 2
 LONGEST = 400
 """Characters of an error's text that are shown."""
 
+PRINTED = 16
+"""About how many lines of what a function prints in one trial are shown."""
+
 PREPARE = """
 def _trial_prepared():
+    {draw} = {values}
+    dtype = torch.{dtype}
     torch.manual_seed({seed} + rank)  # torch's own seed is the same on every rank, and so would be x
     x = {x}
     expected = {expected}
     return x, [None if tensor is None else tensor.numpy() for tensor in (x, expected)]
 def _trial_call(x):
-    return {call}
+    global _trial_line
+    file = {name}.__code__.co_filename
+    try:
+        return {call}
+    except Exception as error:
+        frames = __import__("traceback").walk_tb(error.__traceback__)
+        _trial_line = ([0] + [line for frame, line in frames if frame.f_code.co_filename == file])[-1]
+        raise
+_trial_line = 0
 def _trial_answer(x, returned):
     return {answer}
 def _trial_seen(tensor):
     if not isinstance(tensor, torch.Tensor):
-        return {{"is": type(tensor).__name__}}
+        several = isinstance(tensor, (list, tuple)) and all(isinstance(each, torch.Tensor) for each in tensor)
+        return {{"is": type(tensor).__name__, "tensors": len(tensor) if several else 0}}
     seen = {{"is": "Tensor", "dtype": str(tensor.dtype).removeprefix("torch."), "device": tensor.device.type}}
     plain = tensor.layout == torch.strided and tensor.device.type != "meta" and not tensor.is_quantized
     if not plain or tensor.dtype == torch.bfloat16:
         return seen
     return seen | {{"values": tensor.detach().cpu().resolve_conj().numpy()}}
 {x_is}, _trial_secret = _trial_prepared()
+__import__("warnings").filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit(): nobody printed that
 """
 
 SEE = f"""
 _trial_evidence = [_trial_seen({X}), _trial_seen(_trial_answer({X}, {RETURNED})) | {{"is x": {RETURNED} is {X}}}]
 """
 
-_court: Ranks | None = None
+TAMPER = """
+from torch.utils._python_dispatch import TorchDispatchMode
+class _TrialTamper(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func._schema.name
+        if name == "c10d::send":  # the sender keeps what it has
+            args = ([tensor * 1001 + 1000 for tensor in args[0]], *args[1:])
+        elif name.startswith("c10d::") and not name.startswith("c10d::recv"):
+            for tensor in torch.utils._pytree.tree_leaves(args):
+                if isinstance(tensor, torch.Tensor):
+                    tensor.mul_(1001).add_(1000)
+        return func(*args, **(kwargs or {}))
+def _trial_tampered(call, x):
+    with _TrialTamper():
+        return call(x)
+"""
+"""A built-in is given other numbers, a message arrives with others than were sent."""
+
+_grader_ranks: Ranks | None = None
 
 
-def court() -> Ranks:
+def grader_ranks() -> Ranks:
     """The ranks that trials run on: not the student's, whose variables are private, and kept between checks."""
-    global _court
-    if _court is None:
-        _court = Ranks()
-    return _court
+    global _grader_ranks
+    if _grader_ranks is None:
+        _grader_ranks = Ranks()
+    return _grader_ranks
+
+
+def draws(exercise: Exercise) -> list[Draw]:
+    """What the exercise is tried on: fixed draws, and one at random, on as many ranks as there is memory for."""
+    found = [fixed(i, p, d) for i, (p, d) in enumerate(zip(exercise.world_sizes, exercise.dtypes, strict=True))]
+    fitting = list(filter(_fits, exercise.more)) or [found[0].p]
+    return [*found, at_random(random.choice(fitting), random.choice(exercise.dtypes))]
+
+
+def _fits(p: int) -> bool:
+    try:
+        check_room(p, grader_ranks().size)
+    except UsageError:
+        return False
+    return True
+
+
+def trials(exercise: Exercise, source: str, say: Callable[[str], None] = lambda text: None) -> Iterator["Trial"]:
+    """One trial after the other; `say` is told what is going on."""
+    for draw in draws(exercise):
+        yield Trial(exercise, source, draw, say)
 
 
 class Trial:
-    """The function in `source` on `p` ranks with numbers of `dtype`; running it is making it.
+    """The function in `source` on the ranks and the kind of numbers of a Draw; running it is making it.
 
-    failure     why it did not come to its end, "" if it did
+    failure     why it did not come to its end, "" if it did, and the `error` that says so
+    hints       lines that help with its fault (launch/hints, course/advice.py), once `fault` has been asked
+    notes       what is odd in the function as it stands (launch/hints/leftovers.py)
+    verdict     "no" if there is a fault; "stopped" if the student stopped it, "not tried" if there were no ranks for it
+    printed     (ranks, text) of what they wrote to standard output and error
     tapes       what the taps of its ranks kept; [] if it never began
     recording   what it sent; None if there are no tapes
 
@@ -80,32 +148,106 @@ class Trial:
     answers     the same of the answers, and {"is x"}: whether x itself was returned
     """
 
-    def __init__(self, exercise: Exercise, source: str, p: int, dtype: str):
-        self.exercise, self.p, self.dtype = exercise, p, dtype
-        self.failure = ""
+    def __init__(self, exercise: Exercise, source: str, draw: Draw, say: Callable[[str], None] = lambda text: None):
+        self.exercise, self.draw, self.source, self.say = exercise, draw, source, say
+        self.p, self.dtype = draw.p, draw.dtype
+        self.failure, self.verdict, self.hints = "", "no", []
+        self.error: LaunchError | None = None
+        self.notes: list[str] = []
+        self.printed: list[tuple[list[int], str]] = []
         self.tapes: list[dict] = []
+        self._errors: list[int] = []  # the ranks that raised one
+        self._seed = random.randrange(2**32)
         try:
-            self._run(source)
+            self._run()
+        except Stopped as error:
+            self.failure, self.verdict = str(error), "stopped"
         except LaunchError as error:
-            self.failure = _one_line(str(error))
+            self.error, self.failure = error, _one_line(str(error))
+            if f"TypeError: {exercise.name}() " in self.failure:
+                self.failure += (
+                    f"; check calls {exercise.call.format(name=exercise.name, limit='limit', sizes='sizes')}"
+                )
+            self.failure += self._raised_at() if self._errors and not isinstance(error, MismatchError) else ""
+            self.verdict = "no" if grader_ranks().size == self.p else "not tried"
+            self.hints = error.hints
 
-    def _run(self, source: str) -> None:
-        ranks, exercise = court(), self.exercise
-        ranks.ensure(self.p)
-        x = exercise.x.format(pieces=self.p + 1, dtype=f"torch.{self.dtype}")
-        call = exercise.call.format(name=exercise.name)
-        texts = {"x": x, "expected": exercise.expected, "call": call, "answer": exercise.answer}
-        _execute(ranks, PREPARE.format(seed=random.randrange(2**32), x_is=X, **texts))
+    @property
+    def where(self) -> str:
+        """ "on 4 ranks, float32"."""
+        return f"on {self.p} ranks, {self.dtype}"
+
+    def _run(self) -> None:
+        ranks = self._prepared()
         self.given, self.expected = zip(*ranks.pull("_trial_secret"), strict=True)
         ranks.push(_trial_secret=None)
-        _execute(ranks, source)
+        _execute(ranks, self.source, self._hear)
         ranks.call("record")
         try:
-            _execute(ranks, f"{RETURNED} = _trial_call({X})")
+            _execute(ranks, f"{RETURNED} = _trial_call({X})", self._hear)
         finally:
             self.tapes = [tape for tape in ranks.call("tape") if tape is not None]
+        self.after, self.answers = self._evidence(ranks)
+
+    def _raised_at(self) -> str:
+        """ " (line 9)": where ranks raised an error, and which line is whose where that is not plain."""
+        try:
+            lines = grader_ranks().pull("_trial_line")
+        except LaunchError:  # one has died
+            return ""
+        whose: dict[int, list[int]] = {}
+        for rank in self._errors:
+            whose.setdefault(lines[rank], []).append(rank)
+        whose.pop(0, None)
+        plain = " raised " in self.failure.rpartition("; ")[2] or " wait" not in self.failure
+        if len(whose) == 1 and plain:
+            return f" (line {next(iter(whose))})"
+        where = ", ".join(f"line {line} on {name_ranks(ranks)}" for line, ranks in whose.items())
+        return f" (raised in {where})" if where else ""
+
+    def _prepared(self) -> Ranks:
+        """The ranks, which have x now, and what is to come out of it."""
+        ranks, exercise, draw = grader_ranks(), self.exercise, asdict(self.draw)
+        if ranks.size != self.p:
+            self.say(f"starting {self.p} ranks")
+            ranks.ensure(self.p)
+        self.say(self.where)
+        call = exercise.call.format(name=exercise.name, **draw)
+        texts: dict[str, object] = {
+            "name": exercise.name,
+            "x": exercise.x,
+            "expected": exercise.expected,
+            "call": call,
+            "answer": exercise.part if exercise.in_place else "returned",
+        }
+        texts |= {"draw": ", ".join(draw), "values": tuple(draw.values()), "dtype": self.dtype}
+        _execute(ranks, PREPARE.format(seed=self._seed, x_is=X, **texts))
+        return ranks
+
+    def _hear(self, answers: list[Answer]) -> None:
+        for stream in (lambda answer: str(answer.out), lambda answer: str(answer.err)):
+            self.printed += [(ranks, str(text)) for ranks, text in output.alike(answers, stream)]
+        self._errors = [answer.rank for answer in answers if answer.how is How.RAISED]
+        self.notes = list(dict.fromkeys([*self.notes, *(note for answer in answers for note in answer.notes)]))
+
+    def _evidence(self, ranks: Ranks):
         _execute(ranks, SEE)
-        self.after, self.answers = zip(*ranks.pull("_trial_evidence"), strict=True)
+        return zip(*ranks.pull("_trial_evidence"), strict=True)
+
+    def tampered(self) -> list[dict] | None:
+        """The answers once more, of the same x, where all that is sent is changed on the way; None if there are none:
+        what was changed has made it fail."""
+        try:
+            ranks = self._prepared()
+            ranks.push(_trial_secret=None)
+            for code in (self.source, TAMPER, f"{RETURNED} = _trial_tampered(_trial_call, {X})"):
+                _execute(ranks, code)
+            return list(self._evidence(ranks))[1]
+        except Stopped:
+            raise
+        except LaunchError:
+            grader_ranks().stop()
+            return None
 
     @cached_property
     def recording(self) -> Recording | None:
@@ -113,14 +255,41 @@ class Trial:
 
     def fault(self) -> str:
         """The first fault as a sentence; "" if there is none."""
-        found = self.failure or verdict.fault(self)
+        if not self.failure:
+            found = verdict.fault(self)
+            self.hints = advice(self) if found else []
+        elif found := verdict.built_in(self):
+            self.hints = []  # they are about the failure
+        elif found := verdict.dropped(self):
+            self.hints = list(self.notes)
+        else:
+            self.hints = [*self.hints, *advice(self)]
+        found = found or self.failure
+        if not found and self.draw.index == 0:  # where other numbers always lead to another result
+            try:
+                found = verdict.smuggled(self)
+            except Stopped as error:
+                found, self.verdict = str(error), "stopped"
         if found:
-            court().stop()
+            grader_ranks().stop()
         return found
 
+    def prints(self) -> list[str]:
+        """What they printed, as lines that say who: the first ones of each, and how many more there are."""
+        shown, room = [], max(PRINTED // max(len(self.printed), 1), 2)
+        for ranks, text in self.printed:
+            lines = [line[:LONGEST] for line in output.prefixed(ranks, text).splitlines()]
+            cut = [f"[{name_ranks(ranks)}] ... and {len(lines) - room:,} more lines"] if len(lines) > room + 1 else []
+            shown += lines[: room if cut else None] + cut
+        return shown
 
-def _execute(ranks: Ranks, code: str) -> None:
-    """Run a cell; what the ranks print is nobody's business, what they raise is a LaunchError."""
+
+class Stopped(LaunchError):
+    """The stop button has ended the trial."""
+
+
+def _execute(ranks: Ranks, code: str, hear: Callable[[list[Answer]], None] = lambda answers: None) -> None:
+    """Run a cell; `hear` gets the answers, and what the ranks raise is a LaunchError then."""
     late = threading.Event()
 
     def stop() -> None:
@@ -135,11 +304,12 @@ def _execute(ranks: Ranks, code: str) -> None:
     finally:
         for watchdog in watchdogs:
             watchdog.cancel()
+    hear(answers)
     if late.is_set():
         raise LaunchError(f"it had not ended after {LIMIT} s and was stopped: is there a loop without an end?")
     if any(answer.was_doing for answer in answers):
-        raise LaunchError("it was stopped before it had ended")
-    raise_failures(answers)
+        raise Stopped("it was stopped before it had ended")
+    output.raise_failures(answers)
 
 
 def _one_line(text: str) -> str:

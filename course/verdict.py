@@ -2,9 +2,12 @@
 
 The faults are looked for in the order in which one explains the others: it used the built-in, it sent another dtype,
 it did not wait, the result is wrong, it touched what it should not, it talked to the wrong ranks, the result came
-otherwise than by messages, it sent too many bytes, it sent too many messages. The first that is found is said.
+otherwise than by messages, it sent too many bytes, or too many of them far, it sent too many messages. The first that
+is found is said.
 """
 
+import ast
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -12,22 +15,25 @@ import numpy as np
 
 from course import causes, diagnosis
 from course.exercises.exercise import MESSAGES_ONLY
-from course.heard import heard
-from launch.errors import name_ranks
+from course.knowledge import knowledge
+from launch.shared.errors import DeadlockError, LostMessageError, name_ranks
+
+LIST_ITEM = re.compile(r"^\s*((\w+)\[.+\]) = ", re.MULTILINE)
 
 
 def fault(trial) -> str:
     """The first fault of a `course.trial.Trial` that came to its end, as a sentence; "" if there is none."""
     judges = (
-        _built_in,
+        built_in,
         _sent_dtype,
         _unawaited,
         _result,
         _raced,
         _touched,
         _peers,
-        _told,
+        _knows_by_message,
         _bytes,
+        _far,
         _messages,
         _steps,
         _calls,
@@ -46,9 +52,10 @@ def praise(trial) -> str:
     return f"right on every rank; {sent}"
 
 
-def _built_in(trial) -> str:
+def built_in(trial) -> str:
+    """What it used that it may not; of a trial that failed on the way, too, where that is the deeper fault."""
     allowed = trial.exercise.allowed
-    used = sorted({event.op for event in trial.recording.events} - allowed)
+    used = sorted({event.op for event in trial.recording.events} - allowed) if trial.recording else []
     if not used:
         return ""
     if not allowed:
@@ -63,14 +70,42 @@ def _sent_dtype(trial) -> str:
     return f"it sends {sorted(others)[0]}, but x is {trial.dtype}: make buffers with torch.empty_like"
 
 
-def _unawaited(trial) -> str:
-    """A call that is not waited for may still be under way: the result would be right by luck."""
-    for event in trial.recording.events:
-        if event.end is None:
+def _unawaited(trial, lines: set[int] | None = None) -> str:
+    """A call that is not waited for may still be under way: the result would be right by luck. With `lines` only the
+    calls of these."""
+    for event in sorted(trial.recording.events, key=lambda event: event.rank):
+        if event.end is None and (lines is None or event.line in lines):
             what = f"isend to rank {event.peer}" if event.op == "send" else f"irecv from rank {event.peer}"
             what = what if event.op in MESSAGES_ONLY else f"{event.op} with async_op"
             return f"rank {event.rank} never waits for its {what} (line {event.line}): keep what it returns, and wait()"
     return ""
+
+
+def dropped(trial) -> str:
+    """Of a trial that hung or lost a message: a call that the function never waits for, whoever happened to suffer.
+
+    Which messages are lost, and whether one rank waits for ever for it, is chance; the sentence is not.
+    """
+    if trial.recording is None or not isinstance(trial.error, (DeadlockError, LostMessageError)):
+        return ""
+    lines = never_waited(trial.source)
+    return _unawaited(trial, lines) if lines else ""
+
+
+def never_waited(source: str) -> set[int]:
+    """The lines of isend and irecv whose value is not kept, or kept under a name that is never used."""
+    tree, found = ast.parse(source), set()
+    read = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    alone = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    idle = {value.value for value in alone if isinstance(value, ast.Attribute)}  # sending.wait, without ()
+    used = {node.id for node in read if node not in idle}
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
+        if isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in ("isend", "irecv"):
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if target is None or isinstance(target, ast.Name) and target.id not in used:
+                found.add(value.lineno)
+    return found
 
 
 def _result(trial) -> str:
@@ -80,16 +115,27 @@ def _result(trial) -> str:
         if expected is not None
     ]
     for rank, seen, expected in judged:
-        wrong = _wrong_kind(trial, seen, expected)
-        if wrong:
-            return f"rank {rank}: the answer {wrong}"
+        if kind := _wrong_kind(trial, seen, expected):
+            return f"rank {rank}: the answer {kind}{diagnosis.place_in_x(trial, rank)}"
     wrong = [rank for rank, seen, expected in judged if not _right(trial)(seen["values"], expected).all()]
     if not wrong:
         return ""
-    if _in_place(trial) and not _changed(trial):
-        return f"{name_ranks(wrong)}: x is as it was; the answer must stand in x itself (x[...] = , x += , copy_)"
+    if trial.exercise.in_place and not _changed(trial):
+        how = f"x += y, or x.copy_(y){_list_items(trial)}"
+        return f"{name_ranks(wrong)}: x is as it was; the answer must stand in x itself: {how}"
     others = f"; {name_ranks(wrong[1:])} {'are' if len(wrong) > 2 else 'is'} wrong too" if wrong[1:] else ""
-    return diagnosis.explain(trial, first_wrong(trial)) + others
+    same = [rank for rank in wrong if trial.answers[rank].get("is x") and trial.recording.events]
+    if not trial.exercise.in_place and same and not _changed(trial):
+        return f"{name_ranks(same)}: the answer is x itself, as it was; return the tensor that you received into"
+    first = first_wrong(trial)
+    assert first, "some rank is wrong"
+    return diagnosis.explain(trial, first) + others
+
+
+def _list_items(trial) -> str:
+    """What to say of `chunks[i] = y`, if the function has such a line."""
+    found = LIST_ITEM.search(trial.source)
+    return f"; {found[1]} = ... only puts another tensor into the list" if found and found[2] != "x" else ""
 
 
 def _wrong_kind(trial, seen: dict, expected) -> str:
@@ -97,7 +143,8 @@ def _wrong_kind(trial, seen: dict, expected) -> str:
     if seen["is"] == "NoneType":
         return "should be a tensor and is None: the function must return it"
     if seen["is"] != "Tensor":
-        return f"should be a tensor and is {seen['is']}"
+        article = "an" if seen["is"][0] in "aeiou" else "a"
+        return f"should be a tensor and is {article} {seen['is']}{_of_what(trial, seen)}"
     if seen["device"] != "cpu":
         return f"is on the device {seen['device']} and should be on cpu, as x is"
     if _keeps_dtype(trial) and seen["dtype"] != trial.dtype:
@@ -105,13 +152,25 @@ def _wrong_kind(trial, seen: dict, expected) -> str:
     if "values" not in seen or seen["values"].dtype.kind not in "iuf":
         return "should be an ordinary tensor of real numbers"
     if seen["values"].shape != expected.shape:
-        return f"has shape {list(seen['values'].shape)} and should have {list(expected.shape)}"
+        shape, longer = list(seen["values"].shape), seen["values"].ndim == expected.ndim + 1
+        joined = longer and seen["values"].size == expected.size
+        do = "; torch.cat joins pieces end to end, torch.stack puts them in rows" if joined else ""
+        return f"has shape {shape} and should have {list(expected.shape)}{do}"
+    return ""
+
+
+def _of_what(trial, seen: dict) -> str:
+    """What is known of an answer that is no tensor, and what to do."""
+    if seen.get("tensors"):
+        return f" of {_plural(seen['tensors'], 'tensor')}; return one tensor"
+    if seen["is"] == "int" and "recv" in trial.exercise.allowed:
+        return "; dist.recv fills the tensor that you pass in, and returns only who sent it: return that tensor"
     return ""
 
 
 def _raced(trial) -> str:
-    told = causes.raced(trial.recording)
-    return f"right result by luck: {told}" if told else ""
+    luck = "" if trial.exercise.synchronises else causes.raced(trial.recording)  # there the numbers do not matter
+    return f"right result by luck: {luck}" if luck else ""
 
 
 def first_wrong(trial) -> diagnosis.Wrong | None:
@@ -132,7 +191,11 @@ def _right(trial):
 
 def _touched(trial) -> str:
     changed = _changed(trial)
-    return "" if _in_place(trial) or not changed else f"{name_ranks(changed)}: x was changed; it must stay as it was"
+    return (
+        ""
+        if trial.exercise.in_place or not changed
+        else f"{name_ranks(changed)}: x was changed; it must stay as it was"
+    )
 
 
 def _peers(trial) -> str:
@@ -143,9 +206,9 @@ def _peers(trial) -> str:
     return ""
 
 
-def _told(trial) -> str:
+def _knows_by_message(trial) -> str:
     """Ranks share no memory: what a rank knows of another's x, a message has told it, if by way of others."""
-    for rank, known in enumerate(heard(trial.recording)):
+    for rank, known in enumerate(knowledge(trial.recording)):
         missing = min(trial.exercise.needs(rank, trial.p) - known, default=None)
         if missing is None:
             continue
@@ -161,6 +224,24 @@ def _told(trial) -> str:
     return ""
 
 
+def smuggled(trial) -> str:
+    """A result that stays right although all that is sent is changed on the way did not come in messages."""
+    waiting = [rank for rank in range(trial.p) if trial.exercise.needs(rank, trial.p) - {rank}]
+    if trial.exercise.synchronises or not waiting:
+        return ""
+    answers = trial.tampered()
+    for rank in waiting if answers else ():
+        seen, expected = answers[rank], trial.expected[rank]
+        if expected is None or _wrong_kind(trial, seen, expected):
+            continue
+        if _right(trial)(seen["values"], expected).all():
+            return (
+                f"right result, but not from what was sent: with other numbers in every message rank {rank} had the "
+                "same result; it must come in messages, not by files, stores or other back doors"
+            )
+    return ""
+
+
 def _bytes(trial) -> str:
     if trial.exercise.busiest is None:
         return ""
@@ -169,6 +250,23 @@ def _bytes(trial) -> str:
         return ""
     why = next((f": {why}" for times, why in trial.exercise.why_bytes.items() if sent == times(trial.p)), "")
     return f"right result, but the busiest rank sent {_number(sent)} N where {_number(bound)} N are enough{why}"
+
+
+def _far(trial) -> str:
+    """What leaves a machine, if two ranks make one."""
+    sent: Counter[int] = Counter()
+    for event in trial.recording.events:
+        if event.op == "send" and event.peer != event.rank ^ 1:
+            sent[event.rank] += event.bytes
+    if trial.exercise.far is None or not sent:
+        return ""
+    most, bound = Fraction(max(sent.values()), _whole(trial)), trial.exercise.far(trial.p)
+    if most <= bound:
+        return ""
+    return (
+        f"right result, but {_number(most)} N went farther than to the neighbour rank ^ 1, where {_number(bound)} N "
+        "are enough: who should get the long messages?"
+    )
 
 
 def _messages(trial) -> str:
@@ -196,10 +294,6 @@ def _too_many(what: str, number: int, bound, p: int) -> str:
     if bound is None or number <= bound(p):
         return ""
     return f"right result, but in {number} {what} where {bound(p)} {'is' if bound(p) == 1 else 'are'} enough"
-
-
-def _in_place(trial) -> bool:
-    return trial.exercise.answer.startswith("x")
 
 
 def _changed(trial) -> list[int]:

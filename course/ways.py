@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from course.holding import Answers, Block, Held, Origin, X
+from launch.shared.errors import name_ranks
 
 
 class Wrong(NamedTuple):
@@ -42,6 +43,11 @@ class Case(NamedTuple):
         """The line on which the rank itself wrote there last; a message may have come later."""
         return f" (it wrote there last on line {self.held.lines[-1]})" if self.held.lines else ""
 
+    def changed(self, rank: int) -> bool:
+        """Whether anything in the x of a rank is another than it was."""
+        trial = self.answers.trial
+        return not np.array_equal(trial.after[rank].get("values"), trial.given[rank])
+
     @property
     def missing(self) -> list[int]:
         return sorted({rank for rank, _ in self.wants.keys() - self.has.keys()})
@@ -56,7 +62,7 @@ def doubling(case: Case, doubled: int) -> str:
     way = recording.trace(rank, chunk, -1, buffer)
     for hop, step in zip(way.hops, way.steps, strict=True):
         after = recording.states(step).cells[hop.dst_buffer][hop.dst, hop.dst_chunk]
-        if [source for source, _ in after.origins].count(doubled) > 1:
+        if sum(times for (source, _), times in after.terms if source == doubled) > 1:
             return case.line if hop.dst == rank else f" on rank {hop.dst}"
     return case.line
 
@@ -68,9 +74,49 @@ def elsewhere(case: Case) -> str:
         return ""
     for rank in range(answers.trial.p):
         if rank != case.wrong.rank and answers.is_right(rank, case.wrong.element, case.wants):
+            if case.wants.keys() <= case.has.keys():
+                return (
+                    f"that sum is finished on rank {rank}, and here what arrived was added to what was there already; "
+                    "receive it into its chunk, or copy_ it"
+                )
+            if was_here(case):
+                return (
+                    "that sum was on this rank, but in another tensor than x; write it into x with += or copy_: "
+                    "chunks[i] = ... only puts another tensor into the list"
+                )
             everyones = any(block.lo <= case.wrong.element < block.hi for block in answers.blocks(rank))
             do = "pass it on to every rank" if everyones else "begin with another chunk, so that its last stop is here"
             return f"that sum is finished on rank {rank}, but not here; {do}"
+    return ""
+
+
+def undone(case: Case) -> str:
+    """A rank received the rest of the sum, and later something else where it should stand: all it had was lost."""
+    trial, (_, _, lo, hi, _) = case.answers.trial, case.block
+    if len(case.wants) < 2 or not case.answers.in_place:
+        return ""
+    first = case.answers.blocks(case.wrong.rank)[0].lo
+    whole = case.wrong.expected[lo - first : hi - first]
+    for rank in range(trial.p):
+        own, now = (seen.ravel()[lo:hi] for seen in (trial.given[rank], trial.after[rank]["values"]))
+        if np.array_equal(now, whole):
+            continue
+        received = [event for event in case.answers.recording.events if event.rank == rank and event.op == "recv"]
+        brought = [[numbers for numbers in event.after if numbers is not None] for event in received]
+        rest = [at for at, came in enumerate(brought) if any(np.array_equal(numbers, whole - own) for numbers in came)]
+        over = [at for at, came in enumerate(brought) if any(np.array_equal(numbers, now) for numbers in came)]
+        if rest and over and rest[0] < over[-1]:
+            event = received[over[-1]]
+            where = "this rank" if rank == case.wrong.rank else f"rank {rank}"
+            do = "receive into another tensor, and add that"
+            if len(case.answers.blocks(rank)) > 1:
+                do = (
+                    "in the all-gather half begin with the chunk that is finished on the sender, and receive it as that"
+                )
+            return (
+                f"{where} had received the rest of that sum (line {received[rest[0]].line}), and then overwrote it "
+                f"with what came from rank {event.peer} (line {event.line}); {do}"
+            )
     return ""
 
 
@@ -92,31 +138,43 @@ def misplaced(case: Case) -> str:
     answers, rank = case.answers, case.wrong.rank
     blocks = answers.blocks(rank)
     wanted = [dict.fromkeys(block.wanted, 1) for block in blocks]
-    found = []
+    found: list[int] = []  # which block's content stands in each, where it is that of one
     for block in blocks:
         held = answers.held(rank, block.lo)
         has = answers.at(held, block.lo) if held and not held.other and held.hi >= block.hi else None
-        found.append(next((k for k, wants in enumerate(wanted) if wants == has), None))
-    if len(blocks) > 1 and None not in found and len(set(found)) == len(found):
+        found += [k for k, wants in enumerate(wanted) if wants == has][:1]
+    if len(blocks) > 1 and len(set(found)) == len(blocks):
         return f"the right pieces are there in the wrong places: {_permuted(found, blocks)}"
     if case.has.keys() & case.wants.keys():
         return ""
     same_ranks = {rank for rank, _ in case.has} == {rank for rank, _ in case.wants}
     if not same_ranks or set(case.has.values()) != {1} or case.held.other:
         return ""
-    has, wants = ({answers.chunk(origin) for origin in terms} for terms in (case.has, case.wants))
-    if has == wants:
+    chunks_here, chunks_due = ({answers.chunk(origin) for origin in terms} for terms in (case.has, case.wants))
+    if chunks_here == chunks_due:
         mine, theirs = (answers.offset(next(iter(terms))) for terms in (case.has, case.wants))
         here = case.wrong.element - case.block.lo
         return (
             f"the right pieces are there in the wrong places: at element {here} stands element {mine}, where element "
             f"{theirs} belongs; look at where a piece begins and ends"
         )
-    chunks = {chunk for _, chunk in has}
+    chunks = {chunk for _, chunk in chunks_here}
     if len(case.wants) > 1 and len(chunks) == 1:
         chunk = chunks.pop()
         return f"that is the whole sum of chunk {chunk}, in the wrong place; look at which chunk belongs to which rank"
     return ""
+
+
+def repeated(case: Case) -> str:
+    """ "chunks 1-3": the parts of the answer that hold the very same as the wrong one, if there are several."""
+    answers, rank = case.answers, case.wrong.rank
+    same = []
+    blocks = answers.blocks(rank)
+    for block in blocks if len(blocks) > 1 else ():
+        held = answers.held(rank, block.lo)
+        if held and not held.other and answers.at(held, block.lo) == answers.at(case.held, case.block.lo):
+            same.append(int(block.name.removeprefix("chunk ")))
+    return name_ranks(same).replace("ranks", "chunks") if len(same) > 1 else ""
 
 
 def _permuted(found: list[int], blocks: list[Block]) -> str:
@@ -146,7 +204,7 @@ def overwritten(case: Case) -> str:
         if hop.src == hop.dst or not step or (hop.src, hop.src_buffer, hop.chunk) not in own:
             continue
         then = recording.states(step - 1).cells[hop.src_buffer][hop.src, hop.chunk]
-        if then and hop.src not in then.contributors:
+        if then and hop.src not in then.contributors and case.changed(hop.src):  # a name may pass to other memory
             how = f"overwritten by what it had received{_receiving(recording, hop, step)} before it was sent"
             do = "add to it with +=" if len(case.wants) > 1 else "receive into another tensor"
             return f"rank {hop.src}'s own piece was {how}; {do}, or send it first"
@@ -158,7 +216,8 @@ def _receiving(recording, hop, step: int) -> str:
     past = recording.trace(hop.src, hop.chunk, step - 1, hop.src_buffer)
     last = max([index for index, each in zip(past.steps, past.hops, strict=True) if each.dst == hop.src], default=None)
     sources = recording.steps[last].sources if last is not None else ()
-    lines = {line for rank, line, code in sources if rank == hop.src and "recv" in code and line}
+    received = {event.line for event in recording.events if event.rank == hop.src and event.op == "recv"}
+    lines = {line for rank, line, _ in sources if rank == hop.src and line in received}
     return f" (line {lines.pop()})" if len(lines) == 1 else ""
 
 
@@ -179,6 +238,32 @@ def has_come(case: Case, missing: int) -> bool | None:
                     return True
         before.apply(step.moves)
     return False
+
+
+def was_here(case: Case) -> bool:
+    """Whether the rank has sent or received what should be in the wrong part of its answer."""
+    lo = case.block.lo - case.answers.blocks(case.wrong.rank)[0].lo
+    should = case.wrong.expected[lo : lo + case.block.hi - case.block.lo]
+    return any(
+        numbers is not None and np.array_equal(numbers, should)
+        for event in case.answers.recording.events
+        if event.rank == case.wrong.rank
+        for numbers in (event.before if event.op == "send" else event.after)
+    )
+
+
+def brought(case: Case) -> int | None:
+    """The rank whose message brought the wrong part of the answer just as it is now; None if none was seen to."""
+    lo = case.block.lo - case.answers.blocks(case.wrong.rank)[0].lo
+    now = case.wrong.values[lo : lo + case.block.hi - case.block.lo]
+    senders = [
+        event.peer
+        for event in case.answers.recording.events
+        if event.rank == case.wrong.rank and event.op == "recv" and now.any()  # zeros are in any fresh memory
+        for numbers in event.after
+        if numbers is not None and np.array_equal(numbers, now, equal_nan=now.dtype.kind == "f")
+    ]
+    return senders[-1] if senders else None
 
 
 def first_not_finite(recording) -> tuple[int, str, str] | None:

@@ -18,18 +18,46 @@ def unload_ipython_extension(shell):
     unload(shell)
 
 
-def pull(name: str) -> list:
-    """The variable `name` of every rank, as a list indexed by rank. RankError names the ranks that lack it."""
+def pull(name: str) -> list | dict:
+    """The variable `name` of every rank, as a list indexed by rank.
+
+    If some ranks do not have it, this says which, and gives {rank: value} of those that do.
+    """
     from launch.magics import session
+    from launch.shared.errors import UsageError, name_ranks
 
-    return session().pull(name)
+    ranks = session()
+    if not isinstance(name, str) or not name.isidentifier():
+        what = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
+        raise UsageError(f'launch.pull wants the name of one variable, as in launch.pull("x"), got {what}')
+    found = ranks.find(name)
+    if len(found) == ranks.size:
+        return list(found.values())
+    lacking = set(range(ranks.size)) - found.keys()
+    has = "has" if len(lacking) == 1 else "have"
+    print(f"{name_ranks(lacking)} {has} no variable {name}; this is {{rank: {name}}} of {name_ranks(found)}")
+    return found
 
 
-def push(**values) -> None:
+def push(*unnamed, **values) -> None:
     """Sets variables on every rank: `push(x=3, y=tensor)`. TypeError names what cannot travel."""
     from launch.magics import session
+    from launch.shared.errors import UsageError
 
+    if unnamed or not values:
+        raise UsageError("launch.push wants a name for every value, as in launch.push(x=3)")
+    if taken := values.keys() & {"rank", "world_size", "torch", "dist"}:
+        raise UsageError(f"every rank has its own {min(taken)}, and cells count on it: push this under another name")
     session().push(**values)
+
+
+def network(network=None) -> None:
+    """Cells from now on run on that network: "ethernet" (any name of collectives.presets.PLAYED), a Network or a
+    Topology of collectives; None ends it. The same object predicts: `schedule.cost(nbytes=N, network=...)`.
+    """
+    from launch.magics import play
+
+    play(network)
 
 
 def recording():
@@ -45,7 +73,7 @@ def recording():
 
 def __getattr__(name: str):
     if name in ("RankError", "DeadlockError", "LaunchError", "UsageError"):
-        from launch import errors
+        from launch.shared import errors
 
         return getattr(errors, name)
     raise AttributeError(f"module 'launch' has no attribute {name!r}")

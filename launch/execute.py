@@ -10,9 +10,9 @@ library that pipelines is faster.
 
 from itertools import groupby
 
-from launch import output
-from launch.errors import UsageError
+from launch.kernel import output
 from launch.ranks import Ranks
+from launch.shared.errors import UsageError
 
 CELL = """
 from launch.rank.perform import run as _run
@@ -58,8 +58,8 @@ def _parts(step, ranks: int) -> list[dict]:
     """One step, cut up by rank. The pieces of one message stand in the same order at both ends."""
     parts = [{"sends": [], "recvs": [], "locals": []} for _ in range(ranks)]
     messages = [transfer for transfer in step.transfers if transfer.src != transfer.dst]
-    for (src, dst), pieces in groupby(sorted(messages, key=_ends), key=_ends):
-        pieces = list(pieces)
+    for (src, dst), group in groupby(sorted(messages, key=_ends), key=_ends):
+        pieces = list(group)
         parts[src]["sends"].append([dst, [[t.src_buffer, [t.chunk, t.count]] for t in pieces]])
         parts[dst]["recvs"].append([src, [[t.dst_buffer, [t.dst_chunk, t.count], t.op] for t in pieces]])
     for t in step.transfers:

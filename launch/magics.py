@@ -7,6 +7,8 @@
 %%ranks 4 --backend gloo   or nccl, which needs a GPU for every rank and is the default where they are there
 %%ranks --record           keeps what the ranks sent: launch.recording()
 %%ranks --watch            the same, and shows it in a Player under the cell
+%%ranks --network ethernet on a slow network, as collectives.presets.PLAYED has them
+%ranks network ethernet    for all cells that follow;  %ranks network off
 %ranks                     status;  %ranks restart;  %ranks stop
 """
 
@@ -14,22 +16,38 @@ from __future__ import annotations
 
 import ast
 import shlex
+import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
 
-from launch import output
-from launch.doing import doing
-from launch.errors import CellSyntaxError, DeadlockError, RanksStopped, UsageError
-from launch.machine import check_room, in_words
+from launch import networks
+from launch.doctor.snapshot import How
+from launch.kernel import output, whereabouts
+from launch.kernel.machine import check_room, in_words
+from launch.kernel.watchdog import doing
 from launch.ranks import DEFAULT_SIZE, Ranks
+from launch.shared.errors import CellSyntaxError, DeadlockError, RankError, RanksStopped, UsageError, name_ranks
+from launch.signpost import help_with_errors
+
+MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
+_network = None  # what all cells run on that name none: a name, a Network, a Topology
 _shown: dict[str, list] = {}  # cell of the notebook -> the widgets of its last run
 
 
 def session() -> Ranks:
-    """This notebook's ranks; UsageError before `%load_ext launch`."""
+    """This notebook's ranks; UsageError before `%load_ext launch`, and on a rank."""
     if _session is None:
-        raise UsageError("run %load_ext launch first")
+        on_rank = "launch.rank.main" in sys.modules
+        here = "this belongs to the notebook: use it in a cell without %%ranks"
+        raise UsageError(here if on_rank else "run %load_ext launch first")
+    return _session
+
+
+def loaded() -> Ranks | None:
+    """This notebook's ranks; None before `%load_ext launch`."""
     return _session
 
 
@@ -39,6 +57,7 @@ def load(shell) -> None:
         _session = Ranks()
     shell.register_magic_function(ranks_cell, "cell", "ranks")
     shell.register_magic_function(ranks_line, "line", "ranks")
+    help_with_errors(shell)
 
 
 def unload(shell) -> None:
@@ -60,6 +79,7 @@ class Options:
     bare: bool = False
     record: bool = False
     watch: bool = False
+    network: str | None = None
 
 
 def parse(line: str) -> Options:
@@ -69,13 +89,13 @@ def parse(line: str) -> Options:
         word, _, value = words.pop(0).partition("=")
         if word in ("--bare", "--record", "--watch"):
             setattr(options, word[2:], True)
-        elif word in ("--only", "--backend"):
+        elif word in VALUES:
+            example, read = VALUES[word]
             if not value and not words:
-                raise UsageError(f"{word} needs a value, as in %%ranks {word} {'0,2' if word == '--only' else 'gloo'}")
-            value = value or words.pop(0)
-            setattr(options, word[2:], numbers(value) if word == "--only" else backend(value))
+                raise UsageError(f"{word} needs a value, as in %%ranks {word} {example}")
+            setattr(options, word[2:], read(value or words.pop(0)))
         elif word.startswith("-"):
-            known = "--only 0,2, --record, --watch, --bare and --backend gloo|nccl"
+            known = "--only 0,2, --record, --watch, --network ethernet, --bare and --backend gloo|nccl"
             raise UsageError(f"%%ranks knows no option {word}; there are {known}")
         elif options.size is not None:
             raise UsageError(f"%%ranks takes one number of ranks, as in %%ranks 4, got {options.size} and {word}")
@@ -103,6 +123,16 @@ def backend(text: str) -> str:
     return text
 
 
+def network_name(text: str) -> str:
+    """A name of a network that is known, or "off"."""
+    if text != "off":
+        networks.chosen(text, 1)
+    return text
+
+
+VALUES = {"--only": ("0,2", numbers), "--backend": ("gloo", backend), "--network": ("ethernet", network_name)}
+
+
 def ranks_cell(line: str, cell: str) -> None:
     """%%ranks: runs the cell on the ranks."""
     try:
@@ -126,32 +156,86 @@ def run_cell(line: str, cell: str) -> None:
             raise UsageError(f"there is no rank {beyond[0]}: --only chooses among {size} ranks, 0 to {size - 1}")
     check_room(options.size or ranks.size, ranks.size)
     forget_last_run(shell)
-    viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE)
+    network = {None: _network, "off": None}.get(options.network, options.network)
+    viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE, network)
     show(shell, viewer)
     try:
         ranks.ensure(options.size, options.backend, options.bare, viewer)
+        play_for_cell(ranks, network)
         record = options.record or options.watch
         if record:
             ranks.start_recording()
-        answers = ranks.execute(with_line_numbers(line, cell), options.only, shell.execution_count, viewer)
+        answers = ranks.execute(with_line_numbers(line, cell), options.only, number_of_cell(shell), viewer)
         if record:
             ranks.stop_recording()
     finally:
+        end_network(ranks, options, viewer)
         viewer.finish()
         for notice in ranks.take_notices():
             print(notice)
     output.show(answers)
-    if options.watch and (len(ranks.recording().steps) or all(answer.status == "ok" for answer in answers)):
-        from widgets import Player  # but an error that came before anything was sent needs no empty picture
-
-        show(shell, Player(ranks.recording()))
+    helpful = output.prefixed_lines(hints_for(answers, shell, ranks))
     try:
         output.raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
-    except DeadlockError as error:
+    except (RankError, RanksStopped) as error:
+        if isinstance(error, RankError):
+            error.hints = helpful
+        error.afterwards = partial(show_pictures, shell, ranks, options, error)  # below it, where they hide nothing
+        raise
+    print(end="".join(f"{line}\n" for line in helpful))
+    show_pictures(shell, ranks, options)
+
+
+def play_for_cell(ranks: Ranks, network) -> None:
+    """The cell's own network or the one of all cells; where it does not fit, that is said."""
+    ranks.play(network)
+    if ranks.network is not None:
+        limits = [networks.too_fast(ranks.network, ranks.size), networks.UNPACED if ranks.unpaced else ""]
+        ranks.supervisor.notices += filter(None, limits)
+
+
+def end_network(ranks: Ranks, options: Options, viewer) -> None:
+    """What was reached goes to the log alone: it differs on each run. Of a network of this cell alone nothing stays."""
+    if ranks.network is not None and ranks.carried is not None:
+        viewer.reached = networks.measured(ranks.network, ranks.carried)
+    if options.network:
+        ranks.play(_network)
+
+
+def show_pictures(shell, ranks: Ranks, options: Options, failure=None) -> None:
+    """Who waited for whom, and what was sent. Of a cell that failed before it sent anything there is no picture."""
+    if isinstance(failure, DeadlockError):
         from widgets.wait_for import WaitFor
 
-        show(shell, WaitFor(error.edges, ranks.size))
-        raise
+        show(shell, WaitFor(failure.edges, ranks.size))
+    if options.watch:
+        recording = ranks.recording()
+        if len(recording.steps) or (recording.events and not failure):
+            from widgets import Player
+
+            show(shell, Player(recording))
+        elif not failure:
+            print("nothing was sent in this cell, so there is nothing to watch")
+
+
+def hints_for(answers: list, shell, ranks: Ranks) -> list[tuple[list[int], str]]:
+    """[(ranks, sentence)]: what helps with what they raised, and what the cell has left behind."""
+    found = []
+    own = [answer for answer in answers if answer.how is not How.FREED]  # what comes after that is no mistake of theirs
+    for who, hint in output.alike(own, lambda answer: answer.hint):
+        try:
+            said = whereabouts.for_ranks(hint, who, shell, ranks) if hint.missing else hint.text
+        except RankError:  # a rank has died since; the next cell says so
+            said = hint.text
+        found += [(who, said)] if said else []
+    for note in dict.fromkeys(note for answer in answers for note in answer.notes):
+        found.append(([answer.rank for answer in answers if note in answer.notes], note))
+    return list({text: (who, text) for who, text in reversed(found)}.values())[-MOST_HINTS:][::-1]  # each once
+
+
+def number_of_cell(shell) -> int:
+    """The number that the front end shows beside the cell under way; shell.execution_count is the next one already."""
+    return len(shell.user_ns["In"]) - 1
 
 
 def notebook_cell(shell) -> str:
@@ -175,11 +259,13 @@ def forget_last_run(shell) -> None:
         widget.close()
 
 
-def make_viewer(size: int):
-    """The widget that shows the cell while it runs; imported late, since it takes a moment."""
+def make_viewer(size: int, network=None):
+    """The widget that shows the cell while it runs; imported late, since it takes a moment. UsageError if there is no
+    such network, or it is too small."""
     from widgets import RankLog
 
-    return RankLog(ranks=size)
+    found = networks.chosen(network, size)
+    return RankLog(ranks=size, network="" if found is None else networks.in_words(found, size))
 
 
 def with_line_numbers(line: str, cell: str) -> str:
@@ -192,7 +278,7 @@ def check_syntax(shell, line: str, cell: str) -> None:
     code = with_line_numbers(line, cell)
     try:
         transformed = shell.transform_cell(code)
-        name = shell.compile.cache(transformed, shell.execution_count, raw_code=code)
+        name = shell.compile.cache(transformed, number_of_cell(shell), raw_code=code)
         compile(transformed, name, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except SyntaxError as error:
         report = shell.SyntaxTB.structured_traceback(type(error), error, [])
@@ -202,22 +288,61 @@ def check_syntax(shell, line: str, cell: str) -> None:
 def ranks_line(line: str) -> None:
     """%ranks: status of the ranks; %ranks restart, %ranks stop."""
     ranks, word = session(), line.strip()
-    if word == "stop":
+    if word.split()[:1] == ["network"]:
+        print(set_network(word.removeprefix("network").strip()))
+    elif word == "stop":
         print(f"{ranks.size} ranks stopped" if ranks.size else "no ranks are running")
         ranks.stop()
     elif word == "restart":
         ranks.restart()
         print(f"{ranks.size} ranks restarted; their variables are new")
     elif word:
-        raise UsageError(f"%ranks is followed by nothing, restart or stop, got {word}")
+        raise UsageError(meant_by(word))
     elif not ranks.size:
         print("no ranks are running: start some with %%ranks 4")
     else:
-        rows = [("rank", "pid", "backend", "memory", "doing")]
-        for status in ranks.status():
-            rows.append(
-                (str(status.rank), str(status.pid), status.backend, in_words(status.memory), doing(status.doing))
-            )
-        widths = [max(len(row[column]) for row in rows) for column in range(5)]
-        for row in rows:
-            print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        print("\n".join(status_lines(ranks)))
+
+
+def play(network) -> None:
+    """All cells from now on run on `network`, see `launch.network`."""
+    global _network
+    session().play(network)
+    _network = network
+
+
+def set_network(name: str) -> str:
+    """What `%ranks network NAME` answers."""
+    ranks = session()
+    if name:
+        play(None if name == "off" else name)
+    if ranks.network is None:
+        return "cells run without a network of their own, as fast as this machine is"
+    size = ranks.size or DEFAULT_SIZE
+    said = f"cells run on {networks.in_words(ranks.network, size)}; %ranks network off ends it"
+    return "\n".join(filter(None, [said, networks.too_fast(ranks.network, size)]))
+
+
+def meant_by(words: str) -> str:
+    """What to write instead of `%ranks words`, which means nothing."""
+    try:
+        parse(words)
+    except (UsageError, ValueError):
+        close = get_close_matches(words.lower(), ["restart", "stop", "network"], n=1, cutoff=0.75)
+        meant = f"did you mean %ranks {close[0]}? " if close else ""
+        return f"{meant}%ranks says what the ranks are doing, %ranks restart makes new ones, %ranks stop ends them"
+    return f"to run a cell on ranks it begins with two signs: %%ranks {words} in its first line"
+
+
+def status_lines(ranks: Ranks) -> list[str]:
+    """A table of the ranks, and below it a sentence for each thing that the student may have to do."""
+    status, lost = ranks.status(), ranks.lost()
+    rows = [("rank", "pid", "backend", "memory", "doing")]
+    for one in status:
+        at_rest = one.doing.state in ("idle", "new")
+        now = "dead" if one.rank in lost else "ready" if at_rest else doing(one.doing)
+        rows.append((str(one.rank), str(one.pid), one.backend, in_words(one.memory), now))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines += [f"rank {rank} died ({how}): the next cell starts it anew, empty" for rank, how in lost.items()]
+    return lines + ([] if lost else [f"{name_ranks(who)}: {said}" for who, said in ranks.to_do()])

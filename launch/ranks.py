@@ -2,25 +2,35 @@
 
 `Ranks` is what the magics, the checks of the course and `launch.pull` work with. Its methods are called from the
 kernel's main thread and block until the answer is there; the stop button reaches the ranks meanwhile. The work is
-done in the hub's thread by launch/crew.py (processes) and launch/cell.py (cells).
+done in the hub's thread by launch/kernel/supervisor.py (processes, one cell after the other) and launch/kernel/cell.py
+(a cell under way).
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from launch import codec, machine
-from launch.blackbox import Status
-from launch.cell import Answer, Cell
-from launch.crew import Crew
-from launch.doctor.trouble import find_swapped
-from launch.errors import UsageError, name_ranks
-from launch.hub import Hub
-from launch.questions import Questions, front_end
+from launch import networks
+from launch.kernel import machine
+from launch.kernel.cell import Answer
+from launch.kernel.hub import Hub
+from launch.kernel.questions import Questions, front_end
+from launch.kernel.supervisor import Supervisor
+from launch.shared import codec
+from launch.shared.errors import RanksStopped, UsageError
+from launch.shared.flight_recorder import OpenCall, Status
+
+if TYPE_CHECKING:
+    from collectives import Network, Topology
+    from collectives.played import Carried
 
 DEFAULT_SIZE = 4
+BEGINNING = 2  # seconds after the stop button in which a cell that was asked for begins, or a rank answers
+MOST_OPEN = 2  # calls of one rank that `%ranks` names
 CLOSING = 10  # seconds; a bound for what takes milliseconds, or as long as a start that is under way
 
 
@@ -35,39 +45,56 @@ class RankStatus:
     doing: Status
 
 
+def unfinished(call: OpenCall) -> str:
+    """'isend to rank 1 (line 2) has not ended: wait() for it': of a call that an earlier cell has left."""
+    where = f" (line {call.line})" if call.line else ""
+    if call.kind == "collective" or call.peer < 0:
+        return f"{call.op}{where} has not ended: wait() for it"
+    way, other = ("to", "recv") if call.kind == "send" else ("from", "send")
+    return f"{call.op} {way} rank {call.peer}{where} has not ended: it needs its {other} there, and a wait() here"
+
+
 class Ranks:
     """All ranks of one notebook. Making one starts the agent in the background; ranks come with `ensure`."""
 
     def __init__(self):
         self.hub = Hub()
-        self.crew = Crew(self.hub)
-        self.questions = Questions(self.crew)
+        self.supervisor = Supervisor(self.hub)
+        self.questions = Questions(self.supervisor)
         self._tapes: list[dict] | None = None
         self._recording = None
+        self._ran_on: tuple = (None, None)  # network and Carried of what is recorded
+        self.network: Network | Topology | None = None  # that all cells run on
+        self._asked_for: tuple = (None, 0)  # what `network` is, as it was asked for, and for how many ranks
+        self._told_of: tuple = (None, 0)  # the network, and how many ranks there were
         atexit.register(self.close)
 
     @property
     def size(self) -> int:
         """How many ranks there are; 0 when none run."""
-        return len(self.crew.members)
+        return self.supervisor.size
+
+    @property
+    def came_back(self) -> dict[int, str]:
+        """The ranks whose variables went with a process that died, and how it did."""
+        return self.supervisor.came_back
 
     def ensure(self, size: int | None = None, backend: str | None = None, bare: bool = False, viewer=None) -> None:
         """Makes sure that `size` ranks run, with that backend; None means: as they are, else 4 and what fits."""
         before = self.size
         if before:
-            same = size in (None, self.size) and backend in (None, self.crew.backend)
-            if same and (self.crew.bare == bare or (size is None and not bare)):
+            same = size in (None, self.size) and backend in (None, self.supervisor.backend)
+            if same and (self.supervisor.bare == bare or (size is None and not bare)):
                 return
             size = size or before
-        self._wait(self.crew.start(size or DEFAULT_SIZE, backend, bare, viewer))
+        self._wait(self.supervisor.start(size or DEFAULT_SIZE, backend, bare, viewer))
         if before:
             instead = "" if size == before else f" with {size} ranks instead of {before}"
-            self.crew.notices.append(f"restarted{instead}; the ranks' variables are new")
+            self.supervisor.notices.append(f"restarted{instead}; the ranks' variables are new")
 
     def take_notices(self) -> list[str]:
         """Sentences about what happened to the ranks since the last call."""
-        notices, self.crew.notices = self.crew.notices, []
-        return notices
+        return self.supervisor.take_notices()
 
     def execute(self, code: str, only: list[int] | None = None, count: int = 1, viewer=None) -> list[Answer]:
         """Runs the code as a cell on all ranks, or on those in `only`; one Answer per rank, in rank order.
@@ -78,10 +105,72 @@ class Ranks:
         self._need_ranks(only)
         return self._wait(self._execute(code, only, count, viewer, front_end() is not None))
 
-    def pull(self, name: str) -> list:
-        """The variable `name` of every rank, indexed by rank."""
+    async def _execute(self, *cell) -> list[Answer]:
+        await self._play()
+        return await self.supervisor.execute(*cell)
+
+    def play(self, network) -> None:
+        """From now on cells run on that network: a name, a Network, a Topology; None is the machine as it is.
+
+        UsageError, and nothing changes, if there is no such network or it has too few ranks.
+        """
+        self._choose(network)
+        if self.size:
+            self._wait(self._play())
+
+    def _choose(self, network) -> None:
+        asked = network, self.size or DEFAULT_SIZE
+        if asked != self._asked_for:
+            self.network = networks.chosen(*asked)
+            self._asked_for = asked
+
+    async def _play(self) -> None:
+        """Tells the ranks of it, however many there are by now."""
+        self._choose(self._asked_for[0])
+        if self._told_of[0] is not self.network or self._told_of[1] != self.size:
+            self._told_of = self.network, self.size
+            table = None if self.network is None else networks.table(self.network, self.size)
+            self.supervisor.played.choose(table)
+        await self.supervisor.played.tell()
+
+    @property
+    def unpaced(self) -> bool:
+        """Whether the connections of a network that is played could not be paced."""
+        return self.supervisor.played.unpaced
+
+    @property
+    def carried(self) -> Carried | None:
+        """What the last cell has sent over the network that it ran on; None if it ran on none."""
+        told = self.supervisor.played.carried
+        return None if told is None or self.network is None else networks.carried_by(self.size, told)
+
+    def lost(self) -> dict[int, str]:
+        """The ranks whose process has ended since the last cell, and how."""
+        return {worker.rank: worker.ended.result() for worker in self._wait(self.supervisor.dead())}
+
+    def to_do(self) -> list[tuple[list[int], str]]:
+        """[(ranks, sentence)]: what the student may have to put right on ranks that live."""
+        anew = sorted(self.came_back)
+        found = [(anew, "a new process, since the one before died: what cells set before that is gone")] if anew else []
+        changed = self.call("changed")
+        for name, back in dict.fromkeys(item for names in changed for item in names.items()):
+            who = [rank for rank, names in enumerate(changed) if name in names]
+            found.append((who, f"a cell has changed {name}: {back} brings it back"))
+        left = {rank: self.supervisor.unfinished(rank)[:MOST_OPEN] for rank in range(self.size)}
+        return found + [([rank], unfinished(call)) for rank, calls in left.items() for call in calls]
+
+    def find(self, name: str) -> dict:
+        """The variable `name` of the ranks that have it, by rank. RankError if none has it."""
         self._need_ranks()
-        replies = self._wait(self.crew.request_all("shell", "pull", {"name": name}))
+        has = [rank for rank, it in enumerate(self.call("has", name=name)) if it]
+        workers = [self.supervisor.workers[rank] for rank in has] or None  # if nobody has it, all say so
+        replies = self._wait(self.supervisor.request_all("shell", "pull", {"name": name}, workers=workers))
+        return {rank: codec.decode(value, buffers) for rank, (value, buffers) in zip(has, replies, strict=True)}
+
+    def pull(self, name: str) -> list:
+        """The variable `name` of every rank, indexed by rank. RankError names the ranks that lack it."""
+        self._need_ranks()
+        replies = self._wait(self.supervisor.request_all("shell", "pull", {"name": name}))
         return [codec.decode(value, buffers) for value, buffers in replies]
 
     def push(self, **values) -> None:
@@ -89,24 +178,24 @@ class Ranks:
         self._need_ranks()
         buffers: list[bytes] = []
         content = {"values": {name: codec.encode(value, buffers, name) for name, value in values.items()}}
-        self._wait(self.crew.request_all("shell", "push", content, buffers))
+        self._wait(self.supervisor.request_all("shell", "push", content, buffers))
 
     def call(self, what: str, **content) -> list:
-        """The reply of every rank's desk (rank/desk.py) to a request on the shell channel, indexed by rank."""
+        """The reply of every rank's requests (rank/requests.py) to a request on the shell channel, indexed by rank."""
         self._need_ranks()
-        return [value for value, _ in self._wait(self.crew.request_all("shell", what, content))]
+        return [value for value, _ in self._wait(self.supervisor.request_all("shell", what, content))]
 
     def start_recording(self) -> None:
         """Keeps what the ranks send, until `stop_recording`."""
         self.call("record")
 
     def stop_recording(self) -> None:
-        self._recording = None
+        self._recording, self._ran_on = None, (self.network, self.carried)
         self._tapes = [tape for tape in self.call("tape") if tape is not None]
         left_out = sum(tape["dropped"] for tape in self._tapes)
         if left_out:
             kept = max(len(tape["events"]) for tape in self._tapes)
-            self.crew.notices.append(
+            self.supervisor.notices.append(
                 f"the recording kept the first {kept:,} calls of every rank; {left_out:,} later ones were left out"
             )
 
@@ -115,12 +204,12 @@ class Ranks:
 
         After a check that is the run it has judged: the one that failed, or of a solved exercise the first.
         """
-        if self._recording is None and self._tapes is None:
-            raise UsageError("nothing has been recorded yet: run a cell with %%ranks --record")
         if self._recording is None:
-            from launch.replay.recording import Recording
+            if self._tapes is None:
+                raise UsageError("nothing has been recorded yet: run a cell with %%ranks --record")
+            from launch.replay.recording import Recording, Tapes
 
-            self._recording = Recording(self._tapes)
+            self._recording = Recording(Tapes(self._tapes, *self._ran_on))
         return self._recording
 
     def keep(self, recording) -> None:
@@ -130,31 +219,35 @@ class Ranks:
     def status(self) -> list[RankStatus]:
         return [
             RankStatus(
-                m.rank, m.pid, self.crew.backend, machine.proportional_memory(m.pid), self.crew.board.read(m.rank)
+                m.rank,
+                m.pid,
+                self.supervisor.backend,
+                machine.proportional_memory(m.pid),
+                self.supervisor.doing(m.rank),
             )
-            for m in self.crew.members
+            for m in self.supervisor.workers
         ]
 
     def restart(self, viewer=None) -> None:
         """New processes under the same numbers; all variables are new."""
         self._need_ranks()
-        self._wait(self.crew.start(self.size, self.crew.backend, self.crew.bare, viewer))
+        self._wait(self.supervisor.start(self.size, self.supervisor.backend, self.supervisor.bare, viewer))
 
     def stop(self) -> None:
         """Ends the ranks. The agent stays, so that the next start is quick."""
-        self._wait(self.crew.stop())
+        self._wait(self.supervisor.stop())
 
     def interrupt(self) -> None:
         """The stop button: what runs on the ranks ends with KeyboardInterrupt. From any thread."""
-        self.hub.loop.call_soon_threadsafe(self.crew.interrupt)
+        self.hub.loop.call_soon_threadsafe(self.supervisor.interrupt)
 
     def close(self) -> None:
         """Ends everything, for good."""
         atexit.unregister(self.close)
         try:
-            self.hub.run(self.crew.close()).result(timeout=CLOSING)
+            self.hub.run(self.supervisor.close()).result(timeout=CLOSING)
         finally:  # whatever the ranks did, their agent goes, and they with it
-            self.crew.agent.close()
+            self.supervisor.end_agent()
             self.hub.close()
 
     # Between the threads
@@ -168,46 +261,24 @@ class Ranks:
         while True:
             try:
                 return self.questions.wait_for(future)
+            except CancelledError:
+                raise RanksStopped("stopped; a rank did not answer, and %ranks restart starts it anew") from None
             except KeyboardInterrupt:
                 if future.done():
                     raise
                 self.hub.run(self._interrupt(future))
 
     async def _interrupt(self, future) -> None:
-        """Interrupts what the future stands for, as soon as it has begun."""
-        while not future.done() and not self.crew.interrupt():
+        """Interrupts what the future stands for, as soon as it has begun; ends it if it only waits for an answer."""
+        until = self.hub.loop.time() + BEGINNING
+        while not future.done() and not self.supervisor.interrupt():
             await asyncio.sleep(0.01)
+            if self.hub.loop.time() > until:
+                future.cancel()
 
     def _need_ranks(self, only: list[int] | None = None) -> None:
-        if not self.crew.members:
+        if not self.size:
             raise UsageError("no ranks are running: start some with %%ranks 4")
         for rank in only or ():
             if not 0 <= rank < self.size:
                 raise UsageError(f"there is no rank {rank}: {self.size} ranks are running, 0 to {self.size - 1}")
-
-    async def _execute(self, code: str, only: list[int] | None, count: int, viewer, can_ask: bool) -> list[Answer]:
-        crew = self.crew
-        if crew.cell:  # of a call that was interrupted before it could wait
-            raise UsageError("the ranks still run another cell; %ranks restart ends it")
-        if dead := await crew.dead():
-            how = dead[0].ended.result()
-            crew.notices.append(f"{name_ranks(m.rank for m in dead)} died between two cells ({how}) and starts anew")
-            await crew.recover()
-        members = [member for member in crew.members if only is None or member.rank in only]
-        crew.deaths.begin()
-        crew.cell = cell = Cell(crew, members, code, count, viewer, can_ask)
-        for member in members:
-            for stream, text in member.late.items():
-                cell.on_text(member.rank, stream, str(text))
-            member.late.clear()
-        try:
-            answers = await cell.run()
-        finally:
-            cell.close()
-            crew.cell = None
-        crew.notices += find_swapped(crew.board, code)
-        if any(answer.status != "ok" for answer in answers) or cell.freed:
-            await crew.recover()
-        else:
-            await crew.renumber()
-        return answers

@@ -1,10 +1,41 @@
-"""What several test folders share: a real Chromium, and the rule for machines without one."""
+"""What several test folders share: a real Chromium, the rule for machines without one, and what `-m quick` runs."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from tests.chromium import NoChromium, launched
+
+HERE = Path(__file__).parent
+QUICK = [
+    HERE / name
+    for name in (
+        "collectives",
+        "test_style.py",
+        "test_arrows.py",
+        "course/test_amount.py",
+        "course/test_carry.py",
+        "course/test_reveal.py",
+        "course/test_verdict.py",
+        "launch/test_codec.py",
+        "launch/test_doctor.py",
+        "launch/test_flight_recorder.py",
+        "launch/test_matches.py",
+        "launch/test_output.py",
+        "launch/test_text.py",
+        "widgets/test_join.py",
+        "widgets/test_python.py",
+    )
+]
+"""What needs neither ranks nor a browser: `pytest -m quick` while one works on it, in less than two minutes."""
+
+
+def pytest_collection_modifyitems(items):
+    assert all(path.exists() for path in QUICK), [path for path in QUICK if not path.exists()]
+    for item in items:
+        if any(item.path.is_relative_to(quick) for quick in QUICK):
+            item.add_marker("quick")
 
 
 @pytest.fixture(scope="session")

@@ -44,13 +44,39 @@ def test_collectives_needs_numpy_alone():
 
 
 def test_a_rank_loads_neither_widgets_nor_collectives():
-    loaded = modules_after("import launch.agent, launch.rank.worker, launch.rank.perform")
+    loaded = modules_after("import launch.agent.__main__, launch.rank.main, launch.rank.perform")
     assert {"launch", "torch"} <= loaded and not loaded & {"widgets", "collectives", "course", "anywidget", "plotly"}
 
 
 def test_what_runs_in_a_rank_imports_neither_either():
-    for source in [ROOT / "launch" / "agent.py", *sorted((ROOT / "launch" / "rank").glob("*.py"))]:
+    for source in sorted([*(ROOT / "launch" / "agent").glob("*.py"), *(ROOT / "launch" / "rank").glob("*.py")]):
         assert not imported_packages(source) & {"widgets", "collectives", "course"}, source.name
+
+
+# From its folder a reader knows which process runs a line; so no room reaches into another process.
+ROOMS = {
+    "shared": {"shared"},
+    "hints": {"hints"},
+    "doctor": {"doctor", "shared"},
+    "replay": {"replay", "shared"},
+    "kernel": {"kernel", "shared", "doctor", "hints"},
+    "agent": {"agent", "shared", "rank"},  # it becomes a rank
+    "rank": {"rank", "shared", "hints"},
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_launch_imports_no_other_process(room):
+    for source in sorted((ROOT / "launch" / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(source.read_text())):
+            modules = []
+            if isinstance(node, ast.ImportFrom):
+                modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            for module in modules:
+                if module.startswith("launch."):
+                    assert module.split(".")[1] in ROOMS[room], f"{source.relative_to(ROOT)} imports {module}"
 
 
 def test_the_notebook_does_not_import_torch_to_load_the_extension():

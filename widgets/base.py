@@ -5,28 +5,58 @@ machine: so `join` puts our ES modules into one text. Each file stays a module o
 unchanged. What is saved in a notebook beside the live widget must be the same on every run (nbval compares it) and
 readable without a kernel: `__repr__` and the `text/html` of `fallback` are that.
 
+`html` makes a page of its own of one widget: state, code and style in a single file that opens without Jupyter or a
+network. It is for slides and web sites (`Widget.save_html`), and the place where the browser tests meet the widgets.
+
 Left out: anything a single widget does.
 """
 
+import json
 import re
+from base64 import b64encode
 from functools import cache
 from html import escape
 from pathlib import Path
 
 import anywidget
-import minify_html
 
 HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
-_BLANK = re.compile(r">\n\s+(?=[<$])")  # between the lines of a template, which the minifier has to keep
-_DECLARED = re.compile(r"^  /\*\* @type .*\*/ \w+;\n", re.MULTILINE)  # a field of a class that only tells its type
-_COMMENT = re.compile(r"/\*\*.*?\*/", re.DOTALL)  # the minifier drops only the others
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ margin: 12px; }}
+h1 {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #14171a; }} }}
+{css}</style>
+</head>
+<body>
+<main><h1>{title}</h1><div id="widget"></div></main>
+<script type="module">
+{host}
+{esm}
+const state = {state};
+for (const [name, text] of Object.entries({binary})) {{
+  state[name] = new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+}}
+window.model = await mount(widget, state, document.getElementById("widget"));
+lendKeys();
+</script>
+</body>
+</html>
+"""
 
 
 @cache
 def join(entry: str) -> str:
-    """The module `widgets/js/<entry>` with everything it imports, as one module, without comments and blanks.
+    """The module `widgets/js/<entry>` with everything it imports, as one module; what it says is as it was written.
 
     A dependency becomes `const { exports } = (() => { ...; return { exports }; })();`: what it does not export stays
     private. Only `import { a, b } from "./x.js";` and `export function | class | const | let` are understood, and no
@@ -35,26 +65,18 @@ def join(entry: str) -> str:
     joined: dict[str, str] = {}
 
     def add(name: str) -> str:
-        source = _BLANK.sub(">", _COMMENT.sub("", _DECLARED.sub("", (HERE / "js" / name).read_text())))
+        source = (HERE / "js" / name).read_text()
         for needed in _IMPORT.findall(source):
             if needed not in joined:
                 body = add(needed)
                 exports = f"{{ {', '.join(_EXPORT.findall(body))} }}"
-                body = body.replace("export ", "")
-                joined[needed] = f"const {exports} = (() => {{\n{body}\nreturn {exports};\n}})();\n"
+                joined[needed] = f"const {exports} = (() => {{\n{_EXPORT.sub('', body)}\nreturn {exports};\n}})();\n"
         return _IMPORT.sub("", source)
 
     body = add(entry)
     if "export default" in body:  # a widget; its own names may be those of exports that it does not import
         body = f"export default (() => {{\n{body.replace('export default', 'return')}\n}})();\n"
-    return _squeeze("".join(joined.values()) + body)
-
-
-def _squeeze(module: str) -> str:
-    """The same module without comments and blanks; names stay, so that an error in the browser can be read."""
-    before, after = "<script type=module>", "</script>"
-    page = minify_html.minify(f"{before}{module}{after}", minify_js=True)
-    return page.removeprefix(before).removesuffix(after).replace("/* @__PURE__ */ ", "")  # a note to bundlers
+    return "".join(joined.values()) + body
 
 
 @cache
@@ -82,9 +104,7 @@ class Widget(anywidget.AnyWidget):
 
     def save_html(self, path) -> None:
         """Writes one page with this widget as it stands: interactive, without Jupyter, without a network."""
-        from widgets import page
-
-        Path(path).write_text(page.html(self), encoding="utf-8")
+        Path(path).write_text(html(self), encoding="utf-8")
 
     def __repr__(self):
         return f"{type(self).__name__}({self.summary()})"
@@ -92,3 +112,25 @@ class Widget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs):
         data, metadata = super()._repr_mimebundle_(**kwargs)
         return {"text/plain": repr(self), "text/html": self.fallback(), **data}, metadata
+
+
+def html(widget: Widget) -> str:
+    """The page as text; the same for the same widget in the same state."""
+    state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
+    state = {name: value for name, value in state.items() if name not in ("layout", "tabbable", "tooltip")}
+    binary = {
+        name: b64encode(value).decode() for name, value in state.items() if isinstance(value, (bytes, memoryview))
+    }
+    return PAGE.format(
+        title=escape(repr(widget)),
+        css=widget._css,
+        host=join("host.js").replace("export ", ""),
+        esm=widget._esm.replace("export default", "const widget ="),
+        state=_script({name: value for name, value in state.items() if name not in binary}),
+        binary=_script(binary),
+    )
+
+
+def _script(value) -> str:
+    """JSON that may stand inside a script element."""
+    return json.dumps(value, ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")

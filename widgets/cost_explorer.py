@@ -1,7 +1,8 @@
 """cost_explorer: how long every algorithm of a collective takes, from one byte to gigabytes, and which one wins where.
 
 A plotly figure over `collectives.compare`: seconds against N, both logarithmic, one line per algorithm, the fastest
-underlaid, crossovers marked and named. Several networks or numbers of ranks are one figure each, chosen in a menu or
+underlaid, crossovers marked and named. The few fastest are drawn, or those that were asked for; the others wait in the
+legend for a click. Several networks or numbers of ranks are one figure each, chosen in a menu or
 with a slider, all inside the figure: nothing asks Python.
 
 Left out: measured times, and the model itself (`collectives.network`).
@@ -11,19 +12,22 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from collectives import Network, ScheduleError, Topology, algorithms, compare, presets
+from collectives import Network, ScheduleError, Topology, compare, presets
+from collectives.catalogue import algorithms as known
 from collectives.compare import duration, size
 from collectives.network import check_network
 
 SIZES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(31))  # 1 B to 10 GB, three to a power of ten
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("solid", "dash", "dot")
+DASHES = ("solid", "dash", "dot", "dashdot")
 INK, PAPER, FAINT = "#14171a", "#ffffff", "#e3e5e7"
 OVER_WORDS = 64  # pixels: three lines about who wins stand between the plot and what is chosen
 UNDERLAY = "rgba(20, 23, 26, 0.13)"
 
 
-def cost_explorer(collective: str = "all_reduce", ranks=None, network=None, sizes=SIZES):
+def cost_explorer(
+    collective: str = "all_reduce", ranks=None, network=None, sizes=SIZES, algorithms=None, pipelined=False
+):
     """Seconds against N (bytes) of every algorithm of `collective`, as a plotly `go.Figure`.
 
     >>> cost_explorer("all_reduce")                                            # the networks of collectives.presets
@@ -33,24 +37,28 @@ def cost_explorer(collective: str = "all_reduce", ranks=None, network=None, size
     ranks     how many, or several numbers, for a slider; a Topology that is not told takes all the ranks it has
     network   a Network or Topology, or several of them, for a menu
     sizes     every N in bytes
+    algorithms  names of those to draw; without it the fastest four are drawn, and all that win somewhere
+    pipelined   as in `Schedule.cost`: nobody waits, as in NCCL
 
     Seconds are those of alpha-beta-gamma, alpha seconds per message, beta per byte, gamma per byte added. Algorithms
-    that do not take a number of ranks are left out there. ScheduleError for a collective nobody knows, for a Network
-    without `ranks`, and for more ranks than a Topology has.
+    that do not take a number of ranks are left out there. ScheduleError for a collective or an algorithm nobody knows,
+    for a Network without `ranks`, and for more ranks than a Topology has.
     """
     from widgets.figure import Figure
 
     comparisons = [
-        compare(collective, p, sizes, each)
+        compare(collective, p, sizes, each, algorithms, pipelined)
         for each in (_presets() if network is None else _several(network))
         for p in _ranks(ranks, each)
     ]
     figure = Figure()
-    owner = []  # of each trace, the number of its comparison
+    owner = []  # of each trace, the number of its comparison, and how it is seen when that is chosen
     for i, comparison in enumerate(comparisons):
         before = len(figure.data)
-        _draw(figure, comparison, list(algorithms(collective)), visible=i == 0)
-        owner += [i] * (len(figure.data) - before)
+        _draw(figure, comparison, list(known(collective)))
+        owner += [(i, trace.visible) for trace in figure.data[before:]]
+    for trace, (i, seen) in zip(figure.data, owner, strict=True):
+        trace.visible = seen if i == 0 else False
     several = len(comparisons) > 1
     what = f"{len(comparisons)} settings" if several else _name(comparisons[0])
     sentences = [f"{_name(comparison)}. {comparison.verdict()}" for comparison in comparisons]
@@ -103,18 +111,19 @@ def _network(network: Network | Topology) -> str:
     return f"{duration(network.alpha)} per message, {speed}{adding}"
 
 
-def _draw(figure, comparison, names: list[str], visible: bool) -> None:
+def _draw(figure, comparison, names: list[str]) -> None:
     """The traces of one comparison: what is fastest, every algorithm, where they cross."""
     sizes = comparison.sizes.tolist()
     fastest = np.min(list(comparison.seconds.values()), axis=0)
     figure.add_scatter(
-        x=sizes, y=_short(fastest), name="fastest", mode="lines", visible=visible, hoverinfo="skip",
+        x=sizes, y=_short(fastest), name="fastest", mode="lines", visible=True, hoverinfo="skip",
         line={"color": UNDERLAY, "width": 11},
     )  # fmt: skip
     for name, seconds in comparison.seconds.items():
         place = names.index(name)  # the same line in every comparison
         figure.add_scatter(
-            x=sizes, y=_short(seconds), name=name, mode="lines", visible=visible,
+            x=sizes, y=_short(seconds), name=name, mode="lines",
+            visible=True if name in comparison.shown else "legendonly",
             line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place // len(OKABE_ITO) % len(DASHES)]},
             hovertemplate=f"<b>{name}</b><br>%{{x:.3s}}B takes %{{y:.3s}}s<extra></extra>",
         )  # fmt: skip
@@ -123,7 +132,8 @@ def _draw(figure, comparison, names: list[str], visible: bool) -> None:
         x=[cross.nbytes for cross in crossovers], y=[cross.seconds for cross in crossovers],
         text=[f"{cross.after} from {size(cross.nbytes)}" for cross in crossovers],
         customdata=[f"{cross.before} and {cross.after} both take {duration(cross.seconds)}" for cross in crossovers],
-        name="crossover", mode="markers+text", visible=visible, cliponaxis=False, textposition="bottom right",
+        name="crossover", mode="markers+text", visible=True, cliponaxis=False,
+        textposition=[f"bottom {'left' if 100 * cross.nbytes > sizes[-1] else 'right'}" for cross in crossovers],
         marker={"symbol": "circle-open", "size": 13, "color": INK, "line": {"width": 2}},
         textfont={"color": INK, "size": 13}, hovertemplate="%{text}: %{customdata}<extra></extra>",
     )  # fmt: skip
@@ -160,7 +170,7 @@ def _winners(comparison) -> str:
     return f"Fastest: {',<br>'.join([comparison.best[0], *later])}"
 
 
-def _choices(figure, comparisons, owner: list[int]) -> None:
+def _choices(figure, comparisons, owner: list[tuple]) -> None:
     """A menu of networks, or a slider of numbers of ranks, that shows the traces of one comparison; and who wins."""
     place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}  # the left end above the plot
     verdict = {"text": _winners(comparisons[0]), "align": "left", "showarrow": False, "xref": "paper", "yref": "paper"}
@@ -175,7 +185,10 @@ def _choices(figure, comparisons, owner: list[int]) -> None:
         {
             "method": "update",
             "label": str(comparison.ranks) if slides else _name(comparison),
-            "args": [{"visible": [i == j for j in owner]}, {"annotations[0].text": _winners(comparison)}],
+            "args": [
+                {"visible": [seen if i == j else False for j, seen in owner]},
+                {"annotations[0].text": _winners(comparison)},
+            ],
         }
         for i, comparison in enumerate(comparisons)
     ]

@@ -3,18 +3,21 @@
 Python supplies the schedule once, the browser plays it (js/player.js): stepping, scrubbing and the keyboard work while
 the kernel is busy. `player.step` and `player.playing` are shared with the browser, so a cell can set them too.
 
-Left out: the picture itself (js/stage.js), what is drawn where no browser runs it (strip.py), a schedule's arithmetic
+Left out: the picture itself (js/stage.js), what is drawn where no browser runs it (_strip.py), a schedule's arithmetic
 (collectives).
 """
+
+from collections.abc import Sequence
 
 import traitlets
 
 from collectives import Schedule
-from widgets import strip
+from widgets import _strip
+from widgets._packing import pack
 from widgets.base import Widget, join, styles
-from widgets.packing import pack
 
 MOST_BUFFERS = 12  # of one rank; more are a picture of several screens
+MOST_ANSWERS = 9  # a digit each
 NUMBERS = ("messages", "steps", "busiest")  # what js/predict.js can ask about a whole schedule
 
 
@@ -29,7 +32,10 @@ class Player(Widget):
     predict   a question in front of what it asks about. A step (counted from 1): which cells will it write? Or
               "messages", "steps", "busiest": the number the whole schedule comes to. It can be skipped; `predicted`
               then holds what was said, what is, and the sentence about it. Nothing in Python waits for it.
-    frame     (rank, buffer, chunk), such as (2, "data", 1): that cell is framed as the one that is wrong
+    answers   puts a question for a number to a room: up to nine answers, such as (6, 12, "2p(p-1)"), each with a key
+              that counts a hand for it; `predicted` then says how many hands each had
+    frame     (rank, buffer, chunk), such as (2, "data", 1): that cell is framed as the one that is wrong, and `step`
+              is the last one, where that is seen
 
     A click on a cell, or Enter on the one that the arrow keys and [ ] have chosen, traces its content back to the data
     that ranks had of their own: the messages that brought it, with their steps and, of a recorded run, lines of code.
@@ -57,6 +63,7 @@ class Player(Widget):
         *,
         nbytes: float | None = None,
         predict: int | str | None = None,
+        answers: Sequence[float | str] | None = None,
         frame: tuple[int, str, int] | None = None,
         **traits,
     ):
@@ -70,9 +77,11 @@ class Player(Widget):
         if len(schedule.buffers) > MOST_BUFFERS:
             schedule = schedule.beginning(MOST_BUFFERS)  # of a training, say: its title tells which steps these are
         data, meta = pack(schedule)
-        self.schedule = schedule
-        question = _question(predict, len(schedule.steps))
+        self.schedule, self.framed = schedule, frame
+        question = _question(predict, len(schedule.steps), answers)
         meta |= {"nbytes": nbytes, "framed": None if frame is None else _slot(schedule, frame)}
+        if frame is not None:
+            traits.setdefault("step", len(self.schedule.steps))  # where the cell holds what it was found to hold
         super().__init__(data=data, meta=meta, question=question, predicted=None, **traits)
 
     @traitlets.validate("step")
@@ -87,28 +96,31 @@ class Player(Widget):
 
     def fallback(self) -> str:
         seen = None if self.question is None else self.question["step"] - 1  # no answer above the gate
-        return strip.html(self.schedule, repr(self), seen)
+        return _strip.html(self.schedule, repr(self), seen, self.framed)
 
 
 def _slot(schedule: Schedule, frame: tuple[int, str, int]) -> int:
     """The number under which js/schedule.js knows a cell."""
     try:
-        rank, buffer, chunk = frame
-        places = range(schedule.ranks).index(rank), schedule.buffers.index(buffer), range(schedule.chunks).index(chunk)
+        rank, name, chunk = frame
+        rank, chunk = range(schedule.ranks).index(rank), range(schedule.chunks).index(chunk)
+        return (schedule.buffers.index(name) * schedule.ranks + rank) * schedule.chunks + chunk
     except (TypeError, ValueError):
         raise ValueError(
             f"frame is (rank, buffer, chunk) of a cell: a rank from 0 to {schedule.ranks - 1}, a buffer of "
             f"{', '.join(schedule.buffers)}, a chunk from 0 to {schedule.chunks - 1}; got {frame!r}"
         ) from None
-    rank, buffer, chunk = places
-    return (buffer * schedule.ranks + rank) * schedule.chunks + chunk
 
 
-def _question(predict: int | str | None, steps: int) -> dict | None:
+def _question(predict: int | str | None, steps: int, answers: Sequence[float | str] | None) -> dict | None:
+    if answers is not None and predict not in NUMBERS:
+        raise ValueError(f"answers go with predict={', '.join(map(repr, NUMBERS))}; got predict={predict!r}")
+    if answers is not None and not 2 <= len(answers) <= MOST_ANSWERS:
+        raise ValueError(f"answers are 2 to {MOST_ANSWERS}, for each has a key; got {len(answers)}")
     if predict is None:
         return None
     if predict in NUMBERS:
-        return {"kind": predict, "step": 1}
+        return {"kind": predict, "step": 1} | ({"answers": [str(answer) for answer in answers]} if answers else {})
     if isinstance(predict, int) and 1 <= predict <= steps:
         return {"kind": "cells", "step": predict}
     raise ValueError(f"predict is a step from 1 to {steps}, or one of {', '.join(NUMBERS)}; got {predict!r}")

@@ -1,7 +1,8 @@
 """Race: two or more schedules side by side on one clock, every step as long as it takes on a network.
 
 Which algorithm is fastest depends on N, latency and bandwidth; with the sliders the winner flips before one's eyes. The
-browser works out the times itself (js/cost.js, the model of `collectives.network`). Which links a message takes on a
+browser works out the times itself (js/cost.js, the model of `collectives.network`). Recorded runs race in the seconds
+that were measured, without sliders. Which links a message takes on a
 topology only Python knows: it sends what every step puts on them, and the sliders make all links faster or slower.
 
 Left out: sliders for single kinds of links; a Race on another Topology shows what they would.
@@ -12,9 +13,10 @@ import traitlets
 
 from collectives import Network, Schedule, Topology
 from collectives.network import check_network
+from collectives.run import Run
 from collectives.traffic import of_steps, per_rank
+from widgets._packing import pack
 from widgets.base import Widget, join, styles
-from widgets.packing import pack
 
 DEFAULT = Network(alpha=10e-6, beta=1 / 10e9)
 
@@ -24,9 +26,13 @@ class Race(Widget):
 
     >>> Race(all_reduce.naive(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6)      # doctest: +SKIP
 
-    nbytes     N in bytes, the larger buffer of one rank
+    >>> Race(naive, ring)      # two recordings: the seconds that were measured             # doctest: +SKIP
+
+    nbytes     N in bytes, the larger buffer of one rank; 1 MB unless given
     network    a flat `collectives.Network`: alpha seconds per message, beta per byte, gamma per byte added; or a
                `Topology`: its sliders then say how many times the latency and the bandwidth of all its links
+    measured   whether the clock is that of the runs: if all of `schedules` are recordings, and neither nbytes nor a
+               network is given
     step       at how many moments (ends of steps, of any schedule) the clock has been
     playing    True while it plays
 
@@ -43,10 +49,16 @@ class Race(Widget):
     bandwidth = traitlets.Float().tag(sync=True)
     gamma = traitlets.Float().tag(sync=True)
     topology = traitlets.Unicode(allow_none=True).tag(sync=True)
+    measured = traitlets.Bool(False).tag(sync=True)
     data = traitlets.Bytes().tag(sync=True)
     metas = traitlets.List().tag(sync=True)
 
-    def __init__(self, *schedules: Schedule, nbytes: float = 1e6, network: Network | Topology = DEFAULT, **traits):
+    def __init__(
+        self, *schedules: Schedule, nbytes: float | None = None, network: Network | Topology | None = None, **traits
+    ):
+        runs = [schedule for schedule in schedules if isinstance(schedule, Run) and schedule.step_seconds]
+        measured = len(runs) == len(schedules) and nbytes is None and network is None
+        nbytes, network = 1e6 if nbytes is None else nbytes, DEFAULT if network is None else network
         for schedule in schedules:
             if not isinstance(schedule, Schedule):
                 raise TypeError(f"Race plays Schedules, such as all_reduce.ring(ranks=8); got {schedule!r:.60}")
@@ -55,22 +67,26 @@ class Race(Widget):
         if not nbytes > 0:
             raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
         if not isinstance(network, Network | Topology):
-            told = "Race runs on a Network(alpha, beta) or a Topology, such as Topology.machines(4, gpus=8, ...)"
-            raise TypeError(f"{told}; got {network!r:.60}")
-        flat = isinstance(network, Network)
+            wanted = "Race runs on a Network(alpha, beta) or a Topology, such as Topology.machines(4, gpus=8, ...)"
+            raise TypeError(f"{wanted}; got {network!r:.60}")
         packed = [pack(schedule) for schedule in schedules]
         metas = [meta | {"nbytes": None} for _, meta in packed]
-        if not flat:
+        if measured:
+            metas = [meta | _as_measured(run) for run, meta in zip(runs, metas, strict=True)]
+            model = {"alpha": 1.0, "bandwidth": 1.0, "topology": _places(runs)}
+        elif isinstance(network, Topology):
             metas = [meta | _on(network, schedule) for schedule, meta in zip(schedules, metas, strict=True)]
+            model = {"alpha": 1.0, "bandwidth": 1.0, "topology": network.name}
+        else:
+            model = {"alpha": network.alpha, "bandwidth": 1 / network.beta, "topology": None}
         self.schedules = schedules
         super().__init__(
             data=b"".join(data for data, _ in packed),
             metas=metas,
             nbytes=nbytes,
-            alpha=network.alpha if flat else 1.0,
-            bandwidth=1 / network.beta if flat else 1.0,
-            gamma=network.gamma,
-            topology=None if flat else network.name,
+            gamma=0.0 if measured else network.gamma,
+            measured=measured,
+            **model,
             **traits,
         )
 
@@ -79,14 +95,24 @@ class Race(Widget):
         return f"{', '.join(names)}, {self.schedules[0].ranks} ranks"
 
 
+def _as_measured(run: Run) -> dict:
+    """What js/cost.js calls Work of every step: seconds, whatever the network."""
+    return {"work": [{"lines": [[seconds, 0]], "added": 0} for seconds in run.step_seconds or ()]}
+
+
+def _places(runs: list[Run]) -> str:
+    """'measured on ethernet, 10 times slower', of each run that ran elsewhere."""
+    names = dict.fromkeys(run.network.name or "a network" if run.network else "this machine" for run in runs)
+    return f"measured on {' and '.join(names)}"
+
+
 def _on(topology: Topology, schedule: Schedule) -> dict:
     """What js/cost.js calls Work of every step, in seconds on this topology; and the machines, to draw them."""
     check_network(topology, schedule.ranks)
-    betas = topology.betas(schedule.ranks)
     work = []
     for traffic in of_steps(schedule):
         loads = topology.loads(traffic, schedule.ranks)
-        lines = np.unique(np.stack([loads.seconds, loads.units * betas], axis=1), axis=0)
+        lines = np.unique(np.stack([loads.seconds, loads.slopes], axis=1), axis=0)
         added = per_rank(traffic.adder, traffic.reduced, schedule.ranks).max(initial=0)
         work.append({"lines": lines.tolist(), "added": int(added)})
     local = topology.local

@@ -8,7 +8,8 @@ ends, and the picture says what was left out: the whole text is printed once whe
 A notebook runs many cells, and each leaves its log behind: of those that are finished the histories have one bound
 together, and the oldest make room for new ones.
 
-Left out: where lines come from, and the text printed in the end (launch).
+Left out: where lines come from, what a terminal makes of them (launch/shared/text.py), and the text printed in the
+end.
 """
 
 import threading
@@ -39,8 +40,10 @@ class RankLog(Widget):
     )  # the same for all that is kept; filled in when the whole state is asked for
     states = traitlets.List().tag(sync=True)  # [state, note, seconds] per rank
     finished = traitlets.Bool(False).tag(sync=True)
+    network = traitlets.Unicode("").tag(sync=True)  # what the cell runs on, in words; "" where that is the machine
+    reached = traitlets.Unicode("").tag(sync=True)  # how fast it was, in words: differs on each run
 
-    def __init__(self, ranks: int):
+    def __init__(self, ranks: int, network: str = ""):
         if not isinstance(ranks, int) or ranks < 1:
             raise ValueError(f"RankLog needs a number of ranks from 1, got {ranks!r}")
         self._lock = threading.RLock()
@@ -49,10 +52,11 @@ class RankLog(Widget):
         self._seq = 0
         self._sent_at = 0.0
         self._timer: threading.Timer | None = None
-        super().__init__(ranks=ranks, states=[list(state) for state in self._states], layout=_layout())
+        states = [list(state) for state in self._states]
+        super().__init__(ranks=ranks, network=network, states=states, layout=_layout())
 
     def write(self, rank: int, stream: str, text: str) -> None:
-        """`text` as rank `rank` wrote it to "stdout" or "stderr": any piece, escape sequences and all."""
+        """`text` as rank `rank` wrote it to "stdout" or "stderr", any piece: lines, colours, lines written again."""
         self._known(rank)
         if stream not in STREAMS:
             raise ValueError(f"rank {rank}: a stream is stdout or stderr, got {stream!r}")
@@ -85,7 +89,7 @@ class RankLog(Widget):
         super().close()
 
     def summary(self) -> str:
-        return f"ranks={self.ranks}"
+        return f"ranks={self.ranks}" + (f", network={self.network!r}" if self.network else "")
 
     def fallback(self) -> str:
         """Nothing to see: the same text is printed below it when the cell ends."""

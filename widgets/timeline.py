@@ -7,12 +7,16 @@ backward pass is a bar above with nothing solid below.
 All sides of one call are linked: the bars of one collective on all its ranks, a send and its receive. Choosing one
 says who came last, and how long the others waited for that rank.
 
+Of a run on a network of one's choice, each message shows how much of its time was latency and how much its bytes took.
+
 Nothing that was measured is in the repr or the fallback: both are the same on every run. Left out: what the calls did
 to the data (Player), a file for other programs (`launch.recording().save_trace`).
 """
 
 import traitlets
 
+from collectives.network import Network, Topology
+from collectives.played import in_words
 from collectives.saved import SavedRun
 from collectives.timed import TIMES
 from widgets.base import Widget, join, styles
@@ -41,6 +45,7 @@ class Timeline(Widget):
     calls = traitlets.List().tag(sync=True)
     ranks = traitlets.Int(0).tag(sync=True)
     cut = traitlets.Int(0).tag(sync=True)
+    network = traitlets.Unicode("").tag(sync=True)  # what it ran on, in words; "" for the machine as it is
 
     def __init__(self, run, **traits):
         events = getattr(run, "events", None)
@@ -51,7 +56,9 @@ class Timeline(Widget):
                 f"`%%ranks --record` first; {type(run).__name__} {run!r:.60}{old or ' has none'}"
             )
         events = sorted(events, key=lambda event: (event.start, event.rank))
-        calls = [_call(event) for event in events[:MOST_CALLS]]
+        network = getattr(run, "network", None)
+        calls = [_call(event) | _parts(event, network, run.ranks) for event in events[:MOST_CALLS]]
+        traits.setdefault("network", in_words(network, run.ranks) if network else "")
         super().__init__(calls=calls, ranks=run.ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
 
     @traitlets.validate("chosen")
@@ -60,7 +67,8 @@ class Timeline(Widget):
         return max(-1, min(proposal["value"], len(self.calls) - 1))
 
     def summary(self) -> str:
-        return f"ranks={self.ranks}, events={len(self.calls) + self.cut}"
+        where = f", network={self.network!r}" if self.network else ""
+        return f"ranks={self.ranks}, events={len(self.calls) + self.cut}{where}"
 
 
 def _call(event) -> dict:
@@ -69,3 +77,12 @@ def _call(event) -> dict:
     times = [getattr(event, name) for name in TIMES]
     said = {name: getattr(event, name) for name in SAID}
     return said | {"match": number, "label": label, "sides": sides, "times": times}
+
+
+def _parts(event, network: Network | Topology | None, ranks: int) -> dict:
+    """Seconds of a message's latency, and of its bytes on the slowest link of its way; nothing of other calls."""
+    if network is None or event.op not in ("send", "recv") or event.peer is None or event.peer == event.rank:
+        return {}
+    ends = (event.rank, event.peer) if event.op == "send" else (event.peer, event.rank)
+    way, betas = network.way(*ends, ranks), network.betas(ranks)
+    return {"latency": way.alpha, "transfer": event.bytes * max(float(betas[link]) for link, _ in way.links)}

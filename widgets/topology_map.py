@@ -2,12 +2,12 @@
 
 Two algorithms may send the same bytes and differ by an order of magnitude in time, because of the links they load. The
 map draws machines, GPUs, network cards and the wires between them, as thick as what they carry, and marks the busiest.
-What is drawn is what `schedule.cost` counts: Python works it out once per step, the browser adds steps up.
+What is drawn is what `schedule.cost` counts: Python works it out once per step, the browser adds steps up. Of a run
+that was played on the topology it is what its links really carried, counted by the system, built-ins included.
 
 Left out: networks that have no links to draw (`Network`), and topologies made by hand, whose shape nobody knows.
 """
 
-import re
 from html import escape
 
 import numpy as np
@@ -16,18 +16,15 @@ import traitlets
 from collectives import Schedule, Topology
 from collectives.compare import duration, size
 from collectives.network import check_network
+from collectives.played import Carried
+from collectives.run import Run
 from collectives.traffic import of_steps, scale
+from widgets._packing import pack
 from widgets.base import Widget, join, styles
-from widgets.packing import pack
 
 MOST_RANKS = 128
+COUNTED = "What the connections carried, as the system counted it: built-ins and the library's own words are in it."
 LISTED = 5  # links in the fallback
-# How the constructors of Topology name their links; js/wiring.js draws one picture for each of the three.
-NAMES = {
-    "machines": re.compile(r"gpu \d+ (in|out)|nic of (gpu|machine) \d+ (in|out)"),
-    "ring": re.compile(r"\d+ to \d+"),
-    "shared": re.compile(r"medium"),
-}
 
 
 class TopologyMap(Widget):
@@ -35,8 +32,10 @@ class TopologyMap(Widget):
 
     >>> flat, nested = all_reduce.ring(ranks=32), all_reduce.hierarchical(nodes=4, local=8)
     >>> TopologyMap(flat, nested, topology=presets.dgx_h100(), nbytes=1e9)     # doctest: +SKIP
+    >>> TopologyMap(launch.recording())     # of a cell that ran on a Topology                # doctest: +SKIP
 
-    topology   made by Topology.machines, Topology.ring or Topology.shared, or one of `collectives.presets`
+    topology   made by Topology.machines, Topology.ring or Topology.shared, or one of `collectives.presets`; may
+               be left out for a run that was played on one
     nbytes     N in bytes, the larger buffer of one rank; may be left out for a recording
     shown      which of the schedules is on the map, counted from 0
     step       what has been sent after so many steps; all of them at first
@@ -56,15 +55,19 @@ class TopologyMap(Widget):
     runs = traitlets.List().tag(sync=True)
     data = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, *schedules: Schedule, topology: Topology, nbytes: float | None = None, **traits):
+    def __init__(self, *schedules: Schedule, topology: Topology | None = None, nbytes: float | None = None, **traits):
+        if topology is None:
+            played = [run.network for run in schedules if isinstance(run, Run)]
+            topology = next((network for network in played if isinstance(network, Topology)), None)
         _check(schedules, topology, nbytes)
+        assert topology is not None  # that was checked
         self.schedules, self.topology, self.nbytes = schedules, topology, nbytes
         loads = [_loads(schedule, topology, nbytes) for schedule in schedules]
         runs = [_run(schedule, topology, nbytes, order) for schedule, (order, _) in zip(schedules, loads, strict=True)]
-        traits.setdefault("step", len(schedules[traits.get("shown", 0)].steps))
+        traits.setdefault("step", len(runs[traits.get("shown", 0)]["order"]))
         super().__init__(
             room={
-                "kind": _kind(topology),
+                "kind": topology.kind,
                 "title": topology.name,
                 "ranks": topology.ranks,
                 "local": topology.local,
@@ -83,6 +86,8 @@ class TopologyMap(Widget):
         return "".join(map(self._still, self.schedules))
 
     def _still(self, schedule: Schedule) -> str:
+        if _carried(schedule, self.topology):
+            return f"<p>{escape(f'{schedule.title}: what the links of {self.topology.name} carried')}</p>"
         cost = schedule.cost(nbytes=self.nbytes, network=self.topology)
         busiest = sorted(cost.by_link.items(), key=lambda link: -link[1].seconds)
         rows = "".join(
@@ -93,6 +98,11 @@ class TopologyMap(Widget):
         title = escape(f"{schedule.title} on {self.topology.name}: {duration(cost.seconds)}")
         heads = "<tr><th>busiest links</th><th>carried</th><th>busy for</th></tr>"
         return f"<table><caption>{title}</caption>{heads}{rows}</table>{more}"
+
+
+def _carried(schedule: Schedule, topology: Topology) -> Carried | None:
+    """What the links of this very topology carried, if it is a run that was played on it."""
+    return schedule.carried if isinstance(schedule, Run) and schedule.network is topology else None
 
 
 def _check(schedules, topology, nbytes) -> None:
@@ -109,17 +119,11 @@ def _check(schedules, topology, nbytes) -> None:
         raise ValueError(f"nbytes is N in bytes and positive, got {nbytes!r}")
     for schedule in schedules:
         check_network(topology, schedule.ranks)
-    _kind(topology)
-
-
-def _kind(topology: Topology) -> str:
-    for kind, name in NAMES.items():
-        if all(map(name.fullmatch, topology.names(topology.ranks))):
-            return kind
-    raise ValueError(
-        f"TopologyMap draws what Topology.machines, .ring and .shared make; the links of {topology.name} "
-        "have names of their own (schedule.cost(...).by_link counts them)"
-    )
+    if topology.kind is None:
+        raise ValueError(
+            f"TopologyMap draws what Topology.machines, .ring and .shared make; {topology.name} was made otherwise "
+            "(schedule.cost(...).by_link counts its links)"
+        )
 
 
 def _loads(schedule: Schedule, topology: Topology, nbytes) -> tuple[list[int], np.ndarray]:
@@ -127,21 +131,28 @@ def _loads(schedule: Schedule, topology: Topology, nbytes) -> tuple[list[int], n
 
     Steps that look alike to the network are one kind: the 62 of a ring on 32 ranks are.
     """
-    unit = scale(schedule, nbytes).unit_bytes
     betas = topology.betas(topology.ranks)
+    if moved := _carried(schedule, topology):
+        carried = np.array(moved.on_links(topology), "<f8")
+        return [0], np.array([carried, carried * betas]).reshape(1, 2, len(betas))
+    unit = scale(schedule, nbytes).unit_bytes
     known, order, kinds = {}, [], []
     for traffic in of_steps(schedule):
         if id(traffic) not in known:
             loads = topology.loads(traffic, schedule.ranks)
             known[id(traffic)] = (traffic, len(kinds))  # kept, so that its id stays its own
-            kinds.append((loads.units * unit, loads.seconds + loads.units * unit * betas))
+            kinds.append((loads.units * unit, loads.seconds + loads.slopes * unit))
         order.append(known[id(traffic)][1])
-    return order, np.array(kinds, "<f8").reshape(len(kinds), 2, len(betas))
+    return order, np.array(kinds, "<f8").reshape(len(kinds), 2, len(topology.betas(topology.ranks)))
 
 
 def _run(schedule: Schedule, topology: Topology, nbytes, order: list[int]) -> dict:
     """What js/topology.js calls Run."""
+    if isinstance(schedule, Run) and _carried(schedule, topology):
+        took = sum(schedule.step_seconds or ())
+        whole = {"title": schedule.title, "phases": [["the run", 1]], "captions": [COUNTED]}
+        return {"order": order, "seconds": [took], **whole}
     _, meta = pack(schedule)
     seconds = schedule.cost(nbytes=nbytes, network=topology).step_seconds
-    told = {name: meta[name] for name in ("title", "phases", "captions")}
-    return {"order": order, "seconds": list(seconds), **told}
+    described = {name: meta[name] for name in ("title", "phases", "captions")}
+    return {"order": order, "seconds": list(seconds), **described}

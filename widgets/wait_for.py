@@ -31,7 +31,7 @@ class WaitFor(Widget):
     """
 
     _esm = join("wait-for.js")
-    _css = styles("wait-for.css")
+    _css = styles("frame.css", "wait-for.css")
     edges = traitlets.List().tag(sync=True)
     ranks = traitlets.Int().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)

@@ -11,10 +11,10 @@ from html import escape
 
 import traitlets
 
-from collectives import CATALOGUE, Schedule, ScheduleError, build, catalogue
+from collectives import CATALOGUE, Schedule, ScheduleError, build, spec
+from widgets._packing import pack
+from widgets._strip import HUES
 from widgets.base import Widget, join, styles
-from widgets.packing import pack
-from widgets.strip import HUES
 
 MOST_RANKS = 8  # two tables side by side, with a column for each rank
 
@@ -88,11 +88,9 @@ def _card(collective: str, family: list[Schedule]) -> dict:
     """What js/zoo.js calls Card. Its tables are those of the algorithm that cuts the vector into one chunk per rank."""
     shown = min(family, key=lambda s: (len(s.buffers), s.chunks != s.ranks))
     first, last, goal = shown.start(), shown.states(-1), shown.goal() or {}
-    (module,) = (module for module in catalogue.MODULES if module.__name__.endswith(f".{collective}"))
-    says = module.__doc__.split("\n")[0].removeprefix(f"{collective}: ")
     return {
         "collective": collective,
-        "says": says[0].upper() + says[1:],
+        "says": spec.SAYS[collective],
         "shown": shown.algorithm,
         "algorithms": [schedule.algorithm for schedule in family],
         "before": _table(shown, first, shown.buffers[0], None),
@@ -101,10 +99,16 @@ def _card(collective: str, family: list[Schedule]) -> dict:
 
 
 def _table(schedule, state, buffer: str, goal) -> dict:
-    """Rows are chunks, columns ranks: each [symbol, whether it is left over]. `goal` has None where nothing is due."""
+    """Rows are chunks, columns ranks: each [symbol, `Cell.kind`, whether it is left over].
+
+    `goal` has None where nothing is due.
+    """
     cells = state.cells[buffer]
     rows = [
-        [[str(cells[rank, chunk]), goal is not None and goal[rank, chunk] is None] for rank in range(schedule.ranks)]
+        [
+            [str(cells[rank, chunk]), cells[rank, chunk].kind, goal is not None and goal[rank, chunk] is None]
+            for rank in range(schedule.ranks)
+        ]
         for chunk in range(schedule.chunks)
     ]
     return {"buffer": buffer if len(schedule.buffers) > 1 else "", "rows": rows}
@@ -122,7 +126,7 @@ def _still_table(table: dict, when: str) -> str:
     heads = "".join(f"<th>{rank}</th>" for rank in range(len(table["rows"][0])))
     rows = []
     for chunk, row in enumerate(table["rows"]):
-        cells = "".join(f"<td>{f'<i>({text})</i>' if left and text else text}</td>" for text, left in row)
+        cells = "".join(f"<td>{f'<i>({text})</i>' if left and text else text}</td>" for text, _, left in row)
         rows.append(f'<tr style="background:{HUES[chunk % len(HUES)]};color:#000"><th>{chunk}</th>{cells}</tr>')
     name = f"{when}, {table['buffer']}" if table["buffer"] else when
     return f"<table><caption>{name}</caption><tr><th>rank</th>{heads}</tr>{''.join(rows)}</table>"

@@ -1,4 +1,4 @@
-"""The exercises of chapter 6: a tree, doubling, halving, and doubling for any number of ranks."""
+"""The exercises of chapter 6: a tree, doubling, halving, both in the right order, and doubling for any p."""
 
 from fractions import Fraction
 
@@ -14,11 +14,11 @@ def doublings(p: int) -> int:
 EXERCISES = (
     Exercise(
         name="tree_reduce",
-        asks="after it, rank 0's x holds the sum of everyone's x",
+        asks="after it, rank 0's x holds the sum of everyone's x, after log2(p) steps, rounded up, and p - 1 messages",
         lines=12,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected); expected = expected if rank == 0 else None",
-        answer="x",
+        in_place=True,
         textbook=reduce.binomial,
         needs=everyone_for_the_first,
         messages=lambda p: p - 1,
@@ -30,14 +30,16 @@ EXERCISES = (
             "With p = 5 some partners do not exist: receive only if rank + distance < world_size.",
         ),
         world_sizes=(4, 2, 5),
+        more=(7, 8),  # on 3 and 6 a tree that adds in the wrong order is as quick
     ),
     Exercise(
         name="recursive_doubling_all_reduce",
-        asks="after it, every rank's x holds the sum of everyone's x (the number of ranks is a power of two)",
+        asks="after it, every rank's x holds the sum of everyone's x (p is a power of two), after log2(p) steps, in "
+        "each of which all ranks send at once",
         lines=9,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
-        answer="x",
+        in_place=True,
         textbook=all_reduce.recursive_doubling,
         messages=lambda p: p * doublings(p),
         busiest=lambda p: Fraction(doublings(p)),
@@ -49,14 +51,17 @@ EXERCISES = (
             "Wait until your send has left before you change x: isend, recv, wait, then add.",
         ),
         world_sizes=(4, 2, 8),
+        more=(16,),
     ),
     Exercise(
         name="halving_reduce_scatter",
-        asks="after it, chunk r of rank r's x holds the sum of everyone's chunk r (p is a power of two)",
+        asks="after it, chunk r of rank r's x holds the sum of everyone's chunk r (p is a power of two), after log2(p) "
+        "steps, in each of which all ranks send at once; each rank sends p - 1 chunks in all",
         lines=14,
         x=VECTOR,
         expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
-        answer="x.chunk(world_size)[rank]",
+        in_place=True,
+        part="x.chunk(world_size)[rank]",
         textbook=reduce_scatter.recursive_halving,
         messages=lambda p: p * doublings(p),
         busiest=lambda p: Fraction(p - 1, p),
@@ -71,14 +76,45 @@ EXERCISES = (
             "The partner's run begins at chunk partner // d * d. Send that, receive yours, add.",
         ),
         world_sizes=(4, 2, 8),
+        more=(16,),
+    ),
+    Exercise(
+        name="halving_doubling_all_reduce",
+        asks="after it, every rank's x holds the sum of everyone's x (p is a power of two), after 2 log2(p) steps, in "
+        "each of which all ranks send at once; each rank sends 2(p - 1)/p N in all, N of it to its neighbour rank ^ 1",
+        lines=20,
+        x=VECTOR,
+        expected="x.clone(); dist.all_reduce(expected)",
+        in_place=True,
+        textbook=all_reduce.halving_doubling,
+        messages=lambda p: 2 * p * doublings(p),
+        busiest=lambda p: Fraction(2 * (p - 1), p),
+        steps=lambda p: 2 * doublings(p),
+        far=lambda p: Fraction(2 * (p - 1), p) - 1,
+        why_steps=AT_ONCE,
+        why_bytes={
+            lambda p: doublings(p): "that is the whole vector in every round; send only the half that you give up",
+            lambda p: 2 * doublings(p): "that is the whole vector in every step; send only what the partner lacks",
+        },
+        hints=(
+            "The first message is the longest, N/2. Who is nearest? Distances 1, 2, 4, ... on the way down.",
+            "In the round with distance d split what you still work on with chunk(2): with a 0 in the bit of d keep "
+            "the first half and give the second, with a 1 the other way round.",
+            "Remember for every round partner, what you kept and what you gave: the second half of the algorithm walks "
+            "through them backwards.",
+            "Backwards, you send the partner what you kept, finished by now, and receive into what you gave.",
+        ),
+        world_sizes=(4, 2, 8),
+        more=(16,),
     ),
     Exercise(
         name="bruck_all_gather",
-        asks="returns everyone's x one after the other, in the order of the ranks, after log2(p) steps, rounded up",
+        asks="it returns everyone's x, one after the other in rank order, after log2(p) steps, rounded up, in each of "
+        "which all ranks send at once; each rank sends p - 1 pieces in all; x stays as it is",
         lines=12,
         x=VECTOR,
         expected="torch.empty(world_size * x.numel(), dtype=x.dtype); dist.all_gather_single(expected, x)",
-        answer="returned",
+        in_place=False,
         textbook=all_gather.bruck,
         whole="expected",
         messages=lambda p: p * doublings(p),
@@ -96,5 +132,6 @@ EXERCISES = (
             "At the end block 0 is yours, block 1 that of rank + 1: torch.roll(blocks, rank, 0) puts rank 0 first.",
         ),
         world_sizes=(4, 3, 5),
+        more=(2, 6, 7, 8),
     ),
 )

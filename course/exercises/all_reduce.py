@@ -3,21 +3,24 @@
 from fractions import Fraction
 
 from collectives import all_reduce, reduce_scatter
-from course.exercises.exercise import VECTOR, Exercise, right_neighbour
+from course.exercises.exercise import VECTOR, Exercise, neighbours
 
 EXERCISES = (
     Exercise(
         name="ring_reduce_scatter",
-        asks="after it, chunk r of rank r's x holds the sum of everyone's chunk r",
+        asks="after it, chunk r of rank r's x holds the sum of everyone's chunk r; each rank sends p - 1 chunks, to a "
+        "neighbour",
         lines=10,
         x=VECTOR,
         expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
-        answer="x.chunk(world_size)[rank]",
+        in_place=True,
+        part="x.chunk(world_size)[rank]",
         textbook=reduce_scatter.ring,
         messages=lambda p: p * (p - 1),
         busiest=lambda p: Fraction(p - 1, p),
-        peers=right_neighbour,
-        talks="its right-hand neighbour",
+        peers=neighbours,
+        talks="its neighbours",
+        why_bytes={lambda p: 1: "that is p chunks, one step too many"},
         hints=(
             "Follow the message that arrives: it is the chunk that your left-hand neighbour has just sent.",
             "Your left-hand neighbour is rank - 1. Put rank - 1 where the sender's formula has rank.",
@@ -26,19 +29,21 @@ EXERCISES = (
     ),
     Exercise(
         name="ring_all_reduce",
-        asks="after it, every rank's x holds the sum of everyone's x",
+        asks="after it, every rank's x holds the sum of everyone's x; each rank sends 2(p - 1) chunks, to a neighbour",
         lines=16,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
-        answer="x",
+        in_place=True,
         textbook=all_reduce.ring,
         messages=lambda p: 2 * p * (p - 1),
         busiest=lambda p: Fraction(2 * (p - 1), p),
-        peers=right_neighbour,
-        talks="its right-hand neighbour",
+        peers=neighbours,
+        talks="its neighbours",
         why_bytes={
             lambda p: p - 1: "that is the whole vector sent p - 1 times; send one chunk of it at a time",
             lambda p: 2 * (p - 1): "that is the whole vector sent 2(p - 1) times; send one chunk of it at a time",
+            lambda p: 2: "that is 2p chunks, one step too many in each half",
+            lambda p: Fraction(2 * p - 1, p): "that is 2p - 1 chunks, one step too many in one half",
         },
         hints=(
             "Two halves of p - 1 steps each. First add what arrives to your own chunk (reduce-scatter), then only "

@@ -3,17 +3,24 @@
 from course.exercises.exercise import A_FEW, Exercise
 
 REDUCE = frozenset({"all_reduce"})
+NO_WHOLE_NUMBERS = (
+    "((low + (high - 1 - low) * torch.rand(90, dtype=torch.float64)) * scale).to(dtype); "
+    "x[7] = (high - 0.63) * scale if rank in owners else x[7]"
+)
+"""With all the digits that their dtype has, so that no second number can be hidden in one."""
+
 FLOATS = ("float32", "float64", "float32")
 
 EXERCISES = (
     Exercise(
         name="distributed_mean",
-        asks="returns the mean of all numbers of all ranks, which have different amounts of them",
+        asks="it returns the mean of all numbers of all ranks, which have different amounts of them, with at most two "
+        "all_reduce of a few numbers; x stays as it is",
         lines=4,
-        x="torch.randint(-999, 1000, (5 + 20 * rank,)).to({dtype})",
+        x="torch.randint(low, high, (lengths[rank],)).to(dtype) * scale",
         expected="torch.tensor([x.double().sum(), x.numel()], dtype=torch.float64); dist.all_reduce(expected); "
         "expected = expected[0] / expected[1]",
-        answer="returned",
+        in_place=False,
         allowed=REDUCE,
         calls=lambda p: 2,
         call_bytes=lambda p: A_FEW,
@@ -27,11 +34,13 @@ EXERCISES = (
     ),
     Exercise(
         name="distributed_argmax",
-        asks="returns torch.stack([value, rank]): the largest number of all, and the lowest rank that has it",
+        asks="it returns torch.stack([value, rank]): the largest number of all, and the lowest rank that has it, with "
+        "at most two all_reduce or all_gather of a few numbers; x stays as it is",
         lines=6,
-        x="torch.randint(-999, 1000, (90,)).to({dtype}); x[7] = 2000 if rank >= world_size // 2 else x[7]",
-        expected="torch.tensor([2000, world_size // 2])",
-        answer="returned",
+        x=NO_WHOLE_NUMBERS,
+        expected="x.double().max(); dist.all_reduce(expected, dist.ReduceOp.MAX); "
+        "expected = torch.stack([expected, torch.tensor(float(min(owners)), dtype=torch.float64)])",
+        in_place=False,
         allowed=frozenset({"all_reduce", "all_gather", "all_gather_single"}),
         calls=lambda p: 2,
         call_bytes=lambda p: A_FEW * p,
@@ -43,12 +52,13 @@ EXERCISES = (
     ),
     Exercise(
         name="distributed_softmax",
-        asks="returns this rank's part of the softmax over the numbers of all ranks",
+        asks="it returns this rank's part of the softmax over the numbers of all ranks, however large or small they "
+        "are, with at most two all_reduce of a few numbers; x stays as it is",
         lines=7,
-        x="(3 * torch.randn(100) + 1000).to({dtype})",
+        x="(3 * torch.randn(100) + shift + slope * rank).to(dtype)",
         expected="torch.empty(100 * world_size, dtype=x.dtype); dist.all_gather_single(expected, x); "
         "expected = expected.softmax(0).chunk(world_size)[rank]",
-        answer="returned",
+        in_place=False,
         allowed=REDUCE,
         calls=lambda p: 2,
         call_bytes=lambda p: A_FEW,
@@ -63,13 +73,14 @@ EXERCISES = (
     ),
     Exercise(
         name="clip_norm",
-        asks="scales x so that the norm of all ranks' x together is at most limit",
+        asks="after it, the norm of all ranks' x together is at most limit: all of x is scaled by the same factor, or "
+        "left as it is if that norm is small enough; one all_reduce of a few numbers",
         lines=5,
-        x="(torch.randn(100) * (0.1 if world_size == 2 else 10)).to({dtype})",
+        x="(torch.randn(100) * size / 10).to(dtype)",
         expected="x.double().square().sum(); dist.all_reduce(expected); "
-        "expected = x * min(1.0, 50 / float(expected.sqrt()))",
-        answer="x",
-        call="{name}(x, 50.0)",
+        "expected = x * min(1.0, limit / float(expected.sqrt()))",
+        in_place=True,
+        call="{name}(x, {limit})",
         allowed=REDUCE,
         calls=lambda p: 1,
         call_bytes=lambda p: A_FEW,

@@ -7,13 +7,14 @@ from course.exercises.exercise import VECTOR, Exercise, everyone, holding
 EXERCISES = (
     Exercise(
         name="all_reduce_many",
-        asks="after it, every tensor of the list holds the sum of everyone's, and that took one all_reduce",
+        asks="after it, every tensor of the list, however many there are, holds the sum of everyone's, with one "
+        "all_reduce",
         lines=5,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
-        answer="x",
+        in_place=True,
         textbook=holding(everyone),
-        call="{name}(list(x.split([1, x.numel() - 3, 2])))",
+        call="{name}(list(x.split({sizes})))",
         allowed=frozenset({"all_reduce"}),
         calls=lambda p: 1,
         hints=(
@@ -24,11 +25,12 @@ EXERCISES = (
     ),
     Exercise(
         name="two_shot_all_reduce",
-        asks="after it, every rank's x holds the sum of everyone's x",
+        asks="after it, every rank's x holds the sum of everyone's x; each rank sends 2(p - 1) chunks, as few bytes as "
+        "a ring",
         lines=16,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
-        answer="x",
+        in_place=True,
         textbook=holding(everyone, chunked=True),
         messages=lambda p: 2 * p * (p - 1),
         busiest=lambda p: Fraction(2 * (p - 1), p),

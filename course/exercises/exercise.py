@@ -13,7 +13,7 @@ import numpy as np
 
 from collectives.schedule import Cell, Schedule
 
-VECTOR = "torch.randint(-999, 1000, ({pieces} * world_size,)).to({dtype})"
+VECTOR = "torch.randint(low, high, (pieces * p,)).to(dtype) * scale"
 """Fresh random whole numbers: sums of them are exact in any order, and no two chunks are alike."""
 
 A_FEW = 64
@@ -66,18 +66,20 @@ def holding(summed: Callable[[int, int], Iterable[int]], chunked: bool = False) 
 class Exercise:
     """One function that the student writes.
 
-    name        of the function; `call` is how it is called
-    asks        what must be true afterwards, one clause
+    name        of the function; `call` is how it is called, with names of a `Draw` in braces
+    asks        what must be true afterwards, and what it may cost: all that is judged beside `allowed`
     lines       about how long a solution is
-    x           Python text: the argument; {pieces} and {dtype} are filled in
+    x           Python text: the argument, in the names of a `Draw`
     expected    Python text: what stands right of "expected =", usually torch's own collective after a semicolon; None
                 on a rank whose answer does not matter
-    answer      Python text: where the student's answer is found: in `x`, in a part of it, or in `returned`. Where it
-                is not in `x`, `x` must come back untouched
+    in_place    whether the student's answer is found in `x`; else it is what the function returns, and `x` must come
+                back untouched
+    part        Python text: the part of `x` that an answer in place is in
     needs       needs(rank, p): the ranks whose x the answer of `rank` depends on, so that messages must have told it
     whole       the name of the tensor whose bytes are N: "x", or "expected" where that is the larger one
     allowed     operations that may be used
     messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
+    far         far(p), in units of N: the most that a rank may send to others than its neighbour rank ^ 1, or None
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
     rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
     textbook    textbook(p): the Schedule by the book. Its goal says in letters what each rank should hold, and it plays
@@ -85,6 +87,8 @@ class Exercise:
     peers       peers(rank, p): the ranks that `rank` may send to, or None; `talks` says it in words
     why_steps   what makes for more steps than `steps`, and what to do about it; "" if there are many reasons
     why_bytes   a sum of bytes (in N, of p) that has a known cause -> the sentence that explains it
+    world_sizes, dtypes   on how many ranks it is tried, and with which numbers
+    more        and on one of these, chosen at random
     synchronises  whether what `needs` names is not numbers but that they have come: nobody may leave before
     """
 
@@ -93,14 +97,16 @@ class Exercise:
     lines: int
     x: str
     expected: str
-    answer: str
+    in_place: bool
+    part: str = "x"
     needs: Callable[[int, int], set[int]] = everyone
     call: str = "{name}(x)"
     whole: str = "x"
     allowed: frozenset[str] = MESSAGES_ONLY
     messages: Callable[[int], int] | None = None
-    busiest: Callable[[int], Fraction] | None = None
+    busiest: Callable[[int], Fraction | int] | None = None
     steps: Callable[[int], int] | None = None
+    far: Callable[[int], Fraction | int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
     rtol: float = 0.0
@@ -108,13 +114,19 @@ class Exercise:
     peers: Callable[[int, int], set[int]] | None = None
     talks: str = ""
     why_steps: str = ""
-    why_bytes: dict[Callable[[int], int], str] = field(default_factory=dict)
+    why_bytes: dict[Callable[[int], Fraction | int], str] = field(default_factory=dict)
     synchronises: bool = False
     hints: tuple[str, ...] = ()
     world_sizes: tuple[int, ...] = (4, 2, 3)
     dtypes: tuple[str, ...] = ("float32", "float64", "int64")  # one for each world size: fixed buffers are found out
+    more: tuple[int, ...] = (5, 6, 7, 8)
 
 
 def right_neighbour(rank: int, p: int) -> set[int]:
     """The rank one to the right on a ring of p."""
     return {(rank + 1) % p}
+
+
+def neighbours(rank: int, p: int) -> set[int]:
+    """The ranks beside it on a ring of p: a ring may turn either way."""
+    return {(rank + 1) % p, (rank - 1) % p}

@@ -17,11 +17,11 @@ def partner(rank: int, p: int) -> set[int]:
 EXERCISES = (
     Exercise(
         name="running_sum",
-        asks="after it, rank r's x holds the sum of the x of ranks 0 to r",
+        asks="after it, rank r's x holds the sum of the x of ranks 0 to r; each rank sends once, to the next",
         lines=6,
         x=VECTOR,
         expected=EVERYONES + "sum(expected[:rank + 1])",
-        answer="x",
+        in_place=True,
         textbook=holding(lambda rank, p: range(rank + 1)),
         needs=lambda rank, p: set(range(rank + 1)),
         messages=lambda p: p - 1,
@@ -36,11 +36,12 @@ EXERCISES = (
     ),
     Exercise(
         name="shift",
-        asks="it returns the x of the left-hand neighbour (rank 0: that of the last rank), and all send at once",
+        asks="it returns the x of the left-hand neighbour (rank 0: that of the last rank), all send at once, and x "
+        "stays as it is",
         lines=6,
         x=VECTOR,
         expected=EVERYONES + "expected[rank - 1]",
-        answer="returned",
+        in_place=False,
         textbook=send_recv.shift,
         needs=lambda rank, p: {(rank - 1) % p},
         messages=lambda p: p,
@@ -57,11 +58,12 @@ EXERCISES = (
     ),
     Exercise(
         name="swap",
-        asks="it returns the partner's x: ranks 0 and 1 are partners, 2 and 3, ...; without a partner its own x",
+        asks="it returns the partner's x, with one message each way: ranks 0 and 1 are partners, 2 and 3, ...; without "
+        "a partner its own x; x stays as it is",
         lines=8,
         x=VECTOR,
         expected=EVERYONES + "expected[rank ^ 1 if rank ^ 1 < world_size else rank]",
-        answer="returned",
+        in_place=False,
         textbook=holding(lambda rank, p: partner(rank, p) or {rank}),
         needs=partner,
         messages=lambda p: p // 2 * 2,
@@ -76,16 +78,18 @@ EXERCISES = (
     ),
     Exercise(
         name="dissemination_barrier",
-        asks="no rank returns from it before every rank has called it",
+        asks="no rank returns from it before every rank has called it, after log2(p) rounds, rounded up, in which each "
+        "rank sends one message",
         lines=9,
         x="torch.zeros(1)",
         expected="x.clone()",
-        answer="x",
+        in_place=True,
         textbook=barrier.dissemination,
         call="{name}()",
         messages=lambda p: p * ceil(log2(p)),
         steps=lambda p: ceil(log2(p)),
-        why_steps=AT_ONCE,
+        why_steps="every rank sends and receives in every round (isend, then recv, then wait()), so that what it knows "
+        "doubles",
         synchronises=True,
         hints=(
             "What is in the message does not matter: that it has come says that its sender was here. Send one number.",
@@ -95,5 +99,6 @@ EXERCISES = (
             "rank - distance, all modulo p.",
         ),
         world_sizes=(4, 2, 5),
+        more=(3, 6, 7, 8),
     ),
 )

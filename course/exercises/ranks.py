@@ -2,17 +2,15 @@
 
 from course.exercises.exercise import Exercise, nobody
 
-ONE_TOO_MANY = "torch.randint(-999, 1000, ({pieces} * world_size + 1,)).to({dtype})"
-"""Does not divide by the number of ranks, and in a way in which `chunk` gives the last rank too little."""
-
 EXERCISES = (
     Exercise(
         name="my_share",
-        asks="it returns this rank's share of x: shares in rank order, lengths that differ by at most 1, longer first",
+        asks="it returns this rank's share of x without a word from the others: shares in rank order, lengths that "
+        "differ by at most 1, longer first; x stays as it is",
         lines=5,
-        x=ONE_TOO_MANY,
+        x="torch.randint(low, high, (pieces // 2 * p + uneven,)).to(dtype) * scale",  # at times fewer than ranks
         expected="torch.tensor_split(x, world_size)[rank].clone()",
-        answer="returned",
+        in_place=False,
         needs=nobody,
         allowed=frozenset(),
         hints=(

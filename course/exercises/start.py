@@ -6,11 +6,11 @@ from course.exercises.exercise import VECTOR, Exercise, right_neighbour, the_fir
 EXERCISES = (
     Exercise(
         name="pass_it_on",
-        asks="after it, every rank's x holds rank 0's x",
+        asks="after it, every rank's x holds rank 0's x, which each rank has passed on to the next, once",
         lines=6,
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",
-        answer="x",
+        in_place=True,
         textbook=lambda p: broadcast.chain(p, chunks=1),
         needs=the_first,
         messages=lambda p: p - 1,

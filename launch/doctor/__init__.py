@@ -12,21 +12,41 @@ What a call lacks is what gloo makes it wait for (checked against gloo itself in
     gather, scatter          the root; the root needs everybody
     every other collective   everybody, except that a rank that is not the root may get out of `reduce` early; where
                              only that is doubtful the diagnosis says so (`proved` is False)
+    a message whose handle   it is lost, and with it all that would pass between the two ranks afterwards
+    was not kept             (see `Loss`)
 
 Two things are not proved though they may be so, since the records do not say enough. How early a rank gets out of
-`reduce` depends on how gloo cuts the tensor into segments, of which short tensors leave some empty; `doctor.attendant`
+`reduce` depends on how gloo cuts the tensor into segments, of which short tensors leave some empty; `kernel.watchdog`
 believes it when nothing has moved for a second. And where a rank receives both from any source and from a certain one,
-nobody sees which of the two a message is for: while one is under way, that rank is not held to be stuck.
+nobody sees which of the two a message is for: while one is under way, that rank is not held to be stuck. Of a message
+whose handle was let go while the other side was waiting nobody sees whether it has gone through; where that other side
+still waits after a second, it has not. A collective need not use the connection that such a message has blocked.
 
-Left out: noticing that nothing moves (`doctor.attendant`), words (`doctor.explain`).
+Of messages whose handle nobody kept:
+
+gloo forgets a message whose Work is destroyed before its data have gone through, and does not say so. What becomes of
+it was tried out with torch alone, and read in gloo's `transport/tcp/pair.cc`:
+
+    the other side had not begun its half   the message is lost, for certain
+    the other side is in its half already   a short message goes through at once; a long one stops in the middle
+    the other side asks for what is lost    the bytes that never come stay at the head of the connection, in the
+                                            direction of the message: nothing passes there any more, whatever its tag
+    nobody asks for it                      nothing happens
+    a collective                            gloo's own threads hold it: nothing is lost
+
+A receive that has lost its handle is kept all the same (`rank.pending`): a rank that waits behind such a one could
+not be freed by anything. So its message does arrive here, and the cell is refused when it is over.
+
+Left out: noticing that nothing moves (`kernel.watchdog`), words (`doctor.explain`); a message that was cut in the
+middle and that nobody waits for, which nothing in the records tells from one that went through.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from launch.doctor.snapshot import View
-from launch.ledger import OpenCall
+from launch.doctor.snapshot import State, View
+from launch.shared.flight_recorder import DROPPED_EARLY, HELD, OpenCall
 
 
 class Lack(NamedTuple):
@@ -38,14 +58,16 @@ class Lack(NamedTuple):
     ranks: frozenset[int]
     never: frozenset[int] = frozenset()
     all: bool = True
+    loss: Loss | None = None
 
 
 class Edge(NamedTuple):
-    """`rank` waits for `other`, in `call` (None: in the store)."""
+    """`rank` waits for `other`, in `call` (None: in the store); because of `loss`, if there is one."""
 
     rank: int
     other: int
     call: OpenCall | None
+    loss: Loss | None = None
 
 
 class Diagnosis(NamedTuple):
@@ -73,8 +95,13 @@ def examine(views: tuple[View, ...]) -> Diagnosis | None:
 
 def _examine(views: tuple[View, ...], doubtful: bool) -> Diagnosis | None:
     by_rank = {view.rank: view for view in views}
-    lacks = {view.rank: _lacks(view, by_rank, doubtful) for view in views if view.state in ("waiting", "meeting")}
-    moving = _may_move({view.rank for view in views if view.state == "acting"}, lacks)
+    lost = losses(views)
+    lacks = {
+        view.rank: _lacks(view, by_rank, lost, doubtful)
+        for view in views
+        if view.state in (State.WAITING, State.MEETING)
+    }
+    moving = _may_move({view.rank for view in views if view.state is State.ACTING}, lacks)
     stuck = sorted(lacks.keys() - moving)
     if not stuck:
         return None
@@ -99,20 +126,45 @@ def _comes(lack: Lack, moving: set[int]) -> bool:
 def _edges(view: View, lacks, moving: set[int]) -> list[Edge]:
     """Of a rank that waits for one of several calls the first is shown: in C++ they are waited for in that order."""
     call, lack = lacks[0]
-    return [Edge(view.rank, other, call) for other in sorted(lack.ranks - moving | lack.never)]
+    return [Edge(view.rank, other, call, lack.loss) for other in sorted(lack.ranks - moving | lack.never)]
 
 
-def _lacks(view: View, by_rank: dict[int, View], doubtful: bool) -> list[tuple[OpenCall | None, Lack]]:
+def _lacks(
+    view: View, by_rank: dict[int, View], lost: dict[frozenset[int], Loss], doubtful: bool
+) -> list[tuple[OpenCall | None, Lack]]:
     """For each call that would let the rank go on: who has not done his part."""
-    if view.state == "meeting":
+    if view.state is State.MEETING:
         # Who waits in the store has written his part; what is missing is up to those who are elsewhere.
-        others = {other for other, there in by_rank.items() if there.state != "meeting"}
+        others = {other for other, there in by_rank.items() if there.state is not State.MEETING}
         return [(None, Lack(frozenset(others or by_rank.keys() - {view.rank}), all=False))]
-    return [(call, _lack(view, call, by_rank, doubtful)) for call in view.waits]
+    return [
+        (call, _blocked(view, call, by_rank, lost, doubtful) or _lack(view, call, by_rank, doubtful))
+        for call in view.waits
+    ]
+
+
+def _blocked(view: View, call: OpenCall, by_rank: dict[int, View], lost, doubtful: bool) -> Lack | None:
+    """What a message that was dropped has to do with it."""
+    if call.kind == "collective":
+        members = _members(view, call, by_rank) | {view.rank}
+        loss = next((loss for pair, loss in lost.items() if doubtful and pair <= members), None)
+    elif call.peer >= 0:
+        loss = lost.get(frozenset({view.rank, call.peer}))
+        loss = loss or (half_of(by_rank[call.peer], view.rank, call) if doubtful else None)
+    else:
+        halves = (half_of(other, view.rank, call) for other in by_rank.values() if doubtful)
+        loss = next(filter(None, halves), None)
+    if loss is None:
+        return None
+    return Lack(frozenset(), never=frozenset({loss.rank if loss.rank != view.rank else loss.call.peer}), loss=loss)
 
 
 def _lack(view: View, call: OpenCall, by_rank: dict[int, View], doubtful: bool) -> Lack:
     members = _members(view, call, by_rank)
+    if call.apart:
+        return Lack(
+            frozenset(), never=frozenset(r for r in members if any(c.after for c in by_rank[r].open)) or members
+        )
     if call.kind == "send":
         return Lack(frozenset() if _received(by_rank[call.peer], view.rank, call) else frozenset({call.peer}))
     if call.kind == "recv" and call.peer >= 0:
@@ -166,7 +218,7 @@ def _begun(other: View, call: OpenCall) -> bool:
 def _joined(other: View, call: OpenCall) -> bool:
     """Whether that is the same one and goes on there. Of one that is over there, the name is the guard's business."""
     there = [mine for mine in other.open if (mine.kind, mine.key, mine.seq) == ("collective", call.key, call.seq)]
-    return not there or (there[0].op == call.op and other.state != "cut")
+    return not there or (there[0].op == call.op and other.state is not State.CUT and not there[0].apart)
 
 
 def _count(view: View, kind: str, call: OpenCall, peers: tuple[int, ...] | None, done: bool = False) -> int:
@@ -175,7 +227,7 @@ def _count(view: View, kind: str, call: OpenCall, peers: tuple[int, ...] | None,
     Of a rank that is cut off only those that are over count. `peers` None: all.
     """
     rows = [row for row in view.messages if (row.kind, row.key, row.tag) == (kind, call.key, call.tag)]
-    done = done or view.state == "cut"
+    done = done or view.state is State.CUT
     return sum(row.done if done else row.begun for row in rows if peers is None or row.peer in peers)
 
 
@@ -193,17 +245,94 @@ def _sent(other: View, view: View, recv: OpenCall) -> bool:
     """Whether the other rank has begun to send this message."""
     if _uncounted(view, other):
         return True
-    sent = _count(other, "send", recv, (view.rank,))
-    if _count(view, "recv", recv, (-1,)):  # which may have taken any of them: the number of this one means nothing
-        return sent > _count(view, "recv", recv, (recv.peer,), done=True)
-    return sent >= recv.seq
+    taken = _count(view, "took", recv, (recv.peer,))  # by receives from any source
+    return _count(other, "send", recv, (view.rank,)) >= recv.seq + taken
 
 
 def _any_sent(view: View, recv: OpenCall, by_rank: dict[int, View]) -> bool:
     """Whether there is a message for this rank that it may not have received yet."""
     if _uncounted(*by_rank.values()):
         return True
-    sent = sum(_count(other, "send", recv, (view.rank,)) for other in by_rank.values() if other is not view)
     if _count(view, "recv", recv, None) == _count(view, "recv", recv, (-1,)):
+        sent = sum(_count(other, "send", recv, (view.rank,)) for other in by_rank.values() if other is not view)
         return sent >= recv.seq  # no other receives take any of them, and these are served in the order of their begin
-    return sent > _count(view, "recv", recv, None, done=True)
+    open_before = [
+        c for c in view.open if (c.kind, c.key, c.tag) == ("recv", recv.key, recv.tag) and c.ticket < recv.ticket
+    ]
+    left = 0
+    for other in by_rank.values():
+        if other is view:
+            continue
+        # Those that name the sender and began before are served before, as long as there is something left for them.
+        named = sum(c.peer == other.rank for c in open_before)
+        gone = _count(view, "recv", recv, (other.rank,), done=True) + _count(view, "took", recv, (other.rank,))
+        left += max(0, _count(other, "send", recv, (view.rank,)) - gone - named)
+    return left > sum(c.peer < 0 for c in open_before)
+
+
+class Loss(NamedTuple):
+    """A message whose handle `rank` did not keep."""
+
+    rank: int
+    call: OpenCall
+
+    @property
+    def pair(self) -> frozenset[int]:
+        return frozenset({self.rank, self.call.peer})
+
+
+def losses(views: tuple[View, ...]) -> dict[frozenset[int], Loss]:
+    """Of each pair of ranks whose connection is blocked, the first message that was lost and asked for."""
+    by_rank = {view.rank: view for view in views}
+    found: dict[frozenset[int], Loss] = {}
+    for view in views:
+        for call in view.open:
+            loss = Loss(view.rank, call)
+            certain = call.dropped == DROPPED_EARLY and call.peer >= 0 and _asked(by_rank[call.peer], loss)
+            if certain and _first(found.get(loss.pair), loss):
+                found[loss.pair] = loss
+    return found
+
+
+def lost_receives(views: tuple[View, ...]) -> list[Loss]:
+    """Messages that have come to a receive without a handle."""
+    return [loss for loss in losses(views).values() if loss.call.kind == "recv"]
+
+
+def _first(known: Loss | None, loss: Loss) -> bool:
+    return known is None or (loss.call.since, loss.rank) < (known.call.since, known.rank)
+
+
+def _asked(other: View, loss: Loss) -> bool:
+    """Whether the other side has begun its half of the message."""
+    call, other_kind = loss.call, other_side(loss.call)
+    rows = [row for row in other.messages if (row.kind, row.key, row.tag) == (other_kind, call.key, call.tag)]
+    return sum(row.begun for row in rows if row.peer in (loss.rank, -1)) >= call.seq
+
+
+def other_side(call: OpenCall) -> str:
+    return "recv" if call.kind == "send" else "send"
+
+
+def half_of(other: View, rank: int, call: OpenCall) -> Loss | None:
+    """The other half of the message that `rank` waits for in `call`, if its handle was let go."""
+    for half in other.open:
+        same = (half.kind, half.key, half.tag, half.peer) == (other_side(call), call.key, call.tag, rank)
+        if half.dropped != HELD and same and (half.seq == call.seq or call.peer < 0):
+            return Loss(other.rank, half)
+    return None
+
+
+def alike(views: tuple[View, ...], lost: list[Loss]) -> list[Loss]:
+    """All messages that were dropped at the places where these were lost, on whichever rank.
+
+    Which of them go through depends on who comes first, and what is said must not.
+    """
+    places = {_place(loss) for loss in lost}
+    every = [Loss(view.rank, call) for view in views for call in view.open if call.dropped != HELD]
+    return [loss for loss in every if _place(loss) in places]
+
+
+def _place(loss: Loss) -> tuple:
+    call = loss.call
+    return call.kind, call.line, call.file, call.number

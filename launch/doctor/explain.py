@@ -4,8 +4,12 @@
                            1 collective"
     mismatch(...)          "ranks 0, 1, 3 call all_reduce #2 (line 4); rank 2 calls broadcast #2 (line 6)"
 
-One clause per group of ranks of which the same can be said; first who waits, then who is not coming. Numbers of
-collectives count within the cell. No times, process ids or addresses: nbval compares these sentences.
+One clause per group of ranks of which the same can be said; first who waits, then who is not coming. Where that reads
+as if the two should have met, it is said what differs: another tag, another group of the same ranks, a call left by an
+earlier cell. Numbers of collectives count within the cell. No times, process ids or addresses: nbval compares these
+sentences.
+
+Left out: how messages from any source differ, whose other side is nobody in particular.
 """
 
 from __future__ import annotations
@@ -13,24 +17,77 @@ from __future__ import annotations
 import collections
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from launch.doctor import Diagnosis, Edge
-from launch.doctor.snapshot import View
-from launch.ledger import Fingerprint, OpenCall
+from launch.doctor import Diagnosis, Edge, Loss, alike
+from launch.doctor.snapshot import Ending, How, State, View
+from launch.shared.errors import name_ranks
+from launch.shared.flight_recorder import HELD, NEW_GROUPS, Fingerprint, MessageTally, OpenCall, Tally
 
 MOST_CLAUSES = 8
 LONGEST = 120  # characters of a rank's own message
 RING = 3  # so many ranks that wait for their neighbours are told in one clause
 
 
+class Said(NamedTuple):
+    """What is said of a rank, and of several ranks."""
+
+    one: str
+    many: str
+
+
+def _of_any(text: str) -> Said:
+    """The same words for one and for many: "left the cell"."""
+    return Said(text, text)
+
+
 def deadlock(diagnosis: Diagnosis) -> str:
     """One clause per group of stuck ranks, then one per group of ranks that they wait for in vain."""
     views = {view.rank: view for view in diagnosis.views}
+    losses = [edge.loss for edge in diagnosis.edges if edge.loss is not None]
+    if losses:
+        return lost(diagnosis.views, losses)
+    failed = {
+        rank: call.raised
+        for rank in {edge.other for edge in diagnosis.edges}
+        for call in views[rank].waits
+        if call.after
+    }
+    apart = _distinctions(views, diagnosis.stuck)
     steps = collections.Counter(_step(views[rank], len(views)) for rank in diagnosis.stuck)
-    waiting = {rank: _waits(views[rank], len(views), steps) for rank in diagnosis.stuck}
+    waits = {rank: _waits(views[rank], len(views), steps, apart.get(rank, "")) for rank in diagnosis.stuck}
+    waiting = {rank: text for rank, text in waits.items() if rank not in failed}
     culprits = sorted({edge.other for edge in diagnosis.edges} - waiting.keys())
-    ended = {rank: _ended(views[rank], [e for e in diagnosis.edges if e.other == rank]) for rank in culprits}
-    return _join([*_grouped(waiting), *_grouped(ended)])
+    ended = {
+        rank: _of_any(raised(*failed[rank]))
+        if rank in failed
+        else _ended(views[rank], [e for e in diagnosis.edges if e.other == rank])
+        for rank in culprits
+    }
+    return _join([*_grouped(waiting), *_grouped(ended), *_remarks(views, diagnosis.stuck)])
+
+
+def lost(views: tuple[View, ...], losses: list[Loss]) -> str:
+    """'rank 0 did not wait for its isend (line 4), so its message to rank 1 was dropped: ...'"""
+    by_rank, said = {view.rank: view for view in views}, {}
+    for loss in alike(views, losses):
+        where = loss.call.kind, _place(loss.call, by_rank[loss.rank])
+        said.setdefault(where, {}).setdefault(loss.rank, set()).add(loss.call.peer)
+    clauses = [
+        f"{named(peers)} did not wait for {'its' if len(peers) == 1 else 'their'} i{kind} ({line}), so "
+        f"{_messages(kind, peers)} dropped"
+        for (kind, line), peers in said.items()
+    ]
+    return _join(clauses) + ": keep what it returns, and call wait() on it"
+
+
+def _messages(kind: str, peers: dict[int, set[int]]) -> str:
+    """'its message to rank 1 was'; of several nobody knows which ones, so 'messages were'."""
+    others = {peer for of_one in peers.values() for peer in of_one}
+    if len(peers) > 1 or len(others) > 1:
+        return "messages were"
+    (other,) = others
+    return f"its message {'to' if kind == 'send' else 'from'} {f'rank {other}' if other >= 0 else 'any rank'} was"
 
 
 def _step(view: View, size: int) -> int:
@@ -39,47 +96,55 @@ def _step(view: View, size: int) -> int:
     return (call.peer - view.rank) % size if call and call.kind != "collective" and call.peer >= 0 else 0
 
 
-def _waits(view: View, size: int, steps: collections.Counter) -> str:
-    """What follows 'rank 0 waits' and 'ranks 0, 1 wait'; `steps`: how many ranks wait for one that is so far away."""
-    if view.state == "meeting":
-        return f" in {view.place} ({_line(view.line)}) for the other ranks"
+def _waits(view: View, size: int, steps: collections.Counter, apart: str) -> Said:
+    """'waits in ...' and 'wait in ...'; `steps`: how many ranks wait for one that is so far away,
+    `apart` what tells the call from others."""
+    where = _waits_in(view, size, steps, apart)
+    return Said(f"waits in {where}", f"wait in {where}")
+
+
+def _waits_in(view: View, size: int, steps: collections.Counter, apart: str) -> str:
+    if view.state is State.MEETING:
+        return f"{view.place} ({_line(view.line)}) for the other ranks"
     call = view.waits[0]
     if view.place:
-        return f" in {view.place} ({_line(view.line)}) for {_collective(view, call)}"
+        return f"{view.place} ({_line(view.line)}) for {_collective(view, call)}"
     if call.kind == "collective":
-        return f" in {_collective(view, call)} ({_where(call)})"
+        return f"{_collective(view, call, apart)} ({_where(call)})"
     if call.peer < 0:
-        return f" in recv from any rank ({_where(call)})"
+        return f"recv from any rank{apart} ({_where(call)})"
     towards = "to" if call.kind == "send" else "from"
     step, other = _step(view, size), f"rank {call.peer}"
     if steps[step] >= RING:
         other = {1: "the next rank", size - 1: "the previous rank"}.get(step, other)
-    return f" in {call.kind} {towards} {other} ({_where(call)})"
+    return f"{call.kind} {towards} {other}{apart} ({_where(call)})"
 
 
-def _collective(view: View, call: OpenCall) -> str:
+def _collective(view: View, call: OpenCall, apart: str = "") -> str:
     """'all_reduce #2', 'all_reduce #1 of ranks 0,2'."""
     tally = view.tally(call.key)
     number = call.seq - (tally.before if tally is not None and tally.cell == view.cell else 0)
     group = f" of {tally.label}" if tally is not None and tally.label != "world" else ""
-    return f"{call.op} #{number}{group}"
+    return f"{call.op} #{number}{apart}{group}"
 
 
 def _where(call: OpenCall) -> str:
     """'line 4, float32[4]', 'line 12 of train.py, float32[4]'."""
-    what, _, file = call.detail.partition(" in ")
-    line = _line(call.line) + (f" of {file}" if file else "")
-    return f"{line}, {what}" if what else line
+    line = _line_of(call)
+    return f"{line}, {call.what}" if call.what else line
 
 
 def _line(line: int) -> str:
     return f"line {line}" if line else "line unknown"
 
 
-def _ended(view: View, edges: list[Edge]) -> str:
+def _ended(view: View, edges: list[Edge]) -> Said:
     """What a rank did last, and how far it had come: 'left the cell after 1 collective'."""
-    if view.state == "cut" or "raised" in view.ending or "not run" in view.ending:
-        return f" {view.ending}"
+    ending = view.ending or Ending(How.LEFT)
+    if ending.how is How.ABSENT:
+        return Said("does not run this cell", "do not run this cell")
+    if ending.how is not How.LEFT and ending.name != "SystemExit":
+        return _of_any(ended(ending))
     keys = {edge.call.key: edge for edge in edges if edge.call is not None and edge.call.kind == "collective"}
     said = []
     for key in keys:
@@ -88,24 +153,19 @@ def _ended(view: View, edges: list[Edge]) -> str:
         group = f" of {tally.label}" if tally is not None and tally.label != "world" else ""
         said.append(f"after {begun} collective{'' if begun == 1 else 's'}{group}")
     kinds = {edge.call.kind for edge in edges if edge.call is not None} - {"collective"}
-    said += [f"without the matching {'recv' if kind == 'send' else 'send'}" for kind in sorted(kinds)]
-    return f" {view.ending} {', '.join(said[:2])}".rstrip()
+    if kinds:
+        said.append(
+            f"without the matching {' and '.join('recv' if kind == 'send' else 'send' for kind in sorted(kinds))}"
+        )
+    return _of_any(f"{ended(ending)} {', '.join(said[:2])}".rstrip())
 
 
-def _grouped(said: dict[int, str]) -> list[str]:
+def _grouped(said: dict[int, Said]) -> list[str]:
     """Clauses; ranks of which the same is said share one."""
-    groups: dict[str, list[int]] = {}
-    for rank, text in said.items():
-        groups.setdefault(text, []).append(rank)
-    return [_clause(ranks, text) for text, ranks in groups.items()]
-
-
-def _clause(ranks: list[int], text: str) -> str:
-    if text.startswith(" in "):
-        return f"{named(ranks)} wait{'s' if len(ranks) == 1 else ''}{text}"
-    if text.startswith(" does not"):
-        return f"{named(ranks)} {'does' if len(ranks) == 1 else 'do'}{text.removeprefix(' does')}"
-    return named(ranks) + text
+    groups: dict[Said, list[int]] = {}
+    for rank, each in said.items():
+        groups.setdefault(each, []).append(rank)
+    return [f"{named(ranks)} {each.one if len(ranks) == 1 else each.many}" for each, ranks in groups.items()]
 
 
 def _join(clauses: list[str]) -> str:
@@ -115,18 +175,12 @@ def _join(clauses: list[str]) -> str:
 
 def named(ranks: Iterable[int]) -> str:
     """'rank 2', 'ranks 0, 1, 3', 'ranks 0-3, 7': three or more in a row are shortened."""
-    ranks, parts = sorted(ranks), []
-    for rank in ranks:
-        if parts and rank == parts[-1][-1] + 1:
-            parts[-1].append(rank)
-        else:
-            parts.append([rank])
-    texts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in parts]
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(texts)}"
+    return name_ranks(ranks, ", ", 3)
 
 
-def mismatch(marks: dict[int, Fingerprint], before: dict[int, int]) -> str:
-    """Calls that do not fit together, per group of ranks; `before` is what each rank had counted when the cell began.
+def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[int, int]) -> str:
+    """Calls that do not fit together, per group of ranks; `before` is what each rank had counted when the cell began,
+    `left` the number of the earlier cell whose call it is.
 
     Only what differs is told, besides the op: "ranks 0, 1 call all_reduce #2 with SUM (line 4); rank 2 calls ... MAX".
     """
@@ -136,16 +190,34 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int]) -> str:
     if len({mark.op for mark in marks.values()}) > 1:
         differ = []  # different ops differ in everything
     said = {
-        rank: f"{mark.op} #{mark.seq - before.get(rank, 0)}{_told(mark, differ)} ({_line_of(mark)})"
+        rank: f"{mark.op}{_details(mark, differ)} in {_line_of(mark)} of cell In[{left[rank]}], never waited for"
+        if rank in left
+        else f"{mark.call(before.get(rank, 0))}{_details(mark, differ)} ({_line_of(mark)})"
         for rank, mark in sorted(marks.items())
     }
     groups: dict[str, list[int]] = {}
     for rank, text in said.items():
         groups.setdefault(text, []).append(rank)
-    return _join([f"{named(ranks)} call{'s' if len(ranks) == 1 else ''} {text}" for text, ranks in groups.items()])
+    verbs = {
+        text: "began" if ranks[0] in left else "calls" if len(ranks) == 1 else "call" for text, ranks in groups.items()
+    }
+    sentence = _join([f"{named(ranks)} {verbs[text]} {text}" for text, ranks in groups.items()])
+    if any(mark.key == NEW_GROUPS for mark in marks.values()):
+        sentence += "; every rank has to make the same groups, in the same order"
+    return sentence
 
 
-def _told(mark: Fingerprint, fields: list[str]) -> str:
+def split_mismatch(marks: dict[int, Fingerprint], rank: int, other: int, sent: int, expected: int, before: int) -> str:
+    """'rank 1 sends 3 rows to rank 0 in all_to_all_single #1 (line 7); rank 0 expects 2 (line 7)'."""
+    mark = marks[rank]
+    call = mark.call(before)
+    return (
+        f"rank {rank} sends {sent} row{'' if sent == 1 else 's'} to rank {other} in {call} ({_line_of(mark)}); "
+        f"rank {other} expects {expected} ({_line_of(marks[other])})"
+    )
+
+
+def _details(mark: Fingerprint, fields: list[str]) -> str:
     per_rank = " per rank" if mark.op.startswith("reduce_scatter") else ""
     words = {
         "src": f"root {mark.src}",
@@ -164,11 +236,19 @@ def message_mismatch(sent: Fingerprint, received: Fingerprint) -> str:
     )
 
 
-def _line_of(mark: Fingerprint) -> str:
-    return _line(mark.line) + (f" of {mark.file}" if mark.file else "")
+def _line_of(call: Fingerprint | OpenCall) -> str:
+    """'line 4', 'line 4 of train.py'."""
+    return _line(call.line) + (f" of {call.file}" if call.file else "")
 
 
-def raised(ename: str, evalue: str) -> str:
+def ended(ending: Ending) -> str:
+    """What an ended rank did last: 'left the cell', 'died (killed by SIGKILL)', 'raised ValueError: no'."""
+    if ending.how is How.RAISED:
+        return raised(ending.name, ending.message)
+    return "left the cell" if ending.how is How.LEFT else f"died ({ending.name})"
+
+
+def raised(ename: str, evalue: str = "") -> str:
     """How an exception ended a rank's cell, in one short line without addresses."""
     if ename == "SystemExit":
         return "called sys.exit"
@@ -188,3 +268,79 @@ def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:
 def in_short(call: OpenCall | None) -> str:
     """What stands on an arrow of the picture: 'all_reduce, line 4'."""
     return f"{call.op}, line {call.line}" if call is not None else "store"
+
+
+def _distinctions(views: dict[int, View], stuck: tuple[int, ...]) -> dict[int, str]:
+    """By rank, what tells the call it waits for from the others that wait: ' with tag 1', ' of one group'."""
+    waits = {rank: views[rank].waits[0] for rank in stuck if views[rank].waits}
+    messages = {rank: call for rank, call in waits.items() if call.kind != "collective"}
+    tags = {call.tag for call in messages.values()} | {half.tag for _, half, _ in _other_halves(views, messages)}
+    found = {rank: f" with tag {call.tag}" if tags - {0} else "" for rank, call in messages.items()}
+    for group in (messages, *_of_the_same_ranks(views, waits)):
+        keys = list(dict.fromkeys(call.key for call in group.values()))
+        for rank, call in group.items() if len(keys) > 1 else ():
+            found[rank] = found.get(rank, "") + (" of one group" if call.key == keys[0] else " of another group")
+    return found
+
+
+def _of_the_same_ranks(views: dict[int, View], waits: dict[int, OpenCall]) -> list[dict[int, OpenCall]]:
+    """The collectives among them, put together if their groups have the same name."""
+    by_label: dict[str, dict[int, OpenCall]] = {}
+    for rank, call in waits.items():
+        tally = views[rank].tally(call.key)
+        if call.kind == "collective" and tally is not None:
+            by_label.setdefault(tally.label, {})[rank] = call
+    return list(by_label.values())
+
+
+def _other_halves(views: dict[int, View], waits: dict[int, OpenCall]) -> list[tuple[int, OpenCall, int]]:
+    """(rank, call, other): messages under way to or from a rank that waits for one of the same kind but another tag."""
+    found = []
+    for rank, call in waits.items():
+        for half in views[call.peer].open if call.peer >= 0 else ():
+            opposite = half.kind == ("recv" if call.kind == "send" else "send") and half.peer == rank
+            if opposite and half.dropped == HELD and half.tag != call.tag and not half.waiting:
+                found.append((call.peer, half, rank))
+    return found
+
+
+def _remarks(views: dict[int, View], stuck: tuple[int, ...]) -> list[str]:
+    """Clauses about calls that the ranks left behind and that explain why others were not met."""
+    waits = {rank: views[rank].waits[0] for rank in stuck if views[rank].waits}
+    messages = {rank: call for rank, call in waits.items() if call.kind != "collective"}
+    said = [
+        f"rank {rank}'s i{half.kind} {'to' if half.kind == 'send' else 'from'} rank {other} "
+        f"({_place(half, views[rank])}) has tag {half.tag}"
+        for rank, half, other in _other_halves(views, messages)
+    ]
+    for rank, call in waits.items():
+        took = "message" if call.kind == "recv" else "place"
+        name = call.op if call.kind == "collective" else f"i{call.kind}"
+        for left in _left_behind(views, rank, call):
+            said.append(f"rank {rank}'s {name} of {_place(left, views[rank])}, never waited for, took its {took}")
+    return said
+
+
+def _left_behind(views: dict[int, View], rank: int, call: OpenCall) -> list[OpenCall]:
+    """Calls like this one that the rank began in an earlier cell, and that another rank has met in this cell."""
+    view = views[rank]
+    like = [c for c in view.open if (c.kind, c.key, c.tag, c.peer) == (call.kind, call.key, call.tag, call.peer)]
+    earlier = [c for c in like if c.seq < call.seq and c.cell < view.cell and c.dropped == HELD]
+    return [c for c in earlier[:1] if any(_met_now(other, c, rank) for other in views.values() if other is not view)]
+
+
+def _met_now(other: View, left: OpenCall, rank: int) -> bool:
+    """Whether the other rank began its part of that call in the cell under way."""
+    tallies: list[Tally | MessageTally] = []
+    if left.kind == "collective":
+        tallies += [tally for tally in other.groups if tally.key == left.key]
+    elif other.rank == left.peer:
+        kind = "recv" if left.kind == "send" else "send"
+        wanted = (kind, left.key, left.tag, rank)
+        tallies += [row for row in other.messages if (row.kind, row.key, row.tag, row.peer) == wanted]
+    return any(tally.cell == other.cell and tally.before < left.seq <= tally.begun for tally in tallies)
+
+
+def _place(call: OpenCall, view: View) -> str:
+    """'line 4', 'line 4 of train.py', 'line 4 of cell In[7]' if that is not the cell under way."""
+    return _line_of(call) if call.cell == view.cell else f"{_line_of(call)} of cell In[{call.number}]"

@@ -1,44 +1,74 @@
 """All ranks at one moment, as the doctor needs them: who may still act, who waits for what, what each has begun.
 
-`take` reads the black box and the ledger. It is sound only while no rank moves: the caller compares the records of all
-ranks before and after, and believes the snapshot if they are the same ones (`doctor.attendant` does).
+`take` reads the flight recorder. It is sound only while no rank moves: the caller compares the records of all
+ranks before and after, and believes the snapshot if they are the same ones (`kernel.watchdog` does).
 
 A snapshot is plain data, so that the doctor can be tested on snapshots written by hand.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum, auto
 
-from launch import ledger
-from launch.blackbox import Status
-from launch.ledger import MessageTally, OpenCall, Tally
+from launch.shared import flight_recorder
+from launch.shared.flight_recorder import MessageTally, OpenCall, Status, Tally
+
+
+class How(Enum):
+    """How a rank came to do nothing more in a cell."""
+
+    ABSENT = auto()  # it does not run this cell
+    LEFT = auto()  # at its end
+    RAISED = auto()
+    FREED = auto()  # it waited in vain; said only when the cell is over on all ranks
+    DIED = auto()
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a rank that is past the cell did last.
+
+    name     of the exception's class; of a process that has died how it did ("killed by SIGKILL")
+    message  the exception's
+    cut      whether its connections are gone: what was open is lost
+    """
+
+    how: How
+    name: str = ""
+    message: str = ""
+    cut: bool = False
+
+
+class State(Enum):
+    """What a rank may still do by itself."""
+
+    ACTING = auto()  # it runs its own code, or it is not known what it does: it may still do anything
+    WAITING = auto()  # nothing until one of the calls in `View.waits` is over
+    MEETING = auto()  # it waits in a store (`init_process_group`, `new_group`) until another rank writes there
+    ENDED = auto()  # nothing more in this cell; calls that it left open go on
+    CUT = auto()  # as ENDED, and its connections are gone: what was open is lost
 
 
 @dataclass(frozen=True)
 class View:
     """One rank.
 
-    state     "acting"   runs its own code, or it is not known what it does: it may still do anything
-              "waiting"  does nothing until one of the calls in `waits` is over
-              "meeting"  waits in a store (`init_process_group`, `new_group`) until another rank writes there
-              "ended"    does nothing more in this cell; calls that it left open go on
-              "cut"      as "ended", and its connections are gone: what was open is lost
     place     what the student called, where the rank waits inside C++ or in the store: "backward", "new_group"
     line      of that call
-    ending    what an ended rank did last, as the explanation says it: "left the cell", "raised ValueError: no"
+    ending    what an ended rank did last; None of the others
     cell      how many cells the rank has begun: tallies of this number count calls of the cell under way
     """
 
     rank: int
-    state: str = "acting"
+    state: State = State.ACTING
     waits: tuple[OpenCall, ...] = ()
     open: tuple[OpenCall, ...] = ()
     groups: tuple[Tally, ...] = ()
     messages: tuple[MessageTally, ...] = ()
     place: str = ""
     line: int = 0
-    ending: str = ""
+    ending: Ending | None = None
     cell: int = 0
 
     def tally(self, key: int) -> Tally | None:
@@ -48,7 +78,7 @@ class View:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank says about itself while it is inside a cell or after it (`rank.selfie`); see there."""
+    """What a rank says about itself while it is inside a cell or after it (`rank.threads`); see there."""
 
     place: str = ""
     line: int = 0
@@ -58,40 +88,42 @@ class Report:
 
 
 def take(
-    board, statuses: dict[int, Status], endings: dict[int, tuple[str, str]], reports: dict[int, Report]
+    board, statuses: dict[int, Status], endings: dict[int, Ending], reports: dict[int, Report]
 ) -> tuple[View, ...]:
     """One View per rank, in rank order.
 
-    `statuses` is what `board.read` said; `endings` has (state, text) of the ranks that are past the cell; `reports` has
+    `statuses` is what `board.read` said; `endings` those of the ranks that are past the cell; `reports` has
     what ranks have said since they stopped moving.
     """
     return tuple(_view(board, rank, status, endings, reports.get(rank)) for rank, status in sorted(statuses.items()))
 
 
 def _view(board, rank: int, status: Status, endings, report: Report | None) -> View:
-    calls = tuple(ledger.open_calls(board, rank))
-    parts = {
-        "rank": rank,
-        "open": calls,
-        "groups": tuple(ledger.tallies(board, rank)),
-        "messages": tuple(ledger.message_tallies(board, rank)),
-        "cell": status.cell,
-    }
+    calls = tuple(flight_recorder.open_calls(board, rank))
+    view = View(
+        rank=rank,
+        open=calls,
+        groups=tuple(flight_recorder.tallies(board, rank)),
+        messages=tuple(flight_recorder.message_tallies(board, rank)),
+        cell=status.cell,
+    )
     if report is not None and report.threads:
-        return View(**parts)
+        return view
     if rank in endings:
-        state, text = endings[rank]
-        return View(**parts, state=state, ending=text)
+        return replace(view, state=State.CUT if endings[rank].cut else State.ENDED, ending=endings[rank])
     if status.state == "waiting":
         waits = tuple(call for call in calls if _blocks(call, status))
-        return View(**parts, state="waiting" if len(waits) == 1 else "acting", waits=waits)
+        if not waits and report is not None and report.asleep:  # torch does not come back to say that it has begun
+            waits = tuple(call for call in calls if call.op == status.op)[-1:]
+        return replace(view, state=State.WAITING if len(waits) == 1 else State.ACTING, waits=waits)
     if report is not None and report.meeting:
-        return View(**parts, state="meeting", place=report.place, line=report.line)
+        return replace(view, state=State.MEETING, place=report.place, line=report.line)
     if report is not None and report.asleep:
         # In C++, for one of the collectives that it has begun; nobody sees for which.
         waits = tuple(call for call in calls if call.kind == "collective")
-        return View(**parts, state="waiting" if waits else "acting", waits=waits, place=report.place, line=report.line)
-    return View(**parts)
+        state = State.WAITING if waits else State.ACTING
+        return replace(view, state=state, waits=waits, place=report.place, line=report.line)
+    return view
 
 
 def _blocks(call: OpenCall, status: Status) -> bool:

@@ -7,48 +7,81 @@ ranks have made in different order, which no fingerprint can tell from right one
 
 from __future__ import annotations
 
-from launch import ledger
-from launch.doctor import Diagnosis, explain
-from launch.errors import DeadlockError, MismatchError, Trouble
-from launch.ledger import Fingerprint
-from launch.rank import guard
+from launch.doctor import Diagnosis, explain, lost_receives
+from launch.doctor.snapshot import How, take
+from launch.shared import flight_recorder
+from launch.shared.errors import DeadlockError, LostMessageError, MismatchError, Trouble
+from launch.shared.flight_recorder import Fingerprint
 
 COMPARED = ("op", "src", "reduce", "count", "dtype")
+ALL_TO_ALL = "all_to_all_single"
 MOST_CALLS = 64  # of a group in a cell that are compared; the shared memory holds twice as many
 
 
 def find_trouble(board, answers: dict, diagnosis: Diagnosis | None) -> Trouble | None:
     """The trouble of a cell whose `answers` are complete; None if no rank disturbed another, or one died."""
-    if any(answer.status == "died" for answer in answers.values()):
+    if any(answer.how is How.DIED for answer in answers.values()):
         return None
-    refused = [rank for rank, answer in answers.items() if answer.ename == "MismatchError"]
+    # Who was freed first has lost count of what the others do.
+    refused = [rank for rank, a in answers.items() if a.ename == "MismatchError" and a.how is not How.FREED]
     sentence = _mismatch(board, refused) if refused else ""
     if sentence:
         return Trouble(MismatchError, sentence, tuple(refused))
     if diagnosis is None:
-        return None
+        return _lost(board) if all(answer.how is How.LEFT for answer in answers.values()) else None
     edges = tuple((edge.rank, edge.other, explain.in_short(edge.call)) for edge in diagnosis.edges)
     return Trouble(DeadlockError, explain.deadlock(diagnosis), diagnosis.stuck, edges)
 
 
+def _lost(board) -> Trouble | None:
+    """Messages that were lost though nobody has waited for them."""
+    views = take(board, {rank: board.read(rank) for rank in range(board.ranks)}, {}, {})
+    lost = lost_receives(views)
+    return Trouble(LostMessageError, explain.lost(views, lost), tuple(loss.rank for loss in lost)) if lost else None
+
+
 def _mismatch(board, refused: list[int]) -> str:
     """The first collective, or else message, of the refused ranks that does not fit another rank's."""
-    marks = {rank: ledger.fingerprints(board, rank) for rank in range(board.ranks)}
+    marks = {rank: flight_recorder.fingerprints(board, rank) for rank in range(board.ranks)}
     calls: dict[tuple, dict[int, Fingerprint]] = {}
-    for rank, posted in marks.items():
-        for mark in posted:
+    for rank, last in marks.items():
+        for mark in last:
             if mark.side == "collective":
                 calls.setdefault((mark.key, mark.seq), {})[rank] = mark
     for (key, _), posted in sorted(calls.items(), key=lambda item: item[0][1]):
         if posted.keys() & set(refused) and len({_essence(mark) for mark in posted.values()}) > 1:
-            return explain.mismatch(posted, {rank: _before(board, rank, key) for rank in posted})
-    messages = [mark for posted in marks.values() for mark in posted if mark.side != "collective"]
+            before = {rank: _before(board, rank, key) for rank in posted}
+            return explain.mismatch(posted, before, _left_behind(board, posted, before))
+        mark = next(iter(posted.values()))
+        members = _members(board, min(posted), key) if mark.op == ALL_TO_ALL else ()
+        found = flight_recorder.unfitting(board.memory, members, key, mark.epoch, mark.seq)
+        if found and posted.keys() & set(refused):
+            return explain.split_mismatch(posted, *found, _before(board, found[0], key))
+    messages = [mark for last in marks.values() for mark in last if mark.side != "collective"]
     sent = {_address(mark): mark for mark in messages if mark.side == "send"}
     for received in messages:
         fitting = sent.get(_address(received)) if received.side == "recv" else None
         if fitting and (fitting.count, fitting.dtype) != (received.count, received.dtype):
             return explain.message_mismatch(fitting, received)
     return ""
+
+
+def _left_behind(board, posted: dict[int, Fingerprint], before: dict[int, int]) -> dict[int, int]:
+    """By rank, the number of the cell that left this call behind, if it was an earlier one."""
+    found = {}
+    for rank, mark in posted.items():
+        calls = [
+            call for call in flight_recorder.open_calls(board, rank) if (call.key, call.seq) == (mark.key, mark.seq)
+        ]
+        if mark.seq <= before[rank] and calls:
+            found[rank] = calls[0].number
+    return found
+
+
+def _members(board, rank: int, key: int) -> tuple[int, ...]:
+    """The ranks of the group, in its order: torch sorts them."""
+    mask = next(int(tally.members, 16) for tally in flight_recorder.tallies(board, rank) if tally.key == key)
+    return tuple(member for member in range(board.ranks) if mask >> member & 1)
 
 
 def _essence(mark: Fingerprint) -> tuple:
@@ -62,7 +95,7 @@ def _address(mark: Fingerprint) -> tuple:
 def _before(board, rank: int, key: int) -> int:
     """How many collectives of the group the rank had begun when the cell began."""
     cell = board.read(rank).cell
-    tally = next((tally for tally in ledger.tallies(board, rank) if tally.key == key), None)
+    tally = next((tally for tally in flight_recorder.tallies(board, rank) if tally.key == key), None)
     return 0 if tally is None else tally.before if tally.cell == cell else tally.begun
 
 
@@ -75,7 +108,7 @@ def find_swapped(board, code: str) -> list[str]:
     orders: dict[int, dict[int, list[tuple[str, int]]]] = {}
     for rank in range(board.ranks):
         cell = board.read(rank).cell
-        for tally in ledger.tallies(board, rank):
+        for tally in flight_recorder.tallies(board, rank):
             if tally.cell == cell and 2 <= tally.begun - tally.before <= MOST_CALLS:
                 orders.setdefault(tally.key, {})[rank] = _texts(board, rank, tally, lines)
     found = []
@@ -92,9 +125,9 @@ def find_swapped(board, code: str) -> list[str]:
 
 def _texts(board, rank: int, tally, lines: list[str]) -> list[tuple[str, int]]:
     """(text, number) of the cell's lines that made the rank's collectives, in order; ("", 0) if they are elsewhere."""
-    made = []
+    made: list[tuple[str, int]] = []
     for seq in range(tally.before + 1, tally.begun + 1):
-        mark = guard.posted(board.memory, rank, tally.key, seq)
-        known = mark is not None and not mark.file and 0 < mark.line <= len(lines)
-        made.append((lines[mark.line - 1].strip(), mark.line) if known else ("", 0))
+        mark = flight_recorder.posted(board.memory, rank, tally.key, seq)
+        at = mark.line if mark is not None and not mark.file else 0
+        made.append((lines[at - 1].strip(), at) if 0 < at <= len(lines) else ("", 0))
     return made

@@ -1,1 +1,1 @@
-"""What runs in the process of a rank: the kernel for its cells, the tap that sees what it sends, its rescue."""
+"""What runs in the process of a rank: the kernel for its cells, the tap that sees what it sends, how it is freed."""

@@ -3,7 +3,7 @@
 A `TorchDispatchMode`, entered for a recorded cell alone, sees every op that reads or writes a tensor: `acc += buf` is
 `aten.add_` of two places in memory, `torch.cat(parts)` a copy of several. Each becomes a row of a few numbers; views
 and questions leave none. Begins and ends of collectives and messages stand among the rows, so that the driver knows
-what was sent as it was then (`replay.happened`). Nothing is worked out here: a rank's cell should not wait for that.
+what was sent as it was then (`replay._happened`). Nothing is worked out here: a rank's cell should not wait for that.
 
 What torch compiles is compiled as it would be without us: such code is seen op by op where it ends in torch's ops, and
 not where it is machine code of its own; that memory is then found to have changed without an op.
@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from launch.rank import callsite
 from launch.rank.film import Film
 from launch.rank.ops import PLAIN
-from launch.tape import BEGIN, BLIND, END, LOOK
+from launch.shared.tape import BEGIN, BLIND, END, LOOK
 
 MOST = 100_000
 _plain_numpy = torch.Tensor.numpy
@@ -31,22 +31,23 @@ _PASSED_ON = ("all_reduce", "all_reduce_coalesced", "broadcast")  # functional c
 class _Plan:
     """What is to be noted of one op: its number, and which of its arguments it writes."""
 
-    __slots__ = ("number", "writes", "written_names", "makes", "functional")
+    __slots__ = ("func", "number", "writes", "written_names", "in_place", "makes", "functional", "silent")
 
     def __init__(self, func, number: int):
         schema = getattr(func, "_schema", None)
         arguments = schema.arguments if schema else ()
         written = [(i, each) for i, each in enumerate(arguments) if each.alias_info and each.alias_info.is_write]
+        self.func = func  # kept, so that its id stays its own
         self.number = number
         self.writes = [i for i, each in written if not each.kwarg_only]
+        self.in_place = self.writes == [0]
         self.written_names = {each.name for _, each in written}
         self.makes = bool(schema) and any("Tensor" in str(r.type) and not r.alias_info for r in schema.returns)
-        self.functional = func.namespace == "_c10d_functional" and schema.name.split("::")[1] in _PASSED_ON
-
-    @property
-    def silent(self) -> bool:
-        """Views, and questions such as `item` or `equal`: no memory changes."""
-        return not (self.makes or self.writes or self.written_names)
+        space = getattr(func, "namespace", "")
+        self.functional = space == "_c10d_functional" and schema.name.split("::")[1] in _PASSED_ON
+        # Nothing is noted of views and questions such as `item` or `equal`, since no memory changes; of calls of
+        # c10d, which the tap sees; and of higher-order operators, whose parts come by here.
+        self.silent = space == "c10d" or not (self.makes or written)
 
 
 class Account(TorchDispatchMode):
@@ -71,20 +72,17 @@ class Account(TorchDispatchMode):
         self._seen = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        plan = self._plans.get(func)
-        if plan is None:
-            plan = self._plans[func] = self._plan(func)
-        if types and any([kind not in PLAIN for kind in types]):
+        plan = self._plans.get(id(func)) or self._plan(func)
+        if types and not PLAIN.issuperset(types):
             # DTensor and its like: what they do with plain tensors inside comes by here. What is fake has no memory.
             return func(*args, **(kwargs or {})) if _fake(types) else NotImplemented
-        if plan is False or self._seen >= self.most:
-            return func(*args, **(kwargs or {}))
-        kwargs = kwargs or {}
-        watched = bool(self.film.handed_out) and self._touches(args)
+        if plan.silent or self._seen >= self.most:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        watched = bool(self.film.handed_out) and self._touches((*args, *(kwargs or {}).values()))
         if watched:
             self._look()
         at = len(self.rows)
-        result = func(*args, **kwargs)
+        result = func(*args, **kwargs) if kwargs else func(*args)
         self._note(plan, args, kwargs, result, at)
         if watched:
             self._look()
@@ -114,47 +112,45 @@ class Account(TorchDispatchMode):
     def _look(self) -> None:
         self.rows.append([LOOK, self.film.look()])
 
-    def _touches(self, args) -> bool:
-        tensors: list[int] = []
-        for value in args:
-            _sort(value, self._storage, tensors, [])
-        return not self.film.handed_out.isdisjoint(tensors)
+    def _touches(self, values) -> bool:
+        """Whether any of an op's arguments lies in memory that numpy may write to."""
+        places: list[int] = []
+        for value in values:
+            _sort(value, self.storages.place, places, [])
+        return any(place >= 0 and self.storages.places[place][0] in self.film.handed_out for place in places)
 
-    def _storage(self, tensor) -> int:
-        try:
-            return self.storages.of(tensor).number
-        except (RuntimeError, NotImplementedError):
-            return -1
-
-    def _plan(self, func):
-        if getattr(func, "namespace", "c10d") == "c10d":  # the tap sees those; and higher-order operators
-            return False
-        plan = _Plan(func, len(self.ops))
-        if plan.silent:
-            return False
-        self.ops.append(str(func))
+    def _plan(self, func) -> _Plan:
+        plan = self._plans[id(func)] = _Plan(func, len(self.ops))
+        if not plan.silent:
+            self.ops.append(str(func))
         return plan
 
     def _note(self, plan: _Plan, args, kwargs, result, at: int) -> None:
+        # Each microsecond here is paid for by every op of a recorded cell. A plain tensor is what nearly all arguments
+        # and results are.
         place = self.storages.place
         ins, numbers, outs, alpha = [], [], [], 1
         for value in args:
-            _sort(value, place, ins, numbers)
-        place = self._written
-        for i in plan.writes:
-            if i < len(args):
-                _sort(args[i], place, outs, [])
-        for name, value in kwargs.items():
-            if name == "alpha":
-                alpha = value
-            elif name in plan.written_names:
-                _sort(value, place, outs, [])
-            elif isinstance(value, (torch.Tensor, list, tuple)):
-                _sort(value, self.storages.place, ins, numbers)
+            ins.append(place(value)) if type(value) in PLAIN else _sort(value, place, ins, numbers)
+        if plan.in_place and type(args[0]) in PLAIN:
+            outs.append(ins[0])
+        else:
+            for i in plan.writes:
+                if i < len(args):
+                    _sort(args[i], place, outs, [])
+        if kwargs:
+            for name, value in kwargs.items():
+                if name == "alpha":
+                    alpha = value
+                elif name in plan.written_names:
+                    _sort(value, place, outs, [])
+                elif isinstance(value, (torch.Tensor, list, tuple)):
+                    _sort(value, place, ins, numbers)
         if plan.makes:
-            _sort(result, place, outs, [])
+            outs.append(place(result)) if type(result) in PLAIN else _sort(result, place, outs, [])
         if outs:
-            row = [plan.number, outs, ins, numbers, alpha, callsite.line()]
+            self._wrote(outs)
+            row = (plan.number, outs, ins, numbers, alpha, callsite.line())
             self._seen += 1
             # A functional collective copies its input first, and then calls the library: the copy comes before the
             # call.
@@ -162,10 +158,11 @@ class Account(TorchDispatchMode):
             if self._seen == self.most:
                 self.rows.append([BLIND])
 
-    def _written(self, tensor) -> int:
-        """The place of a tensor that an op has written."""
-        self.film.wrote(self._storage(tensor))
-        return self.storages.place(tensor)
+    def _wrote(self, outs: list[int]) -> None:
+        places, filmed, due = self.storages.places, self.film.filmed, self.film.due
+        for out in outs:
+            if out >= 0 and (number := places[out][0]) in filmed:
+                due.add(number)
 
     def begin(self, event: int) -> None:
         """The call with that number begins here."""
@@ -181,10 +178,8 @@ class Account(TorchDispatchMode):
             self._seen = self.most
             self.rows.append([BLIND])
 
-    def dump(self, cell_file: str) -> dict:
-        lines = {row[5] for row in self.rows if len(row) > 5} - {0}
-        code = {str(line): callsite.code_of(cell_file, line) for line in sorted(lines)}
-        return {"ops": self.ops, "rows": self.rows, "places": self.storages.dump(), "code": code}
+    def dump(self) -> dict:
+        return {"ops": self.ops, "rows": self.rows, "places": self.storages.dump()}
 
 
 def _sort(value, place, tensors: list, numbers: list) -> None:

@@ -12,6 +12,7 @@ import os
 import sys
 import sysconfig
 import threading
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -22,7 +23,7 @@ _INSTALLED = tuple(
     os.path.join(path, "")
     for path in {
         *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
-        os.path.dirname(os.path.abspath(__file__)),
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     }
 )
 _TORCH_DISTRIBUTED = os.path.dirname(torch.distributed.__file__)
@@ -80,7 +81,7 @@ def frames() -> tuple[list, tuple[str, ...]]:
         elif owner == "torch.distributed" and not found and code.co_name not in _QUIET:
             via.append(code.co_name)
         frame = frame.f_back
-    if not found and threading.current_thread() is not threading.main_thread():
+    if not found and isinstance(threading.current_thread(), threading._DummyThread):  # one of autograd's
         frame = sys._current_frames().get(threading.main_thread().ident)
         while frame is not None and len(found) < _DEPTH:
             if is_students(frame.f_code.co_filename):
@@ -115,6 +116,20 @@ def line() -> int:
     return 0
 
 
+def is_blocking() -> bool:
+    """Whether the call under way is one of torch.distributed's functions that was not asked for a Work."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        owner = _owners.get(code.co_filename) or owner_of(code.co_filename)
+        if owner == "torch.distributed" and "async_op" in code.co_varnames:
+            return frame.f_locals["async_op"] is False
+        if owner == "cell" or owner == "file":
+            return False
+        frame = frame.f_back
+    return False
+
+
 def called_by_torch(frame) -> bool:
     """Whether that frame is torch.distributed's own: a blocking call that waits for itself."""
     return owner_of(frame.f_code.co_filename) == "torch.distributed"
@@ -135,38 +150,45 @@ def code_of(filename: str, line: int) -> str:
     return linecache.getline(filename, line).strip()
 
 
-def names(found) -> list[tuple]:
-    """The tensors that the frames' variables reach: innermost frame first, lists and tuples one level deep.
+def variables_of(frame) -> dict:
+    """The variables of a frame of the student's.
 
-    At the top level of a notebook only names that the cell's source mentions are followed: the namespace holds all the
-    variables of the session.
+    At the top level of a notebook only names that the cell's source mentions: the namespace holds all the variables of
+    the session.
     """
-    result = []
-    for frame in found:
-        variables = frame.f_locals
-        if frame.f_code.co_name == "<module>" or variables is frame.f_globals:
-            wanted = mentioned(frame.f_code.co_filename) or frame.f_code.co_names
-            variables = {name: variables[name] for name in wanted if name in variables}
-        result += reached(variables)
-    return result
+    variables = frame.f_locals
+    if frame.f_code.co_name == "<module>" or variables is frame.f_globals:
+        wanted = mentioned(frame.f_code.co_filename) or frame.f_code.co_names
+        variables = {name: variables[name] for name in wanted if name in variables}
+    return variables
 
 
 def reached(variables: dict) -> list[tuple]:
-    """(path, tensor, base, index, length) of the tensors among the variables, and in lists and tuples among them.
-
-    `path` is "acc" or "chunks[2]"; `base` is the variable; `index` and `length` are None and 0 but for items of a list.
-    These are plain tuples: they are made at every look of a recording.
-    """
+    """(path, tensor) of the tensors among the variables, and in lists and tuples among them, one level deep; `path` is
+    "acc" or "chunks[2]"."""
     result = []
     for name, value in variables.items():
-        kind = type(value)
-        if kind in PLAIN:
-            result.append((name, value, name, None, 0))
-        elif kind is list or kind is tuple:
-            length = len(value)
-            if 0 < length <= _ITEMS and all([type(item) in PLAIN for item in value]):
-                result += [(f"{name}[{i}]", item, name, i, length) for i, item in enumerate(value)]
+        if type(value) in PLAIN:
+            result.append((name, value))
+        elif is_list_of_tensors(value):
+            result += zip(paths(name, len(value)), value, strict=True)
     return result
+
+
+def is_list_of_tensors(value) -> bool:
+    """Whether it is a list or tuple of tensors, and not too long to be a handful of chunks."""
+    if type(value) is not list and type(value) is not tuple or not 0 < len(value) <= _ITEMS:
+        return False
+    for item in value:  # `all` would take twice as long, and this is asked of every list at every recorded call
+        if type(item) not in PLAIN:
+            return False
+    return True
+
+
+@cache
+def paths(name: str, length: int) -> list[str]:
+    """ "chunks[0]", "chunks[1]", ... of a list of that length."""
+    return [f"{name}[{i}]" for i in range(length)]
 
 
 _mentioned: dict[str, tuple] = {}

@@ -34,20 +34,21 @@ class Event:
         "times",
         "looks",
         "wait_line",
+        "blocking",
         "number",
     )
 
     def __init__(self, call: Call, number: int, seq: int, site: int, ins: list, outs: list):
         self.number = number
         tensors = call.ins or call.outs
-        self.call, self.peer, self.seq, self.site = call._replace(ins=(), outs=()), call.peer, seq, site
+        self.call, self.peer, self.seq, self.site = call.without_tensors(), call.peer, seq, site
         self.dtype = tensors[0].dtype if tensors else None
         self.shapes = [tensor.shape for tensor in tensors]
         self.nbytes = max(_nbytes(call.ins), _nbytes(call.outs))
         self.ins, self.outs = ins, outs  # places, see `film.Film.place`
         self.times = [0, None, None, None, None]  # perf_counter_ns: begun, issued, wait begun, wait ended, library done
         self.looks = [0, None]
-        self.wait_line = 0
+        self.wait_line, self.blocking = 0, False
 
     def issued(self) -> None:
         self.times[1] = time.perf_counter_ns()
@@ -111,25 +112,24 @@ class Recorder:
         ins = [self.film.place(tensor) for tensor in call.ins]
         outs = ins if call.outs is call.ins else [self.film.place(tensor) for tensor in call.outs]
         event = Event(call, len(self.events), seq, site, ins, outs)
-        self.film.bind(callsite.names(frames))
+        self.film.bind([callsite.variables_of(frame) for frame in frames])
         event.looks[0] = self.film.look(*ins, *outs)
         self.account.begin(event.number)
         self.events.append(event)
         event.times[0] = time.perf_counter_ns()
         return event
 
-    def waits(self, event: Event) -> list:
-        """The student begins to wait for the call. The frames whose variables may be others when the wait is over."""
+    def waits(self, event: Event) -> None:
+        """The student begins to wait for the call."""
         event.times[2] = time.perf_counter_ns()
-        frames, _ = callsite.frames()
-        event.wait_line = frames[0].f_lineno if frames else 0
-        return [] if callsite.called_by_torch(sys._getframe(2)) else frames  # []: no line of theirs runs meanwhile
+        event.blocking = callsite.called_by_torch(sys._getframe(2))  # no line of theirs runs meanwhile
+        event.wait_line = callsite.line_and_file()[0]
 
-    def end(self, event: Event, frames: list) -> None:
-        """The wait for a call has returned: what it received is there. `frames` is what `waits` returned."""
+    def end(self, event: Event) -> None:
+        """The wait for a call has returned: what it received is there."""
         event.times[3] = time.perf_counter_ns()
-        blocking_send = event.call.kind == "send" and not frames  # nothing has changed since it began
-        event.looks[1] = self.film.blink() if blocking_send else self.film.look(*event.outs)
+        nothing_new = event.call.kind == "send" and event.blocking
+        event.looks[1] = self.film.blink() if nothing_new else self.film.look(*event.outs)
         self.account.end(event.number)
 
     def stop(self) -> dict:
@@ -139,8 +139,8 @@ class Recorder:
         if "_" in self.globals:  # the value of the cell's last expression
             variables["the cell's value"] = self.globals["_"]
         reached = callsite.reached(variables)
-        placed = [(path, self.film.place(tensor)) for path, tensor, *_ in reached]
-        self.film.bind(reached)
+        placed = [(path, self.film.place(tensor)) for path, tensor in reached]
+        self.film.bind([variables])
         self.film.final = [[path, *place] for path, place in placed if place]
         last = self.film.look_at_all()
         return {
@@ -149,7 +149,7 @@ class Recorder:
             "groups": {str(k): {"ranks": list(group.ranks), "label": group.label} for k, group in self.groups.items()},
             "sites": [_plain_site(site) for site in self.sites],
             "film": self.film.dump(),
-            "account": self.account.dump(self.cell_file),
+            "account": self.account.dump(),
         }
 
 

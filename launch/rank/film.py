@@ -6,8 +6,8 @@ taken from it. What became of what is not read from it (`rank.account` sees that
 changed although no op of torch wrote them.
 
 A storage up to 16 KiB is filmed whole. Of a larger one the first numbers of each part that is sent or named are kept,
-and a sum over samples of it says whether it changed. What a run may keep is bounded; how many looks were lost beyond
-that is said.
+and a sum over samples of it says whether it changed. What a run may keep is bounded; beyond that the numbers of a
+picture are missing.
 
 Left out: tensors that only an object's attribute reaches, until they are sent; a change of a few bytes of a large
 storage that was made outside torch, if no sample lies there.
@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from launch.rank.ops import dtype_name, has_memory
+from launch.rank.callsite import is_list_of_tensors, paths
+from launch.rank.ops import PLAIN, dtype_name, has_memory
 from launch.rank.storages import Known, Storages
 
 WHOLE_BYTES = 16 * 1024
@@ -30,8 +31,8 @@ FIRST = 32  # numbers of one part of a large storage that are kept
 SAMPLES = 1024  # bytes of such a part that tell whether it changed
 SEEN = 256  # tensors that are known again without asking where they lie
 PARTS = 64  # parts of one storage
-LIVE = 32  # storages looked at each time: those that were reached last
 BUDGET_BYTES = 16 * 1024 * 1024  # of changes kept in one recording
+_NEVER = (lambda: None, 0, (), 0)
 
 
 class _Part:
@@ -62,8 +63,8 @@ class _Part:
 class _Filmed:
     """A storage that is looked at, in its parts."""
 
-    def __init__(self, known: Known, itemsize: int):
-        self.known, self.itemsize = known, itemsize
+    def __init__(self, known: Known, itemsize: int, on_cpu: bool):
+        self.known, self.itemsize, self.on_cpu = known, itemsize, on_cpu
         self.parts: dict[tuple[int, int], _Part] = {}
 
 
@@ -74,7 +75,6 @@ class _Seen(NamedTuple):
     address: int
     shape: torch.Size
     place: list[int]
-    entry: _Filmed
 
     def again(self, tensor) -> bool:
         return self.tensor() is tensor and tensor.data_ptr() == self.address and tensor.shape == self.shape
@@ -86,15 +86,15 @@ class Film:
     def __init__(self, storages: Storages):
         self.storages = storages
         self.looks = 0
-        self.lost = 0
         self.kept_bytes = 0
+        self.kept_until: int | None = None  # the look from which on changes were too many to keep
         self.filmed: dict[int, _Filmed] = {}  # by number of the storage
-        self.live: dict[int, _Filmed] = {}  # those that are looked at; least recently reached first
         self.known: dict[int, dict] = {}
         self.parts: list[dict] = []
         self.changes: list[tuple[int, int, int, bytes]] = []
         self.bindings: list[list] = []
-        self._bound: dict[str, tuple] = {}
+        self._named: dict[str, tuple] = {}  # by path: what was kept last
+        self._bound: dict[str, tuple] = {}  # by path: the tensor (weakly), its address, shape, and its list's length
         self.final: list[list] = []  # [path, *place] of the variables that are left when the cell has ended
         self._seen: dict[int, _Seen] = {}  # by id of the tensor
         self.due: set[int] = set()  # storages to look at next time: new ones, and what ops have written
@@ -105,13 +105,10 @@ class Film:
         """[storage, first byte, bytes] of the tensor's memory, which is filmed from now on; None if it has none to look
         at."""
         seen = self._seen.get(id(tensor))
-        if seen is None or not seen.again(tensor) or self.filmed.get(seen.place[0]) is not seen.entry:
+        if seen is None or not seen.again(tensor):
             if not has_memory(tensor):
                 return None
             seen = self._see(tensor)
-        number = seen.place[0]
-        self.live.pop(number, None)
-        self.live[number] = seen.entry  # back in at the end: reached last
         return seen.place
 
     def _see(self, tensor) -> _Seen:
@@ -119,7 +116,7 @@ class Film:
         place = [known.number, tensor.storage_offset() * itemsize, _extent(tensor) * itemsize]
         entry = self.filmed.get(known.number)
         if entry is None:
-            entry = self.filmed[known.number] = _Filmed(known, itemsize)
+            entry = self.filmed[known.number] = _Filmed(known, itemsize, tensor.is_cpu)
             self.known[known.number] = {"nbytes": known.nbytes, "dtype": dtype_name(tensor.dtype), "first": self.looks}
             if known.nbytes <= WHOLE_BYTES:
                 self._film(entry, 0, known.nbytes, True)
@@ -127,7 +124,7 @@ class Film:
             self._film(entry, *place[1:], False)
         if len(self._seen) >= SEEN:
             self._seen.clear()
-        seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place, entry)
+        seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place)
         return seen
 
     def _film(self, entry: _Filmed, lo: int, nbytes: int, whole: bool) -> None:
@@ -136,27 +133,42 @@ class Film:
             entry.parts[lo, nbytes] = _Part(len(self.parts), lo, nbytes, entry.itemsize, whole)
             self.parts.append({"storage": entry.known.number, "lo": lo, "nbytes": nbytes, "whole": whole})
 
-    def bind(self, names) -> None:
-        """The student's variables as they stand (`callsite.names`): what is new or points elsewhere than at the last
-        look is kept."""
-        seen = set()
-        for path, tensor, base, index, length in names:
-            if path in seen or path[0] == "_":
-                continue
-            seen.add(path)
-            place = self.place(tensor)
-            bound = self._bound.get(path)
-            if place is None or bound is not None and bound[0] is place and bound[1] == length:
-                continue
-            now = (place, length, index, list(tensor.shape))
-            if bound != now:
-                self.bindings.append([self.looks, path, base, *place, index, length, now[3]])
-            self._bound[path] = now
+    def bind(self, scopes: list[dict]) -> None:
+        """The student's variables as they stand, the innermost scope first, which hides names of the outer ones. What
+        is new, or points elsewhere than when its name was met last, is kept.
 
-    def wrote(self, number: int) -> None:
-        """An op has written to that storage."""
-        if number in self.filmed:
-            self.due.add(number)
+        `chunks[2]` is met in the list `chunks`. This is most of what a recorded call costs; so what has not changed,
+        which is nearly everything, is passed over here, without a call of ours.
+        """
+        bound, hidden = self._bound, set()
+        for variables in scopes:
+            for name, value in variables.items():
+                kind = type(value)
+                if kind in PLAIN:
+                    length, items = 0, ((name, value),)
+                elif (kind is list or kind is tuple) and is_list_of_tensors(value):
+                    length = len(value)
+                    items = zip(paths(name, length), value, strict=True)
+                else:
+                    continue
+                if name in hidden:
+                    continue
+                for path, tensor in items:
+                    weak, address, shape, was = bound.get(path, _NEVER)
+                    if weak() is tensor and tensor.data_ptr() == address and tensor.shape == shape and was == length:
+                        continue
+                    self._bind(path, tensor, name, length)
+            hidden |= variables.keys()
+
+    def _bind(self, path: str, tensor, name: str, length: int) -> None:
+        if name[0] == "_" or not has_memory(tensor):
+            return
+        seen = self._see(tensor)
+        index = paths(name, length).index(path) if length else None
+        now = (*seen.place, index, length, list(tensor.shape))
+        if now != self._named.get(path):
+            self.bindings.append([self.looks, path, name, *now])
+        self._named[path], self._bound[path] = now, (seen.tensor, seen.address, seen.shape, length)
 
     def look(self, *places: list | None) -> int:
         """Keep what has changed in the storages of these places and in what is due; the number of this look."""
@@ -169,12 +181,9 @@ class Film:
         return self._look(looked)
 
     def look_at_all(self) -> int:
-        """The same for all storages that the call and the variables have reached of late."""
-        while len(self.live) > LIVE:
-            del self.live[next(iter(self.live))]
-        looked = sorted({*self.live, *self.due})
+        """The same for all storages that are known."""
         self.due.clear()
-        return self._look(looked)
+        return self._look(sorted(self.filmed))
 
     def _look(self, numbers: list[int]) -> int:
         seen = []
@@ -182,12 +191,11 @@ class Film:
             entry = self.filmed[number]
             storage = entry.known.alive()
             if storage is None:
-                self.live.pop(number, None)
                 self.handed_out.discard(number)
                 continue
             seen.append(number)
             for part in entry.parts.values():
-                now, mark = part.read(storage, entry.known.on_cpu)
+                now, mark = part.read(storage, entry.on_cpu)
                 if now != part.last or mark != part.mark:
                     part.mark = mark
                     self._keep(part, now)
@@ -205,7 +213,7 @@ class Film:
             differs = np.nonzero(np.frombuffer(now, np.uint8) != np.frombuffer(part.last, np.uint8))[0]
             lo, changed = int(differs[0]), now[differs[0] : differs[-1] + 1]
         if self.kept_bytes + len(changed) > BUDGET_BYTES:
-            self.lost += 1
+            self.kept_until = self.looks if self.kept_until is None else self.kept_until
             return
         part.last = now
         self.kept_bytes += len(changed) + 64
@@ -215,7 +223,7 @@ class Film:
         return {
             "looks": self.looks,
             "looked": self.looked,
-            "lost": self.lost,
+            "kept_until": self.kept_until,
             "storages": {str(number): known for number, known in self.known.items()},
             "parts": self.parts,
             "bindings": self.bindings,

@@ -5,6 +5,12 @@ part of the shared memory and compares it with what the others have posted. Of t
 sees the other's fingerprint and raises `MismatchError` before it enters the library; both may. A rank that is
 already inside waits for a partner that will not come: the driver sees that this one raised, and frees it.
 
+`new_group` is compared too: torch numbers groups as they are made, and ranks that make them in another order connect
+crosswise, each under the name of the other's group.
+
+Where one of the two only tidies up after an exception of its own (`finally: dist.barrier()`), that exception is what
+went wrong. The other one does not hear of a mismatch then: it waits, outside the library, until the driver frees it.
+
 Left out: two calls that look alike but are not meant for each other (the order of two equal all_reduces swapped): no
 fingerprint can tell, only their lines can make one suspect it (`doctor.trouble`). Messages received from any source,
 whose partner is not known in advance.
@@ -12,7 +18,17 @@ whose partner is not known in advance.
 
 import threading
 
-from launch.ledger import COLLECTIVES, MESSAGES, Fingerprint, base_of
+from launch.shared.flight_recorder import (
+    COLLECTIVES,
+    MESSAGES,
+    REFUSED,
+    SPLITS,
+    Fingerprint,
+    Splits,
+    base_of,
+    row_of,
+    unfitting,
+)
 
 _ASPECTS = (  # field, how it is said for a collective, how for a message
     ("op", "{op}", "{op}"),
@@ -22,9 +38,15 @@ _ASPECTS = (  # field, how it is said for a collective, how for a message
     ("dtype", "{dtype}", "{dtype}"),
 )
 
+LONGEST_SPLITS = 120  # characters; of more ranks than that they are not compared
+
 
 class MismatchError(RuntimeError):
     """Two ranks make calls that do not fit together. The message names both ranks, both calls and both lines."""
+
+
+class Overtaken(Exception):
+    """The other rank makes its call only because of an exception of its own: this one is to wait until it is freed."""
 
 
 class Guard:
@@ -33,10 +55,11 @@ class Guard:
     def __init__(self, memory, rank: int):
         self.memory, self.rank = memory, rank
         self._fence = threading.Lock()
+        self._refused_in = -1  # the cell of the call that stands in REFUSED
 
     def collective(self, mark: Fingerprint, ranks) -> None:
         """Post this rank's n-th collective of a group of `ranks`; MismatchError if one of them posted another."""
-        row = _row(mark, COLLECTIVES)
+        row = row_of(mark, COLLECTIVES)
         COLLECTIVES.write(self.memory, base_of(self.rank), row, mark)
         self._order()
         for rank in ranks:
@@ -45,20 +68,45 @@ class Guard:
                 if other is not None and _same_call(mark, other):
                     self._compare(mark, rank, other)
 
+    def splits(self, mark: Fingerprint, ranks: tuple[int, ...], sent, received) -> None:
+        """Post how this rank cuts its tensors; MismatchError if another rank expects something else."""
+        row = Splits(*mark[:3], ",".join(map(str, sent)), ",".join(map(str, received)))
+        if max(len(row.sent), len(row.received)) > LONGEST_SPLITS:
+            return
+        SPLITS.write(self.memory, base_of(self.rank), mark.seq % SPLITS.rows, row)
+        self._order()
+        if (found := unfitting(self.memory, ranks, *mark[:3])) and self.rank in found[:2]:
+            rank, other, there, here = found
+            raise MismatchError(
+                f"rank {rank} sends {there} rows to rank {other} in {mark.op} #{mark.seq}, "
+                f"but rank {other} expects {here}"
+            )
+
     def message(self, mark: Fingerprint) -> None:
         """Post this rank's side of a message; MismatchError if the other side has posted another size or type."""
-        MESSAGES.write(self.memory, base_of(self.rank), _row(mark, MESSAGES), mark)
+        MESSAGES.write(self.memory, base_of(self.rank), row_of(mark, MESSAGES), mark)
         self._order()
         rank, side = (mark.dst, "recv") if mark.side == "send" else (mark.src, "send")
-        other = MESSAGES.read(self.memory, base_of(rank), _row(mark._replace(side=side), MESSAGES))
+        other = MESSAGES.read(self.memory, base_of(rank), row_of(mark._replace(side=side), MESSAGES))
         if other is not None and _same_call(mark._replace(side=side), other):
             self._compare(mark, rank, other._replace(op=mark.op))
 
     def retract(self, mark: Fingerprint) -> None:
         """The library has refused the call that this fingerprint stands for: nobody else will make it either."""
         table = COLLECTIVES if mark.side == "collective" else MESSAGES
-        if table.read(self.memory, base_of(self.rank), _row(mark, table)) == mark:
-            table.erase(self.memory, base_of(self.rank), _row(mark, table))
+        if table.read(self.memory, base_of(self.rank), row_of(mark, table)) == mark:
+            table.erase(self.memory, base_of(self.rank), row_of(mark, table))
+
+    def refuse(self, mark: Fingerprint, cell: int) -> None:
+        """Keep what this refused call looked like, if it is the first one in the cell."""
+        if cell != self._refused_in:
+            self._refused_in = cell
+            REFUSED.write(self.memory, base_of(self.rank), 0, mark)
+
+    def begin(self, cell: int) -> None:
+        """What was refused in an earlier cell is no evidence any more."""
+        if cell != self._refused_in:
+            REFUSED.erase(self.memory, base_of(self.rank), 0)
 
     def _order(self) -> None:
         """Make sure the write is out before the reads, else two ranks could miss each other: a lock is a fence."""
@@ -73,6 +121,8 @@ class Guard:
                 break
         else:
             return
+        if other.failed and not mine.failed:
+            raise Overtaken
         if message:
             sides = {mine.side: (self.rank, mine), "recv" if mine.side == "send" else "send": (rank, other)}
             (src, sent), (dst, received) = sides["send"], sides["recv"]
@@ -87,14 +137,6 @@ class Guard:
         )
 
 
-def _row(mark: Fingerprint, table) -> int:
-    """Where in the table this call stands, the same on every rank; a newer call takes the place of an old one."""
-    mixed = mark.key ^ (mark.src + 1) * 0x9E3779B1 ^ (mark.dst + 1) * 0x85EBCA77 ^ (mark.tag + 1) * 0xC2B2AE3D
-    if mark.side == "collective":
-        mixed = mark.key  # ranks that disagree about the root must meet in one row
-    return ((mixed ^ mixed >> 29) * 2 + mark.seq * 2 + (mark.side == "recv")) % table.rows
-
-
 def _same_call(mine: Fingerprint, other: Fingerprint) -> bool:
     same = mine.key == other.key and mine.epoch == other.epoch and mine.seq == other.seq and mine.side == other.side
     return same and (mine.side == "collective" or (mine.src, mine.dst, mine.tag) == (other.src, other.dst, other.tag))
@@ -102,7 +144,7 @@ def _same_call(mine: Fingerprint, other: Fingerprint) -> bool:
 
 def _told(mark: Fingerprint, field: str) -> str:
     """The call with what it disagrees about: "all_reduce #2 with MAX"."""
-    call = f"{mark.op} #{mark.seq}"
+    call = mark.call()
     if field == "op":
         return call
     aspect = next(said for name, said, _ in _ASPECTS if name == field)
@@ -117,10 +159,3 @@ def _amount(mark: Fingerprint) -> str:
 
 def _line(mark: Fingerprint) -> str:
     return f"line {mark.line}" + (f" of {mark.file}" if mark.file else "")
-
-
-def posted(memory, rank: int, key: int, seq: int) -> Fingerprint | None:
-    """Driver: the rank's collective of that group and number, if its fingerprint is still there."""
-    row = _row(Fingerprint(key, 0, seq, 0, -1, -1, -1, 0, "collective", "", "", "", ""), COLLECTIVES)
-    mark = COLLECTIVES.read(memory, base_of(rank), row)
-    return mark if mark is not None and (mark.key, mark.seq) == (key, seq) else None

@@ -16,8 +16,8 @@ import socket
 
 import torch.distributed as dist
 
-from launch.rank import aside
-from launch.rank.rescue import Rescue
+from launch.rank import interruptible
+from launch.rank.reinit import Reinit
 
 _everywhere = dist.TCPStore
 _opened: set[int] = set()  # ports of the masters that this process has opened
@@ -27,7 +27,7 @@ PATIENCE = datetime.timedelta(seconds=300)  # torch's own
 class LoopbackStore(_everywhere):
     """A TCPStore; what it is given means what it means there."""
 
-    rescue: Rescue
+    reinit: Reinit
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class LoopbackStore(_everywhere):
             use_libuv = True
         more = (timeout, wait_for_workers, multi_tenant, master_listen_fd, use_libuv)
         # It waits for the others in C++: aside, so that the stop button reaches who waits for one that never comes.
-        with self.rescue.making_store():
-            aside.wait(super().__init__, host_name, port, world_size, is_master, *more)
+        with self.reinit.making_store(world_size):
+            interruptible.wait(super().__init__, host_name, port, world_size, is_master, *more)
 
 
-def install(rescue: Rescue) -> None:
-    """From now on every way to a TCPStore in this process leads here; `rescue` hears of their connections."""
-    LoopbackStore.rescue = rescue
+def install(reinit: Reinit) -> None:
+    """From now on every way to a TCPStore in this process leads here; `reinit` hears of their connections."""
+    LoopbackStore.reinit = reinit
     # By name, since torch.distributed.rendezvous is a function that hides the module of the same name.
     dist.TCPStore = importlib.import_module("torch.distributed.rendezvous").TCPStore = LoopbackStore

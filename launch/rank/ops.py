@@ -62,6 +62,11 @@ class Call(NamedTuple):
     count: int  # elements that every rank of the group must agree on; for a message its elements
     splits: tuple  # (output sizes, input sizes) of all_to_all_single, rows; () if even
 
+    def without_tensors(self) -> "Call":
+        """The same, but it keeps no memory alive."""
+        name, kind, group, peer, tag, reduce, _, _, count, splits = self
+        return Call(name, kind, group, peer, tag, reduce, (), (), count, splits)
+
 
 class Group:
     """A process group as this rank knows it: its global ranks, in group order, and a key that is the same on all of
@@ -69,6 +74,7 @@ class Group:
 
     def __init__(self, process_group):
         self.ranks = tuple(dist.get_process_group_ranks(process_group))
+        self.own = dist.get_rank(process_group)  # in the group
         self.world = process_group is dist.group.WORLD
         self.label = "world" if self.world else "ranks " + ",".join(map(str, self.ranks))
         self.key = _key(f"{process_group.group_name}:{self.ranks}")
@@ -79,6 +85,12 @@ class Group:
             where = f"the ranks are 0 to {len(self.ranks) - 1}" if self.world else f"the group has {self.label}"
             raise ValueError(f"there is no rank {group_rank}: {where}")
         return self.ranks[group_rank]
+
+    def other(self, group_rank: int) -> int:
+        """The same, for the other side of a message: gloo has no connection to the rank itself."""
+        if group_rank == self.own:
+            raise ValueError("a rank cannot receive from itself")  # torch refuses such a send
+        return self.member(group_rank)
 
 
 class Parser:
@@ -102,6 +114,7 @@ class Parser:
         outs = ins if self.outs == self.ins else () if self.outs is None else _flat(args[self.outs])
         splits = tuple(tuple(args[i]) for i in self.splits)
         compared = {"ins": ins, "outs": outs, "": ()}[self.spelling.compared]
+        of_peer = group.member if self.kind == "collective" else group.other
         name = self.spelling.name
         if name.endswith("_coalesced") and len(compared) == 1:
             name = name.removesuffix("_coalesced")  # functional collectives take this door for one tensor too
@@ -109,7 +122,7 @@ class Parser:
             name,
             self.kind,
             group,
-            None if self.peer is None else group.member(args[self.peer]),
+            None if self.peer is None else of_peer(args[self.peer]),
             0 if self.tag is None or self.tag >= given else args[self.tag],
             "" if self.reduce is None else _reduce_name(args[self.reduce]),
             ins,

@@ -1,8 +1,10 @@
 """In the rank: carry out this rank's part of a Schedule with torch's point-to-point calls.
 
 launch/execute.py turns a Schedule into one plain program per rank; here it is performed, one
-`dist.batch_isend_irecv` per step. A rank knows no Schedule, so that it need not load `collectives`. What arrives
-is kept aside until every message of the step has been sent: all reads of a step see the buffers before it.
+`dist.batch_isend_irecv` per step, receives first: gloo says that a receive is ready on the connection that also
+carries the data the other way, and behind them it would make a pair that sends both ways take twice as long. A rank
+knows no Schedule, so that it need not load `collectives`. What arrives is kept aside until every message of the step
+has been sent: all reads of a step see the buffers before it.
 
 Pieces of a buffer are [first chunk, number of chunks]; a step is a dict of three lists:
 "sends" of [dst, [[buffer, piece], ...]], "recvs" of [src, [[buffer, piece, op], ...]], and "locals" of
@@ -40,8 +42,8 @@ def _exchange(sends: list, recvs: list, buffers: dict) -> None:
     """Send and receive this step's messages at the same time, then put what arrived in its places."""
     some = next(iter(buffers.values()))
     arrived = [some.new_empty(sum(piece[1] for _, piece, _ in pieces), some.shape[1]) for _, pieces in recvs]
-    calls = [dist.P2POp(dist.isend, _joined(pieces, buffers), dst) for dst, pieces in sends]
-    calls += [dist.P2POp(dist.irecv, message, src) for (src, _), message in zip(recvs, arrived, strict=True)]
+    calls = [dist.P2POp(dist.irecv, message, src) for (src, _), message in zip(recvs, arrived, strict=True)]
+    calls += [dist.P2POp(dist.isend, _joined(pieces, buffers), dst) for dst, pieces in sends]
     if calls:
         for work in dist.batch_isend_irecv(calls):
             work.wait()

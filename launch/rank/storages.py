@@ -1,62 +1,79 @@
 """Numbers for memory: each storage that a recording meets gets one, which no other storage of the run ever gets.
 
 The account of torch's ops (`rank.account`) and the film (`rank.film`) both speak of memory by these numbers. A storage
-is held weakly: its bytes are freed when they would be, but the small C++ object that stood for them stays while we
-hold the weak reference, so that no later storage can have its address and be taken for it.
+is held weakly, by the Python object that torch keeps for it as long as it lives: when it goes, its address is
+forgotten before a later storage can have it. (torch's own weak references keep the small C++ object that stood for the
+bytes. Among the bytes that come and go these are like nails: a training step then got new memory from the system for
+every op, which cost 12 microseconds and was never given back.)
 
 Left out: what is in the memory.
 """
 
-import torch
-from torch.multiprocessing.reductions import StorageWeakRef
+import weakref
 
 from launch.rank.ops import dtype_name
 
 
-class Known:
-    """One storage: its number, how large it is, and a weak reference."""
+class Known(weakref.ref):
+    """A weak reference to a storage: its number, how large it is, and the places in it that were met."""
 
-    __slots__ = ("number", "nbytes", "weak", "on_cpu")
-
-    def __init__(self, number: int, storage):
-        self.number, self.nbytes = number, storage.nbytes()
-        self.weak, self.on_cpu = StorageWeakRef(storage), storage.device.type == "cpu"
+    __slots__ = ("number", "nbytes", "address", "placed")
 
     def alive(self):
         """The storage itself, None if its memory is gone or was resized (FSDP does that) since it was met."""
-        storage = torch.UntypedStorage._new_with_weak_ptr(self.weak.cdata)
-        return storage if storage is not None and storage.nbytes() == self.nbytes else None
+        storage = self()
+        if storage is None or storage.nbytes() != self.nbytes:
+            return None
+        storage._fix_weakref()  # torch asks for it where a weak reference was followed
+        return storage
 
 
 class Storages:
     """All storages of one recording."""
 
     def __init__(self):
-        self.met: dict[int, Known] = {}  # by the address of the C++ object
-        self.retired: list[Known] = []  # resized since: the weak references are held for the run all the same
+        self.met: dict[int, Known] = {}  # by the address of the C++ object; who is gone is not in it
+        self._forget = lambda known, met=self.met: met.pop(known.address, None)
         self.count = 0
-        self.places: dict[tuple, int] = {}
+        self.places: list[tuple] = []  # by number: storage, offset, shape, strides, dtype, lazy
 
     def of(self, tensor) -> Known:
         """RuntimeError for a tensor without storage (sparse, or fake)."""
         storage = tensor.untyped_storage()
         known = self.met.get(storage._cdata)
         if known is None or known.nbytes != storage.nbytes():
-            if known is not None:
-                self.retired.append(known)
-            known = self.met[storage._cdata] = Known(self.count, storage)
-            self.count += 1
+            known = self._meet(storage)
+        return known
+
+    def _meet(self, storage) -> Known:
+        known = Known(storage, self._forget)
+        known.number, known.nbytes, known.address, known.placed = self.count, storage.nbytes(), storage._cdata, {}
+        self.met[known.address] = known
+        self.count += 1
         return known
 
     def place(self, tensor) -> int:
         """The number of the tensor's place: storage, offset, shape, strides and dtype; -1 if it has no memory."""
+        # Every op of a recorded cell comes by here, three times or so: that `of` stands here once more is on purpose.
         try:
-            number = self.of(tensor).number
-            place = (number, tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype)
+            storage = tensor.untyped_storage()
+            known = self.met.get(storage._cdata)
+            if known is None or known.nbytes != storage.nbytes():
+                known = self._meet(storage)
+            lazy = tensor.is_conj() or tensor.is_neg()  # the numbers are not those in memory
+            seen = tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype, lazy
+            number = known.placed.get(seen)
+            if number is None:
+                number = known.placed[seen] = len(self.places)
+                self.places.append((known.number, *seen))
         except (RuntimeError, NotImplementedError):
             return -1
-        return self.places.setdefault(place, len(self.places))
+        return number
 
     def dump(self) -> list[list]:
-        """The places by number, for JSON: [storage, offset, shape, strides, dtype], offset and strides in elements."""
-        return [[s, offset, [*shape], [*stride], dtype_name(dtype)] for s, offset, shape, stride, dtype in self.places]
+        """The places by number, for JSON: [storage, offset, shape, strides, dtype, whether its numbers are conjugated
+        or negated when they are read], offset and strides in elements."""
+        return [
+            [s, offset, [*shape], [*stride], dtype_name(dtype), lazy]
+            for s, offset, shape, stride, dtype, lazy in self.places
+        ]

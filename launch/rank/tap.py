@@ -2,10 +2,11 @@
 
 Kernels at the dispatch key BackendSelect of torch's `c10d` ops stand below the student's `dist.*`, below names imported
 before, DDP's C++ reducer, FSDP2, DTensor and functional collectives; ordinary torch ops do not pass there and cost
-nothing more. `Work.wait` is wrapped as well, because a call has happened only when somebody has waited for it.
+nothing more. `Work.wait` is wrapped as well, because a call has happened only when somebody has waited for it; and
+the making of a group, which all ranks have to do in the same order.
 
-    install(slot, guard=True)   in the rank, after the fork and before the first cell: from then on the black box and
-                                the ledger say what the rank is doing, and mismatched calls raise MismatchError
+    install(slot, guard=True)   in the rank, after the fork and before the first cell: from then on the flight recorder
+                                says what the rank is doing, and mismatched calls raise MismatchError
     start(), stop()             around a recorded cell; stop() returns what happened as a dict for JSON
                                 (`replay.recording`)
     reset()                     after stuck ranks were freed: calls are counted from 0 again
@@ -14,51 +15,69 @@ nothing more. `Work.wait` is wrapped as well, because a call has happened only w
 Left out: what the calls of different ranks mean together; that is the driver's (`replay.recording`, `launch.doctor`).
 """
 
+from functools import wraps
 from weakref import WeakKeyDictionary
 
 import torch
+import torch.distributed as dist
 from torch._C._distributed_c10d import Work
+from torch.distributed import distributed_c10d as c10d
 
-from launch.rank import aside, callsite
+from launch.rank import callsite, interruptible
 from launch.rank.events import LIMIT, Recorder
+from launch.rank.network import Network
 from launch.rank.ops import OPS, Call, Group, Parser
-from launch.rank.postings import Postings
+from launch.rank.pending import PendingCalls
 
 _BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _plain_wait = Work.wait
+_plain_messages = {name: getattr(c10d, name) for name in ("isend", "irecv")}
+_plain_make = c10d._new_process_group_helper
+LONG = 1 << 18  # bytes; shorter messages arrive as a whole
 
 _library: torch.library.Library | None = None
 _functional: torch.library.Library | None = None
-_postings: Postings | None = None
+_calls: PendingCalls | None = None
 _recorder: Recorder | None = None
+_network: Network | None = None
 _groups: WeakKeyDictionary = WeakKeyDictionary()  # weak: a destroyed group must give back its store's port
 _futureless: set[tuple[str, str]] = set()  # (name, device) of calls whose Work has no future
 
 
 def install(slot, guard: bool = True) -> None:
-    """Begin to watch this process; `slot` is this rank's `launch.blackbox.Slot`. Call it once, after the fork."""
-    global _library, _functional, _postings
+    """Begin to watch this process; `slot` is this rank's `launch.shared.flight_recorder.Slot`. Call it once, after
+    the fork."""
+    global _library, _functional, _calls, _plain_make
     if _library is not None:
         raise RuntimeError("the tap is installed already; call remove() first")
-    _postings = Postings(slot, guard)
+    _calls = PendingCalls(slot, guard)
     _library = torch.library.Library("c10d", "IMPL")
     for op in OPS:
         _library.impl(op, _kernel(op), "BackendSelect", with_keyset=True)
     _functional = torch.library.Library("_c10d_functional", "IMPL")
     _functional.impl("wait_tensor", _wait_tensor, "BackendSelect", with_keyset=True)
     Work.wait = _wait
+    _plain_make = c10d._new_process_group_helper
+    c10d._new_process_group_helper = _making_groups(_plain_make)
+    for name, function in _plain_messages.items():
+        setattr(dist, name, _handing_over(function))
+        setattr(c10d, name, getattr(dist, name))
 
 
 def remove() -> None:
     """Undo `install`. Tests use it; a rank keeps its tap for life."""
-    global _library, _functional, _postings, _recorder
+    global _library, _functional, _calls, _recorder
     if _recorder is not None:
         _recorder.account.__exit__(None, None, None)
     if _library is not None:
         _library._destroy()
         _functional._destroy()
         Work.wait = _plain_wait
-    _library = _functional = _postings = _recorder = None
+        c10d._new_process_group_helper = _plain_make
+    for name, function in _plain_messages.items():
+        setattr(dist, name, function)
+        setattr(c10d, name, function)
+    _library = _functional = _calls = _recorder = None
     _groups.clear()
 
 
@@ -78,22 +97,29 @@ def stop() -> dict:
     global _recorder
     if _recorder is None:
         raise RuntimeError(
-            f"rank {_postings.slot.rank if _postings else '?'}: nothing is being recorded; call tap.start() first"
+            f"rank {_calls.slot.rank if _calls else '?'}: nothing is being recorded; call tap.start() first"
         )
     recorder, _recorder = _recorder, None
     recorder.account.__exit__(None, None, None)
-    return {"rank": _postings.slot.rank, **recorder.stop()}
+    return {"rank": _calls.slot.rank, **recorder.stop()}
+
+
+def play(network: Network | None) -> None:
+    """From the next call on the network says when a wait may be over; None: whenever the library is done."""
+    global _network
+    _network = network
 
 
 def reset() -> None:
-    """Count calls from 0 again, in the epoch that the driver has begun (`launch.ledger.begin_epoch`)."""
-    _postings.reset()
+    """Count calls from 0 again, in the epoch that the driver has begun
+    (`launch.shared.flight_recorder.begin_epoch`)."""
+    _calls.reset()
     _groups.clear()
 
 
 def refresh() -> None:
     """Take calls that have finished, though nobody waited for them in Python, off the list of open calls."""
-    _postings.sweep()
+    _calls.sweep()
 
 
 def _not_compiled(function):
@@ -125,21 +151,24 @@ def _kernel(op: str):
     def kernel(keyset, *args, **kwargs):
         call: Call = parse(args, _group_of)
         line, file = callsite.line_and_file()
-        posting = _postings.post(call, line, file)
+        pending = _calls.post(call, line, file)
         recorder = _recorder
-        event = recorder.begin(call, posting.seq) if recorder is not None else None
+        event = recorder.begin(call, pending.seq) if recorder is not None else None
+        if _network is not None:
+            pending.due = _network.begin(call, pending.seq, pending.open.nbytes)
         try:
             result = below(keyset & _BELOW, *args, **kwargs)
-        except BaseException:
-            _postings.refused(posting)
+        except BaseException as error:
+            _calls.refused(pending, error)
             raise
         work = _work_of(result)
-        _postings.issued(posting, work)
+        _calls.issued(pending, work)
         if event is not None:
             event.issued()
-            posting.event = (recorder, event)
+            pending.event = (recorder, event)
             if work is None:  # monitored_barrier: over when it returns
-                recorder.end(event, recorder.waits(event))
+                recorder.waits(event)
+                recorder.end(event)
             else:
                 _note_completion(call, work, event)
         return result
@@ -154,9 +183,10 @@ def _work_of(result) -> Work | None:
 
 
 def _note_completion(call: Call, work, event) -> None:
-    """Lets the library say when it is done; where gloo has no future (messages, reduce_scatter) the wait tells."""
+    """Lets the library say when it is done; where gloo has no future (messages, reduce_scatter) the wait tells, and of
+    a blocking call too: gloo's thread would have to wait for Python's lock, which costs more than all the rest."""
     kind = (call.name, call.ins[0].device.type if call.ins else "")
-    if call.kind != "collective" or kind in _futureless:
+    if call.kind != "collective" or kind in _futureless or callsite.is_blocking():
         return  # asking in vain costs as much as sending
     try:
         work.get_future().add_done_callback(event.finished)
@@ -164,45 +194,101 @@ def _note_completion(call: Call, work, event) -> None:
         _futureless.add(kind)
 
 
-def _recorded(posting):
-    """The event of a posting, if it belongs to the recording that is going on."""
-    recorder, event = (posting and posting.event) or (None, None)
+def _recorded(pending):
+    """The event of a pending, if it belongs to the recording that is going on."""
+    recorder, event = (pending and pending.event) or (None, None)
     return event if recorder is not None and recorder is _recorder else None
+
+
+def _handing_over(function):
+    """`dist.isend` and `dist.irecv`, which give their Work to the caller: from then on only the caller keeps it."""
+
+    @wraps(function)
+    def wrapper(*args, **kwargs):
+        work = function(*args, **kwargs)
+        if work is not None and _calls is not None:
+            _calls.handed_over(work)
+        return work
+
+    return _not_compiled(wrapper)
+
+
+def _making_groups(function):
+    """What makes a process group for torch. Of the default group nobody knows yet who the other ranks are, and a group
+    named by its members (`use_local_synchronization`) is made by them alone."""
+
+    @wraps(function)
+    def wrapper(group_size, group_rank, members, backend, store, group_name, *args, **kwargs):
+        if members and str(group_name).isdigit() and c10d.is_initialized():
+            _calls.new_group(members, dist.get_world_size(), *callsite.line_and_file())
+        return function(group_size, group_rank, members, backend, store, group_name, *args, **kwargs)
+
+    return wrapper
 
 
 @_not_compiled
 def _wait(work, *args, **kwargs):
-    """Instead of Work.wait: the black box says what is waited for, and the recording when it came."""
-    postings, recorder = _postings, _recorder
-    posting = postings.waits(work)
-    event = _recorded(posting)
-    frames = recorder.waits(event) if event is not None else None
-    from_any = posting is not None and posting.kind == "recv" and posting.peer is None
-    try:
-        result = aside.wait(_plain_wait, work, *args, **kwargs) if from_any else _plain_wait(work, *args, **kwargs)
-    except BaseException:
-        postings.stopped(posting)
-        raise
-    postings.waited(posting, work)
+    """Instead of Work.wait: the flight recorder says what is waited for, and the recording when it came."""
+    calls, recorder = _calls, _recorder
+    pending = calls.waits(work)
+    event = _recorded(pending)
     if event is not None:
-        event.peer = posting.peer  # known only now, if it received from any source
-        recorder.end(event, frames)
+        recorder.waits(event)
+    try:
+        if pending is not None and pending.in_turns and not args and not kwargs:
+            result = interruptible.in_turns(_plain_wait, work)
+        elif _deaf(pending):
+            result = interruptible.wait(_plain_wait, work, *args, **kwargs)
+        else:
+            result = _plain_wait(work, *args, **kwargs)
+        if _network is not None and pending is not None:
+            _hold(pending, work)
+    except BaseException as error:
+        if (first := calls.stopped(pending, error)) is not error:
+            raise first  # noqa: B904
+        raise
+    calls.waited(pending, work)
+    if event is not None:
+        event.peer = pending.peer  # known only now, if it received from any source
+        recorder.end(event)
     return result
+
+
+def _hold(pending, work) -> None:
+    """The library is done; the network may not be."""
+    if pending.kind != "recv":
+        return _network.hold(pending.due)
+    src = pending.ranks[work._source_rank()] if pending.peer is None else pending.peer
+    return _network.hold(_network.arrival(src, pending.key, pending.open.tag, pending.seq, pending.due))
+
+
+def _deaf(pending) -> bool:
+    """Whether gloo may not let the main thread out of this wait, not even when every connection is gone."""
+    if pending is None or pending.in_turns:
+        return False
+    from_any = pending.kind == "recv" and pending.peer is None
+    return from_any or pending.open.nbytes >= LONG or _calls.torn or bool(_calls.dropped)
 
 
 @_not_compiled
 def _wait_tensor(keyset, tensor):
     """Functional collectives and DTensor wait in C++: here, by the memory they wait for."""
-    postings, recorder = _postings, _recorder
-    posting = postings.waits_for_memory(tensor)
-    event = _recorded(posting)
-    frames = recorder.waits(event) if event is not None else None
-    try:
-        result = torch.ops._c10d_functional.wait_tensor.default.redispatch(keyset & _BELOW, tensor)
-    except BaseException:
-        postings.stopped(posting)
-        raise
-    postings.memory_arrived(posting)
+    calls, recorder = _calls, _recorder
+    pending = calls.waits_for_memory(tensor)
+    event = _recorded(pending)
     if event is not None:
-        recorder.end(event, frames)
+        recorder.waits(event)
+    try:
+        if pending is not None and pending.in_turns:
+            interruptible.in_turns(_plain_wait, pending.held)
+        result = torch.ops._c10d_functional.wait_tensor.default.redispatch(keyset & _BELOW, tensor)
+        if _network is not None and pending is not None:
+            _network.hold(pending.due)
+    except BaseException as error:
+        if (first := calls.stopped(pending, error)) is not error:
+            raise first  # noqa: B904
+        raise
+    calls.memory_arrived(pending)
+    if event is not None:
+        recorder.end(event)
     return result

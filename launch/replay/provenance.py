@@ -8,21 +8,34 @@ thing have equal values wherever they lie, whatever numbers are in them.
 
 Nothing is ever kept per element: `Ranges` maps ranges of one storage to values, and only cuts where the program does.
 
-Left out: which op makes which value (`replay.torch_ops`), and who sent what to whom (`replay.happened`).
+Left out: which op makes which value (`replay._torch_ops`), and who sent what to whom (`replay._happened`).
 """
 
 from bisect import bisect_left, bisect_right
+from enum import Enum, auto
 from typing import NamedTuple
 
 MOST_TERMS = 600  # a value of more is only called computed
 OUTSIDE = -1  # among the ranks of a leaf: nobody knows whose data is in it
 
 
+class Kind(Enum):
+    """How data came to be that came from nowhere else."""
+
+    OWN = auto()  # a rank had it at the start, or made it of its own data alone
+    ZERO = auto()
+    EMPTY = auto()  # memory that nobody has filled yet
+    COMPUTED = auto()  # by arithmetic that is no reduction, from several ranks' data
+    OUTSIDE = auto()  # changed outside torch
+    LIBRARY = auto()  # a collective may leave anything in what it need not fill
+    UNSEEN = auto()
+
+
 class Leaf(NamedTuple):
-    """Data with a beginning here. `kind` is "own", "zero", "computed", "outside", "unseen" or "library"."""
+    """Data with a beginning here."""
 
     rank: int  # on whose memory it came to be
-    kind: str
+    kind: Kind
     ranks: frozenset[int]  # whose data is in it
 
 
@@ -50,11 +63,11 @@ class Leaves:
         self._compound: dict[Value, int] = {}
         self.inside: dict[int, Value] = {}  # leaf -> what it stands for, with its first term's shift taken off
 
-    def new(self, rank: int, kind: str, ranks=None) -> int:
+    def new(self, rank: int, kind: Kind, ranks=None) -> int:
         self.all.append(Leaf(rank, kind, frozenset((rank,)) if ranks is None else ranks))
         return len(self.all) - 1
 
-    def fresh(self, rank: int, kind: str, ranks=None) -> Value:
+    def fresh(self, rank: int, kind: Kind, ranks=None) -> Value:
         """A copy of a new leaf."""
         return Value("sum", ((self.new(rank, kind, ranks), 0, 1),))
 
@@ -73,7 +86,7 @@ class Leaves:
         inside = value.shifted(-by)
         if inside not in self._compound:
             ranks = self.ranks_of(value)
-            kind = "own" if ranks == {rank} else "computed"
+            kind = Kind.OWN if ranks == {rank} else Kind.COMPUTED
             self._compound[inside] = number = self.new(rank, kind, ranks)
             self.inside[number] = inside
         return Value("sum", ((self._compound[inside], by, 1),))
@@ -84,7 +97,7 @@ class Leaves:
         if value.plain or not self.is_own(value, rank):
             return value
         if value.how == "sum":
-            terms = tuple([term for term in value.terms if self.all[term[0]].kind != "zero"])
+            terms = tuple([term for term in value.terms if self.all[term[0]].kind is not Kind.ZERO])
             if not terms and all([n == 1 for *_, n in value.terms]):
                 return value
             value = value._replace(terms=terms or value.terms)
@@ -105,9 +118,9 @@ class Leaves:
                     counts[leaf, shift] = counts.get((leaf, shift), 0) + n if how in ("product", "bxor") else 1
         terms = tuple(sorted([(*key, n) for key, n in counts.items() if n]))
         if not terms:
-            return self.fresh(rank, "zero")
+            return self.fresh(rank, Kind.ZERO)
         if len(terms) > MOST_TERMS:
-            return self.fresh(rank, "computed", self.ranks_of(Value(how, terms)))
+            return self.fresh(rank, Kind.COMPUTED, self.ranks_of(Value(how, terms)))
         return Value(how if len(terms) > 1 or how == "product" and terms[0][2] != 1 else "sum", terms)
 
 
@@ -118,6 +131,30 @@ class Piece(NamedTuple):
     hi: int
     value: Value
     recipe: object = None
+
+
+class Region(NamedTuple):
+    """Bytes lo up to hi of a place."""
+
+    place: str
+    lo: int
+    hi: int
+
+
+def cut(pieces, lo: int, hi: int) -> list[Piece]:
+    """What of some pieces lies between two bytes, counted from the first of them."""
+    inside = [p for p in pieces if p.lo < hi and lo < p.hi]
+    return [Piece(max(p.lo, lo) - lo, min(p.hi, hi) - lo, p.value.shifted(lo)) for p in inside]
+
+
+def gaps_in(pieces, lo: int, hi: int) -> list[tuple[int, int]]:
+    """The parts of a range that none of its pieces covers."""
+    found, at = [], lo
+    for p in pieces:
+        if p.lo > at:
+            found.append((at, p.lo))
+        at = p.hi
+    return found + [(at, hi)] if at < hi else found
 
 
 class Ranges:
@@ -148,15 +185,14 @@ class Ranges:
 
     def gaps(self, lo: int, hi: int) -> list[tuple[int, int]]:
         """The parts of a range that have no value yet."""
-        found, at = [], lo
-        for piece in self.read(lo, hi):
-            if piece.lo > at:
-                found.append((at, piece.lo))
-            at = piece.hi
-        return found + [(at, hi)] if at < hi else found
+        return gaps_in(self.read(lo, hi), lo, hi)
 
     def write(self, lo: int, hi: int, value: Value, recipe=None) -> None:
         """The range holds `value` from now on."""
+        at = bisect_left(self.los, lo)
+        if at < len(self.los) and self.los[at] == lo and self.pieces[at].hi == hi:  # as mostly, over what it held
+            self.pieces[at] = Piece(lo, hi, value, recipe)
+            return
         first = max(bisect_right(self.los, lo) - 1, 0)
         if first < len(self.pieces) and self.pieces[first].hi <= lo:
             first += 1

@@ -1,10 +1,10 @@
 """A Recording: what the ranks of a cell really sent, as a Schedule that plays, checks and counts like any other.
 
 `Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and passes it
-through the room: the accounts are carried out again (`happened`), the moves worth showing are picked (`moves`), their
-places become buffers and chunks (`layout`), what they held becomes symbols (`symbols`), the whole becomes steps
-(`steps`), and gets a name if it is proved to be a collective (`names`). Nothing is inferred from numbers, so the same
-program gives the same Recording whatever its data, and on every run, its times excepted.
+through the room: the accounts are carried out again (`_happened`), the moves worth showing are picked (`_moves`), their
+places become buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the whole gets a
+name if it is proved to be a collective (`_names`). Nothing is inferred from numbers, so the same program gives the
+same Recording whatever its data, and on every run, its times excepted.
 
 `counts()` counts the messages that the student's program sent, in real bytes. Messages inside a built-in collective
 cannot be seen: a built-in is one step that shows its effect (its phase ends in "(built-in)"), is listed in
@@ -16,26 +16,25 @@ Left out: drawing; saving (`Schedule.save`).
 import gc
 from contextlib import contextmanager
 from functools import cached_property
-
-import numpy as np
+from typing import Any
 
 from collectives.counting import Counts
+from collectives.network import Network, Topology
+from collectives.played import Carried
 from collectives.run import Run
 from collectives.schedule import Schedule
-from collectives.state import Cell
-from launch.replay import perfetto
-from launch.replay.as_if import Retold, retell
-from launch.replay.events import Event, events_of, text_of
-from launch.replay.happened import Happened
-from launch.replay.layout import Layout
-from launch.replay.made_of import Made, made_of
-from launch.replay.memory import Memory, Region, prefer
-from launch.replay.moves import Spot, moves_of
-from launch.replay.names import name_of
-from launch.replay.places import Places
+from launch.replay import _perfetto
+from launch.replay._as_if import Shown, shown_as
+from launch.replay._calls import Message
+from launch.replay._ending import Ending, Made, made_of
+from launch.replay._events import Event, events_of, text_of
+from launch.replay._happened import Happened
+from launch.replay._layout import BUILT_IN, Layout, steps_of
+from launch.replay._moves import Move, Spot, moves_of
+from launch.replay._names import name_of
+from launch.replay._places import Memory, Places, prefer
+from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
 from launch.replay.provenance import Piece, Value
-from launch.replay.steps import BUILT_IN, steps_of
-from launch.replay.symbols import Beginning, Pieces, Symbols, beginning_of, joined
 
 
 @contextmanager
@@ -48,19 +47,21 @@ def _uncollected():
         yield
     finally:
         if was_on:
+            gc.freeze()  # what was made is old now: else the search would begin with all of it, here
+            gc.unfreeze()
             gc.enable()
 
 
 class Tapes:
     """What a Recording and its parts and what-ifs have in common: the tapes, and what is worked out from them once."""
 
-    def __init__(self, runs: list[dict]):
+    def __init__(self, runs: list[dict], network: Network | Topology | None = None, carried: Carried | None = None):
+        self.network, self.carried = network, carried
         self.runs = sorted(runs, key=lambda run: run["rank"])
-        with _uncollected():
-            self.happened = Happened(self.runs)
-            self.memories = {run["rank"]: Memory(run["film"]) for run in self.runs}
-            prefer(self.memories, self.runs)
-            self.moves, self.places = moves_of(self.happened, self.memories)
+        self.happened = Happened(self.runs)
+        self.memories = {run["rank"]: Memory(run["film"]) for run in self.runs}
+        prefer(self.memories, self.runs)
+        self.moves, self.places = moves_of(self.happened, self.memories)
 
     @cached_property
     def events(self) -> list[Event]:
@@ -153,25 +154,27 @@ class Recording(Run):
     messages of one of the textbook's algorithms.
     """
 
+    @_uncollected()
     def __init__(self, runs: list[dict] | Tapes, as_if: dict[str, str] | None = None, part: range | None = None):
         self._tapes = tapes = runs if isinstance(runs, Tapes) else Tapes(runs)
         self._as_if, self._part = as_if or {}, part
         happened, memories = tapes.happened, tapes.memories
-        story = retell(tapes.moves, happened, tapes.places, self._as_if)
-        self._whole = len(story.numbers)
-        self._story = story = story if part is None else story.only(set(story.numbers[part.start : part.stop]))
-        begin = beginning_of(story.moves, happened, memories, tapes.places)
-        ranks = 1 + max({0, *memories, *(rank for item in story.collectives for rank in item.ranks)})
-        self._layout = layout = Layout(story.moves, memories, _together(story, tapes.places), _alike(begin, tapes))
+        shown = shown_as(tapes.moves, happened, tapes.places, self._as_if)
+        self._whole = len(shown.numbers)
+        self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
+        begin = beginning_of(shown.moves, happened, memories, tapes.places)
+        ranks = 1 + max({0, *memories, *(rank for item in shown.collectives for rank in item.ranks)})
+        self._layout = layout = Layout(shown.moves, memories, _together(shown, tapes.places), _alike(begin, tapes))
         symbols = Symbols(layout, begin, ranks, tapes.places.is_nothing, tapes.at_first, tapes.variables)
-        self._told = told = steps_of(
-            story.moves, [*story.messages, *story.collectives], story.told, layout, symbols, tapes.code
+        self._laid_out = laid_out = steps_of(
+            shown.moves, [*shown.messages, *shown.collectives], shown.labels, layout, symbols.new, tapes.code
         )
-        parts = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
-        plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, told.steps, **parts)
-        self._begin, self._symbols = begin, symbols
-        found = name_of(plain, symbols.start, layout.sizes, self._holds)
-        called = sorted(story.collectives, key=lambda item: item.step)
+        parts: dict[str, Any] = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
+        plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, laid_out.steps, **parts)
+        self._begin = begin
+        ending = Ending(happened, memories, layout, symbols.stands_for)
+        found = name_of(plain, symbols.start, layout.sizes, symbols.stood, ending.holds)
+        called = sorted(shown.collectives, key=lambda item: item.step)
         super().__init__(
             found.collective,
             found.algorithm,
@@ -188,9 +191,12 @@ class Recording(Run):
             built_ins=[(c.calls[0].event["op"], c.calls[0].event["bytes"], len(c.calls)) for c in called],
             lonely=[(c.rank, c.event["op"], c.event["peer"], tapes.code(c)[0]) for c in happened.lonely],
             dropped=sum(run["dropped"] for run in tapes.runs),
+            step_seconds=self._measured,
+            network=tapes.network,
+            carried=tapes.carried,
             start_values=self._at_start,
             values=self._after,
-            ways=told.ways,
+            ways=laid_out.ways,
             **parts,
         )
 
@@ -211,7 +217,7 @@ class Recording(Run):
         if self._as_if:
             return f"your run as if {' and '.join(f'{name} {how}' for name, how in self._as_if.items())}"
         ops = [*dict.fromkeys(op for op, _, _ in self.built_ins)]
-        if ops and not self._story.messages:
+        if ops and not self._shown.messages:
             return f"your run: {_listed(ops)}{BUILT_IN}"
         names = [name for name in (self.collective, self.algorithm) if name != "recorded"]
         return f"your run: {' '.join(names)}" if names else "your run"
@@ -255,7 +261,7 @@ class Recording(Run):
 
     def save_trace(self, path) -> None:
         """Writes the measured times to `path`, for Perfetto (ui.perfetto.dev) and chrome://tracing."""
-        perfetto.save(self.events, path)
+        _perfetto.save(self._tapes.events, path)
 
     def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
         """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when
@@ -272,7 +278,7 @@ class Recording(Run):
                 inside = region._replace(
                     lo=max(region.lo, 0), hi=min(region.hi, self._layout.cuts[self._layout.buffer(rank, region)][-1])
                 )
-                return (self._layout.buffer(rank, region), *self._layout.span(rank, inside))
+                return self._layout.at(rank, inside)
         return None
 
     def cuts(self, buffer: str) -> list[int]:
@@ -283,21 +289,52 @@ class Recording(Run):
     def changed(self) -> list[tuple[int, int]]:
         """(rank, line) of the sends whose data were written to while they were being sent: nobody knows what went
         out."""
-        return [(m.src, self._tapes.code(m.send)[0]) for m in self._story.messages if m.changed]
+        return [(m.src, self._tapes.code(m.send)[0]) for m in self._shown.messages if m.changed]
 
     def _counted(self) -> Counts:
         """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins."""
         sent, received = [0] * self.ranks, [0] * self.ranks
-        story = self._story
-        imagined = [move for move in story.moves if move.nbytes and move.calls[0].event["kind"] == "collective"]
-        messages = {(m.step, m.src, m.dst, id(m)) for m in story.messages}
+        shown = self._shown
+        imagined = [move for move in shown.moves if move.nbytes and move.calls[0].event["kind"] == "collective"]
+        # What a switch copies its rank sends once, and of what it adds up the other end receives one.
+        by_switch = {step for step, labels in shown.labels.items() if any(label.in_network for label in labels)}
+        given = {
+            (move.step, move.src, move.source if move.step in by_switch else number): move
+            for number, move in enumerate(imagined)
+        }
+        gotten = {
+            (move.step, move.dst, move.target if move.step in by_switch and move.op == "reduce" else number): move
+            for number, move in enumerate(imagined)
+        }
+        messages = {(m.step, m.src, m.dst, id(m)) for m in shown.messages}
         # Of an algorithm's transfers all that go from one rank to another in a step are one message.
-        messages |= {(move.step, move.src, move.dst, 0) for move in imagined}
-        for told in [*story.messages, *imagined]:
-            sent[told.src] += told.nbytes
-            received[told.dst] += told.nbytes
+        messages |= {(move.step, move.src, move.dst, 0) for move in given.values()}
+        leaving: list[Message | Move] = [*shown.messages, *given.values()]
+        arriving: list[Message | Move] = [*shown.messages, *gotten.values()]
+        for each in leaving:
+            sent[each.src] += each.nbytes
+        for each in arriving:
+            received[each.dst] += each.nbytes
         steps = len({step for step, *_ in messages})
         return Counts(steps, len(messages), sum(sent), max(sent), tuple(sent), tuple(received))
+
+    def _measured(self) -> list[float] | None:
+        """A step is over when the last wait of its calls is; what ranks compute themselves belongs to the next."""
+        if self._as_if:
+            return None
+        calls = [(message.step, call) for message in self._shown.messages for call in message.calls]
+        calls += [(item.step, call) for item in self._shown.collectives for call in item.calls]
+        begun = min((call.event["times"][0] for _, call in calls), default=0)
+        over: dict[int, int] = {}
+        for step, call in calls:
+            start, issued, _, waited, done = call.event["times"]
+            over[step] = max(over.get(step, 0), next(t for t in (waited, done, issued, start) if t is not None))
+        found, latest = [], begun
+        for step in self._shown.numbers:
+            ended = max(latest, over.get(step, latest))
+            found.append((ended - latest) / 1e9)
+            latest = ended
+        return found
 
     def _at_start(self) -> list[tuple[int, str, int, str]]:
         found = []
@@ -308,123 +345,29 @@ class Recording(Run):
 
     def _start_text(self, rank: int, buffer: str, chunk: int) -> str:
         region = self._layout.region(rank, buffer, chunk)
-        for lo, spot in self._begin.seen.get((rank, region.place), ()) if region else ():
+        if region is None:
+            return ""
+        for lo, spot in self._begin.seen.get((rank, region.place), ()):
             if lo <= region.lo and region.hi - lo <= spot.hi - spot.lo:
                 at = spot.lo + region.lo - lo
                 return self._tapes.text_before(spot._replace(lo=at, hi=at + region.hi - region.lo))
         return ""
 
     def _after(self, index: int) -> list[tuple[int, str, int, str]]:
-        return [(rank, buffer, chunk, self._tapes.text(spot)) for rank, buffer, chunk, spot in self._told.wrote[index]]
-
-    # -- what the ranks were seen to hold in the end
-
-    def _holds(self, goal: dict[str, np.ndarray]) -> bool:
-        """Whether every rank ends with what `goal` says, byte by byte, in a variable that is left when the cell has
-        ended; all of it may have been divided by the number of ranks."""
-        scales: set = set()
-        for buffer, cells in goal.items():
-            for rank in sorted({rank for rank, _ in np.argwhere(cells != None).tolist()}):  # noqa: E711 (an array)
-                wanted = [
-                    (self._layout.region(rank, buffer, chunk), cell)
-                    for chunk, cell in enumerate(cells[rank])
-                    if cell is not None
-                ]
-                if any(region is None for region, _ in wanted) or not self._held_somewhere(rank, wanted, scales):
-                    return False
-        return len({scale for scale, _ in scales}) <= 1 and len({how for _, how in scales} - {None}) <= 1
-
-    def _held_somewhere(
-        self, rank: int, wanted: list[tuple[Region, Cell]], scales: set[tuple[float, str | None]]
-    ) -> bool:
-        """Whether one of the variables that are left on a rank holds all that; rather the one that was worked in."""
-        if rank not in self._tapes.memories or not self._tapes.happened.seen(rank):
-            return False
-        place, first = wanted[0][0].place, wanted[0][0].lo
-        for bound, at in self._left(rank, place, first):
-            found: set = set()
-            parts = [(self._held(rank, bound, region.lo - at, region.hi - at), cell, region) for region, cell in wanted]
-            if all(self._is(held, cell, region.hi - region.lo, found) for held, cell, region in parts):
-                scales |= found
-                return True
-        return False
-
-    def _left(self, rank: int, place: str, first: int):
-        """(memory, shift) of what may hold a place's content in the end: the variable of that name, where it was worked
-        on last if a variable still reaches that, and any other variable, where the content may begin with byte
-        `first`."""
-        memory = self._tapes.memories[rank]
-        own = memory.bound_last(place)
-        if own is not None:
-            yield own, 0
-            if memory.size(place) == sum(nbytes for *_, nbytes in own):
-                return  # it is bound to something of that size: that is what the student looks at
-        for name in [path for path in memory.final if path != place] + [*memory.lists]:
-            bound = memory.bound_last(name)
-            if bound is not None:
-                yield bound, 0
-                if first:
-                    yield bound, first
-
-    def _held(self, rank: int, bound: list[tuple[int, int, int]], lo: int, hi: int) -> list[Piece]:
-        """What bytes lo up to hi of some memory hold when the cell has ended, counted from the first of them."""
-        found, at = [], 0
-        for storage, start, nbytes in bound:
-            a, b = max(lo, at), min(hi, at + nbytes)
-            if a < b:
-                for p in self._tapes.happened.ends[rank].read(storage, start + a - at, start + b - at):
-                    by = start - at + lo
-                    found.append(Piece(p.lo - by, p.hi - by, p.value.shifted(by)))
-            at += nbytes
-        return found
-
-    def _is(self, held: list[Piece], cell: Cell, nbytes: int, scales: set[tuple[float, str | None]]) -> bool:
-        """Whether the pieces are all that a Cell names, once each. Zeros that only began a sum do not count."""
-        leaves = self._tapes.happened.leaves
-        wanted = [self._symbols.stands_for.get(origin) for origin in cell.origins]
-        if not held or any(not pieces for pieces in wanted):
-            return False
-        for p in held:
-            cuts = sorted(
-                {
-                    p.lo,
-                    p.hi,
-                    *(edge for pieces in wanted for a, b, _ in pieces for edge in (a, b) if p.lo < edge < p.hi),
-                }
-            )
-            for a in cuts[:-1]:
-                there = {(leaf, shift): times for leaf, shift, times in p.value.terms}
-                ways = {p.value.how} if len(p.value.terms) > 1 else set()
-                terms = []
-                for pieces in wanted:
-                    value = next((v for lo, hi, v in pieces if lo <= a < hi), None)
-                    if value is None or not value.plain:
-                        return False
-                    terms.append(value.terms[0][:2])
-                if any(term not in there for term in terms) or len(set(terms)) < len(terms):
-                    return False
-                extra = there.keys() - set(terms)
-                if any(leaves.all[leaf].kind != "zero" for leaf, _ in extra) or (extra and ways - {"sum"}):
-                    return False
-                how = p.value.how if len(terms) > 1 else None
-                scales |= {(round(there[term], 9), how) for term in terms}
-        return sum(p.hi - p.lo for p in held) == nbytes and self._may_scale(scales)
-
-    def _may_scale(self, scales: set[tuple[float, str | None]]) -> bool:
-        """All of a sum once, or all of it divided by the number of ranks: a mean."""
-        ranks = len(self._tapes.memories)
-        return all(abs(scale - 1) < 1e-6 or abs(scale * ranks - 1) < 1e-6 for scale, _ in scales)
+        return [
+            (rank, buffer, chunk, self._tapes.text(spot)) for rank, buffer, chunk, spot in self._laid_out.wrote[index]
+        ]
 
 
-def _together(story: Retold, places: Places) -> list[list[tuple[int, str]]]:
+def _together(shown: Shown, places: Places) -> list[tuple[tuple[int, str], ...]]:
     """(rank, place) of the tensors that the ranks gave to one call, first with first: they stand for each other."""
-    found = []
-    for item in story.collectives:
+    found = {}
+    for item in shown.collectives:
         for side in ("ins", "outs"):
             for index in range(max(len(call.event[side]) for call in item.calls)):
                 there = [(call.rank, call.event[side][index]) for call in item.calls if index < len(call.event[side])]
-                found.append([(rank, places.of(rank, p[0], p[1], p[1] + p[2]).place) for rank, p in there if p])
-    return found
+                found[tuple([(rank, places.of_call(rank, p).place) for rank, p in there if p])] = None
+    return [*found]
 
 
 def _alike(begin: Beginning, tapes: Tapes):

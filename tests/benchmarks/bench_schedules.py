@@ -11,7 +11,7 @@ import time
 GOALS = {  # case: (what, seconds, megabytes)
     "ring": ("ring all-reduce, 4,096 ranks, 33.5 million transfers: counts and cost", 2.0, 1000),
     "trees": ("six trees and halving-doublings, 65,536 ranks, the slowest: counts and cost", 2.0, 1000),
-    "sweep": ("all-reduce: 200 sizes x 12 curves, 256 ranks on 32 machines", 1.0, 1000),
+    "sweep": ("all-reduce: 200 sizes, all algorithms, 256 ranks on 32 machines", 1.0, 1000),
 }
 GROWTH = (256, 1024, 4096)
 
@@ -39,11 +39,11 @@ def trees(ranks=65536):
 
 
 def sweep():
-    """The eleven algorithms of all-reduce; pipelined ones four times each, so it is 17 curves rather than 12."""
+    """The algorithms of all-reduce, but for those that need other switches; pipelined ones four times each."""
     from collectives import compare, presets
 
     found = compare("all_reduce", 256, [10 ** (2 + i / 25) for i in range(200)], presets.dgx_h100(32))
-    assert len(found.seconds) == 11
+    assert set(found.skipped) == {"nvls", "sharp"} and len(found.seconds) > 10
 
 
 def measured(case: str, *arguments: str) -> tuple[float, float]:

@@ -1,19 +1,25 @@
-"""Every algorithm of the catalogue with every number of ranks it takes: what tests are parametrised with."""
+"""Every algorithm of the catalogue with every number of ranks it takes: what tests are parametrised with.
+
+What an algorithm takes is read off the algorithm: its arguments, and that its docstring says "p a power of two". One
+that says nothing must take any number.
+"""
+
+import inspect
 
 from collectives import CATALOGUE, build
 
 NAMES = [(collective, algorithm) for collective, known in CATALOGUE.items() for algorithm in known]
-ROOTED = ("broadcast", "scatter", "gather", "reduce")
 
 
 def schedules(collective, algorithm, ranks):
     """All schedules of one algorithm for `ranks` ranks: rooted ones from several roots, levels cut in all ways."""
-    if algorithm == "hierarchical":
-        locals_ = [local for local in range(2, ranks) if ranks % local == 0]
-        return [build(collective, algorithm, ranks, local) for local in locals_]
-    if algorithm == "recursive_doubling" and collective == "all_gather" and ranks & (ranks - 1):
+    function = CATALOGUE[collective][algorithm]
+    arguments = inspect.signature(function).parameters
+    if "nodes" in arguments:
+        return [build(collective, algorithm, ranks, local) for local in range(2, ranks) if ranks % local == 0]
+    if "p a power of two" in function.__doc__ and ranks & (ranks - 1):
         return []
-    roots = [{"root": root} for root in sorted({0, 1, ranks // 2, ranks - 1})] if collective in ROOTED else [{}]
+    roots = [{"root": root} for root in sorted({0, 1, ranks // 2, ranks - 1})] if "root" in arguments else [{}]
     return [build(collective, algorithm, ranks, **root) for root in roots]
 
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from collectives import Network, ScheduleError, algorithms, all_reduce, build, compare, presets
+from collectives import CATALOGUE, Network, ScheduleError, algorithms, all_reduce, build, compare, presets
 from collectives.compare import CHUNKS, duration, size
 
 NETWORK = Network(alpha=1e-5, beta=1e-9)
@@ -41,13 +41,27 @@ gather_broadcast    63.8 us   3.89 ms
 * fastest. Fastest: bruck. Not for this network or number of ranks: recursive_doubling."""
 
 
-def test_the_table():
-    found = compare("all_gather", 6, [1e3, 1e6], NETWORK)
+def test_the_table(monkeypatch):
+    names = ("ring", "bidirectional_ring", "recursive_doubling", "bruck", "pat", "gather_broadcast")
+    monkeypatch.setitem(CATALOGUE, "all_gather", {name: CATALOGUE["all_gather"][name] for name in names})
+    found = compare("all_gather", 6, [1e3, 1e6], NETWORK, algorithms=names)
     assert repr(found) == TABLE
-    assert repr(found) == repr(compare("all_gather", 6, [1e6, 1e3], NETWORK))
+    assert repr(found) == repr(compare("all_gather", 6, [1e6, 1e3], NETWORK, algorithms=names[::-1]))
     html = found._repr_html_()
     assert html == found._repr_html_() and html.count("<tr>") == 6 and "<b>30.8 us</b>" in html
     assert "recursive_doubling needs a power of two" in found.skipped["recursive_doubling"]
+
+
+def test_four_are_shown_unless_one_says_which():
+    """The winners, and those that lose least; the verdict is about all."""
+    found = compare("all_reduce", 8, [1e2, 1e5, 1e9], NETWORK)
+    assert found.shown == ["recursive_doubling", "halving_doubling", "halving_doubling_far_first", "swing"]
+    assert set(found.best) <= set(found.shown) and len(found.seconds) > 10
+    assert f"Not shown: {len(found.seconds) - 4} that are slower." in repr(found)
+    assert repr(found).count("\n") == 2 + 4 and found._repr_html_().count("<tr>") == 1 + 4
+    asked = compare("all_reduce", 8, [1e2, 1e5, 1e9], NETWORK, algorithms=["ring", "tree"])
+    assert list(asked.seconds) == asked.shown == ["ring", "tree"] and asked.best == ["tree", "ring", "ring"]
+    assert asked.seconds["ring"].tolist() == found.seconds["ring"].tolist() and "Not shown" not in repr(asked)
 
 
 def test_many_sizes_make_a_table_of_eight():
@@ -82,6 +96,18 @@ def test_names_of_the_catalogue():
         (
             lambda: build("all_reduce", "hierarchical", 8),
             "all_reduce.hierarchical needs several machines of several ranks",
+        ),
+        (
+            lambda: compare("scatter", 4, [1], NETWORK, algorithms=["flat", "ring"]),
+            "scatter has no algorithm 'ring'; it has flat, binomial",
+        ),
+        (
+            lambda: compare("scatter", 4, [1], NETWORK, algorithms="flat"),
+            "algorithms is a list of names, for example ['flat', 'binomial']",
+        ),
+        (
+            lambda: compare("all_reduce", 4, [1], NETWORK, algorithms=["hierarchical"]),
+            "all_reduce.hierarchical needs several machines of several ranks each",
         ),
         (lambda: compare("scatter", 1, [1], NETWORK), "compare needs at least 2 ranks, got 1"),
         (lambda: compare("scatter", 4, [], NETWORK), "compare needs sizes in bytes, all above 0, for example "),

@@ -11,8 +11,10 @@ from every import NAMES, sizes
 from collectives import (
     Link,
     Network,
+    Schedule,
     ScheduleError,
     Topology,
+    Transfer,
     all_gather,
     all_reduce,
     all_to_all,
@@ -40,7 +42,7 @@ def mpich(collective, algorithm, p, n):
     half = (q - 1) / q
     two = power_of_two(p)
     match collective, algorithm:
-        case ("broadcast", "binomial"):
+        case ("broadcast", ("binomial" | "bine")):
             return up * (a + b)
         case ("broadcast", "flat"):
             return (p - 1) * (a + b)
@@ -54,7 +56,7 @@ def mpich(collective, algorithm, p, n):
             return (p - 1) * a + share * b
         case ("reduce", "flat"):
             return (p - 1) * (a + b + g)
-        case ("reduce", "binomial"):
+        case ("reduce", ("binomial" | "bine")):
             return up * (a + b + g)
         case ("reduce", "chain"):
             return (p - 2 + k) * (a + b / k + g / k)
@@ -84,7 +86,9 @@ def mpich(collective, algorithm, p, n):
             return 2 * up * (a + b) + up * g
         case ("all_reduce", "recursive_doubling"):
             return up * (a + b + g) if two else (down + 2) * (a + b) + (down + 1) * g
-        case ("all_reduce", "halving_doubling"):
+        case "all_reduce", "two_shot":
+            return 2 * (p - 1) * a + 2 * share * b + share * g
+        case "all_reduce", ("halving_doubling" | "halving_doubling_far_first" | "swing"):
             if two:
                 return 2 * up * a + 2 * share * b + share * g
             return (2 * down + 2) * a + (2 * half + 2) * b + (1 + half) * g
@@ -106,7 +110,9 @@ PUBLISHED = [name for name in NAMES if mpich(*name, 8, 1) is not None]
 
 def test_only_pipelined_trees_levels_and_patterns_have_no_published_formula():
     assert {f"{c}.{a}" for c, a in set(NAMES) - set(PUBLISHED)} == {
-        "all_reduce.pipelined_tree", "all_reduce.double_tree", "all_reduce.hierarchical",
+        "all_reduce.pipelined_tree", "all_reduce.double_tree", "all_reduce.hierarchical", "all_reduce.torus",
+        "all_reduce.multi_ring", "all_reduce.nccl_tree", "all_to_all.hierarchical",
+        "all_reduce.nvls", "all_reduce.nvls_tree", "all_reduce.sharp",
         "send_recv.ring_pass", "send_recv.shift", "send_recv.halo_exchange",
     }  # fmt: skip
 
@@ -123,19 +129,24 @@ def test_flat_network_equals_the_published_formula(collective, algorithm):
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), NAMES, ids=lambda name: name)
-def test_a_curve_is_the_cost_at_many_sizes(collective, algorithm):
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_a_curve_is_the_cost_at_many_sizes(collective, algorithm, pipelined):
+    networks = (
+        FLAT,
+        presets.dgx_h100(2),
+        presets.gpus_on_ethernet(4, 4),
+        presets.tpu_ring(16),
+        presets.tpu_torus(4, 4),
+        presets.laptops_on_wifi(16),
+    )
+    link = Link(1e-6, 1e-9)
     for p, schedule in sizes(collective, algorithm, [2, 4, 7, 12]):
-        for network in (
-            FLAT,
-            presets.dgx_h100(2),
-            presets.gpus_on_ethernet(4, 4),
-            presets.tpu_ring(16),
-            presets.laptops_on_wifi(16),
-        ):
-            at_once = Curve(schedule, network)(np.array(SIZES))
-            assert at_once == pytest.approx(
-                [schedule.cost(nbytes=n, network=network).seconds for n in SIZES], rel=1e-12
-            ), p
+        local = schedule.local or p
+        adding = Topology.machines(p // local, local, link, link, adds_inside=link, adds_between=link)
+        for network in (adding,) if any(step.in_network for step in schedule.steps) else networks:
+            at_once = Curve(schedule, network, pipelined)(np.array(SIZES))
+            costs = [schedule.cost(nbytes=n, network=network, pipelined=pipelined).seconds for n in SIZES]
+            assert at_once == pytest.approx(costs, rel=1e-12), p
 
 
 def test_hierarchical_on_a_flat_network_saves_steps_only():
@@ -215,6 +226,84 @@ def test_hierarchical_beats_the_ring_between_machines():
     ring = all_reduce.ring(32).cost(nbytes=n, network=network).seconds
     assert ring == pytest.approx(62 * (between.alpha + n / 32 * between.beta))
     assert ring > 5 * cost.seconds
+
+
+def test_rabenseifners_order_keeps_the_long_messages_inside_the_machine():
+    """4 x 8, 1 GB, by hand: steps 1 to 3 are inside with N/2, N/4, N/8, steps 4 and 5 cross with N/16 and N/32.
+
+    Farthest first the two largest, N/2 and N/4, cross. (Issue 16: 7.72 ms against 31.0; 1.5 GB against 12 GB out.)
+    """
+    network, n = presets.dgx_h100(4), 10**9
+    inside, between = presets.NVLINK_4, presets.NDR_INFINIBAND
+
+    def message(link, part):
+        return link.alpha + n * part * link.beta
+
+    near = 2 * sum(message(inside, 1 / 2**k) for k in (1, 2, 3)) + 2 * sum(message(between, 1 / 2**k) for k in (4, 5))
+    far = 2 * sum(message(between, 1 / 2**k) for k in (1, 2)) + 2 * sum(message(inside, 1 / 2**k) for k in (3, 4, 5))
+    costs = [
+        plan(32).cost(n, network=network)
+        for plan in (all_reduce.halving_doubling, all_reduce.halving_doubling_far_first)
+    ]
+    assert [cost.seconds for cost in costs] == pytest.approx([near, far])
+    assert [round(1e3 * cost.seconds, 2) for cost in costs] == [7.72, 31.05]
+    cards = [
+        [use.bytes for name, use in cost.by_link.items() if name.startswith("nic") and name.endswith("out")]
+        for cost in costs
+    ]
+    assert [sum(out) / 4e9 for out in cards] == [1.5, 12]
+    short = all_reduce.halving_doubling(32).cost(10**6, network=network).seconds
+    assert (
+        round(1e6 * short) == 84 and short < 0.61 * all_reduce.hierarchical(4, 8).cost(10**6, network=network).seconds
+    )
+
+
+def test_a_ring_for_every_card_is_many_times_as_fast_as_one():
+    """By hand: all steps wait for a card that carries 1/8 of 1/32; busbw 339 GB/s, one ring 49 (issue 16)."""
+    network, n, between = presets.dgx_h100(4), 10**9, presets.NDR_INFINIBAND
+    cost = all_reduce.multi_ring(4, 8).cost(n, network=network)
+    assert cost.seconds == pytest.approx(62 * (between.alpha + n / 256 * between.beta))
+    assert round(cost.busbw / 1e9) == 339 and round(all_reduce.ring(32).cost(n, network=network).busbw / 1e9) == 49
+
+
+def test_hierarchical_all_to_all_pays_the_latency_of_the_cards_for_machines_only():
+    network, n = presets.dgx_h100(4), 32_000
+    inside, between = presets.NVLINK_4, presets.NDR_INFINIBAND
+    cost = all_to_all.hierarchical(4, 8).cost(n, network=network)
+    by_hand = 7 * (inside.alpha + n / 8 * inside.beta) + 3 * (between.alpha + n / 4 * between.beta)
+    assert cost.seconds == pytest.approx(by_hand)
+    assert all_to_all.pairwise(32).cost(n, network=network).seconds > 4 * cost.seconds
+
+
+@pytest.mark.parametrize("p", [16, 64])
+def test_swing_beats_other_partners_on_a_ring_of_wires(p):
+    """The paper's claim for vectors of middle length; the ring itself wins for long ones."""
+    ring = Topology.ring(p, Link(1e-6, 1 / 50e9))
+    plans = (all_reduce.swing, all_reduce.halving_doubling, all_reduce.halving_doubling_far_first, all_reduce.ring)
+    for n in (10**3, 10**5):
+        swing, *others = (plan(p).cost(n, network=ring).seconds for plan in plans)
+        assert swing < min(others)
+    assert all_reduce.ring(p).cost(10**9, network=ring).seconds < all_reduce.swing(p).cost(10**9, network=ring).seconds
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (5, 5), (8, 8)])
+def test_a_torus_uses_all_its_wires(rows, columns):
+    """Square: each of four wires carries 1/4 of 2(p-1)/p N, and a step has one hop (Jain and Sabharwal 2010)."""
+    link, n, p = Link(1e-6, 1 / 50e9), 10**8, rows * columns
+    torus = Topology.torus(rows, columns, link)
+    cost = all_reduce.torus(rows, columns).cost(n, network=torus)
+    by_hand = 2 * (rows + columns - 2) * link.alpha + 2 * (p - 1) / p * n * link.beta / 4
+    assert cost.seconds == pytest.approx(by_hand)
+    assert len(cost.by_link) == 4 * p and len({round(use.bytes) for use in cost.by_link.values()}) == 1
+    assert all_reduce.hierarchical(rows, columns).cost(n, network=torus).seconds > 3.5 * cost.seconds
+
+
+def test_a_torus_carries_long_ways_along_the_row_first():
+    """3 rows of 4: from 0 to rank 7 (row 1, column 3): one hop to the left round the end, one down."""
+    torus = Topology.torus(3, 4, Link(1, 0.1))
+    cost = Schedule.from_steps("x", "mine", 12, 1, [("", "", [Transfer(0, 7, 0)])]).cost(10, network=torus)
+    assert cost.by_link == {"0 to 3": (10, 3), "3 to 7": (10, 3)}
+    assert cost.seconds == 2 + 1  # two hops of latency; the data is cut through
 
 
 def test_a_ring_of_wires_carries_long_ways_hop_by_hop():

@@ -4,11 +4,12 @@ What a recorded run keeps is in tests/launch/test_saved_run.py.
 """
 
 import json
+import tracemalloc
 
 import pytest
 from every import NAMES, schedules
 
-from collectives import Schedule, ScheduleError, Transfer, all_reduce, load
+from collectives import Schedule, ScheduleError, Transfer, all_reduce, load, saved
 
 
 def told(schedule):
@@ -104,4 +105,25 @@ def test_another_file_is_one_clear_sentence(tmp_path, text):
 def test_too_much_for_a_file_is_said_before_memory_is_full(tmp_path):
     with pytest.raises(ValueError, match="more than 1,000,000 transfers"):
         all_reduce.ring(ranks=1024).save(tmp_path / "large.json")
+    assert not (tmp_path / "large.json").exists()
+
+
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path):
+    with open(tmp_path / "huge.json", "wb") as file:
+        file.write(b'{"ringside": 1, "steps": [')
+        file.truncate(3 * 10**9)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"^huge.json is larger than 100 MB, .* that one of them wrote$"):
+        load(tmp_path / "huge.json")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * saved.MOST_BYTES
+
+
+def test_nothing_is_saved_that_could_not_be_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved, "MOST_BYTES", 2_000_000)
+    all_reduce.ring(ranks=8).save(tmp_path / "small.json")
+    assert told(load(tmp_path / "small.json")) == told(all_reduce.ring(ranks=8))
+    with pytest.raises(ValueError, match="would be a file of 7 MB, and at most 2 MB can be loaded again"):
+        all_reduce.ring(ranks=256).save(tmp_path / "large.json")
     assert not (tmp_path / "large.json").exists()

@@ -1,5 +1,7 @@
 """The noun itself: transfers, lazy steps, explicit steps, states."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -171,4 +173,15 @@ def test_symbols_and_numbers_name_their_origin():
         "aaa",
     ]
     assert symbol(2, 1) == "c1" and str(Cell()) == "" and not Cell()
+
+
+def test_what_is_added_again_and_again_is_counted():
+    """Against a Counter that is doubled in the same way; listed, it would not fit into any memory."""
+    cell, oracle = Cell([(0, 0), (1, 0)]), Counter({(0, 0): 1, (1, 0): 1})
+    for _ in range(2000):
+        cell, oracle = cell + cell + Cell([(2, 1)]), Counter({k: 2 * n for k, n in oracle.items()}) + Counter([(2, 1)])
+        assert dict(cell.terms) == oracle
+    assert str(cell) == "many·a0+many·b0+many·c1" and cell.contributors == (0, 1, 2)
+    assert Cell([(0, 0)] * 3) == Cell([(0, 0)]) + Cell([(0, 0), (0, 0)]) != Cell([(0, 0)])
+    assert [str(Cell([(0, 1)] * n)) for n in (1, 2, 3, 4, 999)] == ["a1", "a1+a1", "a1+a1+a1", "4·a1", "999·a1"]
     assert number(2, 1, chunks=4) == 21 and number(2, 1, chunks=10) == 21 and number(2, 1, chunks=11) == 201

@@ -41,7 +41,7 @@ def test_a_decorated_class_travels():
 
 
 def test_a_method_of_something_imported_is_refused():
-    with pytest.raises(CannotCarry, match="f uses 'link', a builtin_function_or_method from another cell"):
+    with pytest.raises(CannotCarry, match="f uses 'link', a builtin_function_or_method that is made outside"):
         carry(
             "f", executed("from itertools import chain\nlink = chain.from_iterable\n\ndef f(x):\n    return link(x)\n")
         )
@@ -83,7 +83,7 @@ def test_a_name_that_is_not_there_is_asked_for():
 
 
 def test_a_value_without_text_is_refused():
-    with pytest.raises(CannotCarry, match="f uses 'table', a object from another cell"):
+    with pytest.raises(CannotCarry, match="f uses 'table', a object that is made outside"):
         carry("f", executed("table = object()\n\ndef f(x):\n    return table\n"))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from course import trial
 from course.exercises import EXERCISES
+from course.exercises.draw import fixed
 
 TO_RANK_0 = """
 def tree_reduce(x):
@@ -66,6 +67,49 @@ def ring_all_gather(x):
         sending.wait()
         outgoing.copy_(pieces[{place}])
     return {cat}
+""",
+    )
+
+
+def ringed(arrived="(rank - 2 - step) % world_size", add="chunks[arrived] += arriving", second=""):
+    """A ring's reduce-scatter; with a `second` half a ring_all_reduce."""
+    name = "ring_all_reduce" if second else "ring_reduce_scatter"
+    return (
+        name,
+        f"""
+def {name}(x):
+    chunks = list(x.chunk(world_size))
+    right, left = (rank + 1) % world_size, (rank - 1) % world_size
+    arriving = torch.empty_like(chunks[0])
+    for step in range(world_size - 1):
+        sending = dist.isend(chunks[(rank - 1 - step) % world_size], right)
+        dist.recv(arriving, left)
+        sending.wait()
+        arrived = {arrived}
+        {add}
+    for step in range(world_size - 1 if {bool(second)} else 0):
+        arrived = (rank - 1 - step) % world_size
+        sending = dist.isend(chunks[(rank - step) % world_size], right)
+        {second or "pass"}
+        sending.wait()
+""",
+    )
+
+
+def passed_round(keep, outgoing="got.clone()"):
+    """A ring_all_gather with one buffer for what arrives, `got`."""
+    return (
+        "ring_all_gather",
+        f"""
+def ring_all_gather(x):
+    pieces, got, outgoing = [x.clone() for _ in range(world_size)], torch.empty_like(x), x
+    for step in range(world_size - 1):
+        sending = dist.isend(outgoing, (rank + 1) % world_size)
+        dist.recv(got, (rank - 1) % world_size)
+        sending.wait()
+        pieces[(rank - 1 - step) % world_size] = {keep}
+        outgoing = {outgoing}
+    return torch.cat(pieces)
 """,
     )
 
@@ -164,13 +208,13 @@ def tree_broadcast(x):
     ),
     "swapped": (
         *gathered(place="(rank + 1 + step) % world_size"),
-        "rank 0, chunk 1 holds d3 and should hold b1: the right pieces are there in the wrong places: chunk 1 and "
+        "rank 0, chunk 1 holds d0 and should hold b0: the right pieces are there in the wrong places: chunk 1 and "
         "chunk 3 are swapped; put what comes from a rank where that rank's piece belongs; in numbers # # ... "
         "where # # ... should be; ranks 1-3 are wrong too",
     ),
     "rotated": (
         *gathered(cat="torch.cat(pieces[1:] + pieces[:1])"),
-        "rank 0, chunk 0 holds b1 and should hold a0: the right pieces are there in the wrong places: each of them "
+        "rank 0, chunk 0 holds b0 and should hold a0: the right pieces are there in the wrong places: each of them "
         "stands 1 place too early; put what comes from a rank where that rank's piece belongs; in numbers # # ... "
         "where # # ... should be; ranks 1-3 are wrong too",
     ),
@@ -201,8 +245,8 @@ def tree_broadcast(x):
     ),
     "begun in what was never filled": (
         *exchanged("torch.empty_like(pieces[rank])"),
-        f"rank 0: the answer holds b0 + c0 + d0 + what torch.empty found in memory and should hold {ALL}: the sum "
-        "started in a tensor that was never filled; start with torch.zeros_like, or with a clone of your own "
+        f"rank 0: the answer holds b0 + c0 + d0 + what torch.empty found in memory and should hold {ALL}: a tensor "
+        "that was never filled is in the sum; start it with torch.zeros_like, or with a clone of your own "
         "piece; in numbers * where # # ... should be; ranks 1-3 are wrong too",
     ),
     "left at zeros": (
@@ -294,7 +338,50 @@ def pass_it_on(x):
     if rank < world_size - 1:
         dist.send(x, rank + 1)
 """,
-        "rank 1: x holds a0 + b0 and should hold a0: b0 does not belong there; add every rank's once, and nothing else",
+        "rank 1: x holds a0 + b0 and should hold a0: b0 does not belong there; receive into that place, or "
+        "copy_ there, instead of adding",
+    ),
+    "added to other chunks": (
+        *ringed(arrived="left"),
+        f"rank 0, chunk 0 holds a0 and should hold {ALL}: it is as it was at the start, nothing was ever added to it, "
+        "but other parts of x have changed; look at which chunk arrives, and add it to that one; in numbers",
+    ),
+    "another chunk added": (
+        *ringed(arrived="(rank - step) % world_size"),
+        f"rank 0, chunk 0 holds a0 + d2 and should hold {ALL}: ranks 1-3's are not in it, and d2 does not belong "
+        "there; look at which chunk arrives, and add it to that one; in numbers",
+    ),
+    "a finished sum added": (
+        *ringed(second="dist.recv(arriving, left); chunks[arrived] += arriving"),
+        "that sum is finished on rank 1, and here what arrived was added to what was there already; receive it into "
+        "its chunk, or copy_ it; in numbers",
+    ),
+    "a sum that is in the list alone": (
+        *ringed(add="chunks[arrived] = chunks[arrived] + arriving", second="dist.recv(chunks[arrived], left)"),
+        "that sum was on this rank, but in another tensor than x; write it into x with += or copy_: chunks[i] = ... "
+        "only puts another tensor into the list; in numbers",
+    ),
+    "a first half alone": (
+        *ringed(second="dist.recv(arriving, left)"),
+        "that sum is finished on rank 1, but not here; pass it on to every rank; in numbers",
+    ),
+    "one tensor for all pieces": (
+        *passed_round("got"),
+        "rank 0, chunk 2 holds b0 and should hold c0: rank 2's was here too, but chunks 1-3 all hold "
+        "what came last; give each piece a tensor of its own, or put a clone() of it there; in numbers",
+    ),
+    "the own piece every time": (
+        *passed_round("got.clone()", outgoing="x"),
+        "rank 0, chunk 1 holds d0 and should hold b0: chunks 1-3 all hold the same, and rank 1's "
+        "never came here; pass on what has just come; in numbers",
+    ),
+    "added before it came": (
+        "pairwise_reduce_scatter",
+        exchanged("pieces[rank].clone()")[1]
+        .replace("dist.recv(got", "receiving = dist.irecv(got")
+        .replace("sending.wait()", "")
+        .replace("total += got", "total += got; sending.wait(); receiving.wait()"),
+        "a tensor was added before anything had come into it; wait() for the irecv, then add; in numbers",
     ),
     "nobody sends": (
         "distributed_mean",
@@ -315,14 +402,14 @@ def clip_norm(x, limit):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def court():
-    yield trial.court()
-    trial.court().close()
-    trial._court = None
+def grader_ranks():
+    yield trial.grader_ranks()
+    trial.grader_ranks().close()
+    trial._grader_ranks = None
 
 
 def said(name, source):
-    return trial.Trial(EXERCISES[name], f"#{source}", 4, "float32").fault()
+    return trial.Trial(EXERCISES[name], f"#{source}", fixed(0, 4, "float32")).fault()
 
 
 def pattern(words):
@@ -348,7 +435,7 @@ def shift(x):
     return arriving
 """
     words = (
-        "rank 0 wrote to the tensor of its isend (line 4) before that was over, so nobody knows what went out; wait() "
-        "first, then change it"
+        "rank 0 wrote to the tensor of its isend (line 4) before that was over, so nobody knows what went out; "
+        "receive into another tensor, and change this one only after wait()"
     )
     assert words in said("shift", source)

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from course import check as check_here
 from tests.launch.conftest import Notebook
 
 RING = open(os.path.join(os.path.dirname(__file__), "../../course/solutions/ring_all_reduce.py")).read()
@@ -25,7 +26,14 @@ def notebook(tmp_path_factory):
 def check(notebook, arguments='"ring_all_reduce"'):
     output = notebook.run(f"check({arguments})")
     assert not output.error, output.traceback
-    return output.stdout
+    for line in output.stdout.splitlines():
+        assert len(line) <= 98 or any(len(word) > 80 for word in line.split()), line
+    return as_one_line(output.stdout)
+
+
+def as_one_line(printed):
+    """Sentences that were too long for a line."""
+    return printed.replace("\n        ", " ")
 
 
 def test_the_steps_of_a_student(notebook):
@@ -35,20 +43,23 @@ def test_the_steps_of_a_student(notebook):
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    ...")
     assert "not written yet (about 16 lines)" in check(notebook)
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    x += table[rank]")
-    assert "ring_all_reduce uses 'table', a Tensor from another cell" in check(notebook)
+    assert "ring_all_reduce uses 'table', a Tensor that is made outside of it; make it inside ring_all_reduce" in check(
+        notebook
+    )
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    dist.all_reduce(x)")
     assert "it uses the built-in all_reduce" in check(notebook)
     notebook.run(f"%%ranks\n{RING}")
     first = check(notebook)
     assert first.endswith("Solved.\nYour run on 4 ranks:\nBy the book, all_reduce ring:\n")
-    assert first.count("  ok  on") == 3
+    assert first.count("  ok  on") == 4
     assert check(notebook) == first, "the verdict is the same every time"
     assert notebook.run("%%ranks\nmine").stdout.split() == "rank 0: 1 rank 1: 2 rank 2: 3 rank 3: 4".split()
 
 
 def test_progress_is_kept_in_a_file_of_the_students(notebook):
     assert "done  ring_all_reduce" in check_progress(notebook)
-    assert json.loads((notebook.data / "ringside" / "progress.json").read_text()) == ["ring_all_reduce"]
+    kept = json.loads((notebook.data / "ringside" / "progress.json").read_text())["ring_all_reduce"]
+    assert kept["attempts"] >= 1 and len(kept["solved"]) == 64
     (notebook.data / "ringside" / "progress.json").write_text("nonsense")
     assert "done" not in check_progress(notebook)
 
@@ -84,14 +95,14 @@ def test_what_is_no_name_is_said(notebook, name):
 
 TRIED = "no  on 4 ranks, float32: "
 AT_MIDNIGHT = {  # what is in the cell: (the cell, what the verdict says of it)
-    "a number": ("shift = 3", "no  'shift' is no function, but of type int; define it with def shift"),
+    "a number": ("shift = 3", "not judged: 'shift' is no function, but of type int; define it with def shift"),
     "nothing": (
         "def shift(x):\n    pass",
         f"{TRIED}rank 0: the answer should be a tensor and is None: the function must return it",
     ),
     "a wrong signature": (
         "def shift():\n    return 1",
-        f"{TRIED}ranks 0-3: TypeError: shift() takes 0 positional arguments but 1 was given",
+        f"{TRIED}ranks 0-3: TypeError: shift() takes 0 positional arguments but 1 was given; check calls shift(x)",
     ),
     "a print": (
         "def shift(x):\n    print('hello')\n    return x.zero_()",
@@ -103,20 +114,26 @@ AT_MIDNIGHT = {  # what is in the cell: (the cell, what the verdict says of it)
     "os._exit": ("import os\ndef shift(x):\n    os._exit(3)", f"{TRIED}ranks 0-3 died (exited with code 3)"),
     "an error on one rank, in two lines": (
         "def shift(x):\n    if rank == 1:\n        raise ValueError('one\\ntwo')\n    return x",
-        f"{TRIED}rank 1: ValueError: one two",
+        f"{TRIED}rank 1: ValueError: one two (line 4)",
     ),
     "an endless error": (
         "def shift(x):\n    raise ValueError(500 * 'x')",
-        f"{TRIED}ranks 0-3: ValueError: {377 * 'x'} ...",
+        f"{TRIED}ranks 0-3: ValueError: {377 * 'x'} ... (line 3)",
     ),
     "a variable that differs": (
         "me = rank\ndef shift(x):\n    return x + me",
-        "no  shift is not the same on rank 0 and on rank 1: run its cell on all ranks, and make inside it what differs "
-        "from rank to rank",
+        "not judged: shift uses me from outside of it, which is not the same on all ranks (rank 0: me = 0; rank 1: "
+        "me = 1); work it out inside shift, from rank and world_size",
+    ),
+    "the neighbours of another cell": (
+        "left, right = (rank - 1) % world_size, (rank + 1) % world_size\n"
+        "def shift(x):\n    work = dist.isend(x, right)\n    dist.recv(x, left)\n    return x",
+        "not judged: shift uses left and right from outside of it, which are not the same on all ranks (rank 0: "
+        "left = 3, right = 1; rank 1: left = 0, right = 2); work them out inside shift, from rank and world_size",
     ),
     "the end of the group": (
         "def shift(x):\n    dist.destroy_process_group()\n    return x.tolist()",
-        f"{TRIED}rank 0: the answer should be a tensor and is list",
+        f"{TRIED}rank 0: the answer should be a tensor and is a list",
     ),
     "a deadlock on line 6": (
         "import time\n\ndef shift(x):\n    got = torch.empty_like(x)\n    dist.recv(got, (rank - 1) % world_size)",
@@ -131,10 +148,16 @@ def test_one_clear_line_for_whatever_stands_in_the_cell(notebook, what):
     cell, words = AT_MIDNIGHT[what]
     notebook.run("%%ranks 4\nmine = rank + 1")
     assert not notebook.run(f"%%ranks\n{cell}").error
-    asks, verdict, *more = check(notebook, '"shift"').splitlines()
+    asks, *more = check(notebook, '"shift"').splitlines()
     assert asks.startswith("shift: it returns the x of the left-hand neighbour")
+    if more[0].startswith("  judging"):
+        assert more.pop(0) == f"  judging shift as defined in cell [{notebook.value('len(In)') - 3}]"
+    verdict, *more = more
     assert re.fullmatch(re.escape(f"  {words}").replace(r"\#", r"-?\d+"), verdict), verdict
-    assert more in ([], ['Not yet. A hint: check("shift", hint=1)'])
+    printed = ["      it printed:", "      [ranks 0-3] hello"] if what == "a print" else []
+    if what == "a deadlock on line 6":
+        assert more.pop(0).startswith("      each of them waits for a message, and none gets as far as its send")
+    assert more in ([], [*printed, 'Not yet. A hint: check("shift", hint=1)'])
     assert notebook.value("launch.pull('mine')") == [1, 2, 3, 4]
     assert "open  shift" in check_progress(notebook)
 
@@ -172,7 +195,7 @@ def test_the_stop_button_ends_a_check_and_is_not_taken_for_the_limit(notebook):
         assert time.monotonic() < limit, "the function has not begun"
     notebook.interrupt()
     output = notebook.collect(asked)
-    assert not output.error and "it was stopped before it had ended" in output.stdout
+    assert not output.error and "it was stopped before it had ended" in as_one_line(output.stdout)
 
 
 TWICE = """%%ranks 4
@@ -198,7 +221,7 @@ def test_a_failed_run_plays_with_its_first_wrong_cell_framed(notebook):
     output = notebook.run('check("tree_reduce")', cell="failing")
     assert (
         "rank 0: x holds a0 + b0 + c0 + c0 + d0 and should hold a0 + b0 + c0 + d0: rank 2's was added twice (line 8)"
-        in (output.stdout)
+        in as_one_line(output.stdout)
     )
     assert [each["text/plain"] for each in output.rich] == pictures(notebook, "failing")
     assert pictures(notebook, "failing") == ["Player(your run, 4 ranks, 3 steps)"]
@@ -227,3 +250,83 @@ def test_a_run_without_messages_shows_nothing(notebook):
     output = notebook.run('check("swap")', cell="stuck")
     assert "wait in send" in output.stdout.replace("waits", "wait") and not output.rich
     assert notebook.value("launch.recording().counts().messages") == 0, "the run that hung, not the one before"
+
+
+def shows(notebook, cell):
+    """What the displays of a cell held, one after the other: text by display, "" for an empty one."""
+    asked, held, printed = notebook.send(cell), {}, ""
+    while True:
+        message = notebook.client.get_iopub_msg(timeout=40)
+        if message["parent_header"].get("msg_id") != asked:
+            continue
+        kind, content = message["msg_type"], message["content"]
+        if kind in ("display_data", "update_display_data"):
+            name = content.get("transient", {}).get("display_id")
+            held.setdefault(name, []).append(content["data"].get("text/plain", ""))
+        elif kind == "stream":
+            printed += content["text"]
+        elif kind == "status" and content["execution_state"] == "idle":
+            return held, printed
+
+
+def test_a_check_shows_what_it_does_and_leaves_nothing_of_it(notebook):
+    notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
+    notebook.run("import course.trial\ncourse.trial.grader_ranks().stop()")
+    held, printed = shows(notebook, 'check("my_share")')
+    (texts,) = held.values()
+    assert texts[0] == texts[-1] == "", "empty in the saved notebook, whether it keeps the first or the last"
+    assert texts[1] == "checking my_share: starting 4 ranks ... (the stop button ends it)"
+    said = [text.partition(": ")[2].partition(" ...")[0] for text in texts[1:-1]]
+    assert said[:5] == ["starting 4 ranks", "on 4 ranks, float32", "starting 2 ranks", *said[3:5]]
+    assert [text for text in said if text.startswith("on ")][:3] == [
+        "on 4 ranks, float32",
+        "on 2 ranks, float64",
+        "on 3 ranks, int64",
+    ]
+    assert "starting" not in printed and "checking" not in printed
+    notebook.run("%%ranks 4\ndef my_share(x):\n    ...")
+    assert shows(notebook, 'check("my_share")')[0] == {}, "where nothing is tried there is nothing to show"
+
+
+def test_ranks_that_cannot_be_had_are_no_fault_of_the_function(notebook):
+    notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
+    notebook.run("import course.trial\ncourse.trial.grader_ranks().stop()\nimport launch.kernel.machine as machine")
+    notebook.run("free = machine.available_memory\nmachine.available_memory = lambda: 100 << 20")
+    told = check(notebook, '"my_share"')
+    notebook.run("machine.available_memory = free")
+    assert "  not tried  on 4 ranks, float32: 4 ranks need about" in told and "Not yet" not in told
+
+
+def test_what_helps_with_an_error_stands_below_it(notebook):
+    notebook.run(
+        "%%ranks 4\ndef shift(x):\n    inbox = torch.empty_like(x)\n    dist.recv(rank - 1, inbox)\n    return inbox"
+    )
+    told = check(notebook, '"shift"').splitlines()
+    assert told[2].startswith("  no  on 4 ranks, float32: ranks 0-3: TypeError: Invalid function argument. ")
+    assert told[3] == "      ranks 0-3: the tensor comes first: dist.recv(inbox, rank - 1)"
+    assert told[4] == 'Not yet. A hint: check("shift", hint=1)'
+
+
+def test_a_function_without_quotes_and_a_hint_without_number(notebook):
+    notebook.run("def shift(x): return x")
+    assert check(notebook, "shift") == 'check wants the name in quotes: check("shift")\n'
+    assert check(notebook, '"shift", hint=True') == "shift has 3 hints: hint=1 to hint=3.\n"
+    output = notebook.run("del shift\ncheck(shift)")
+    assert output.traceback.splitlines()[-1] == 'check wants the name in quotes: check("shift")'
+
+
+def test_our_solution_comes_in_a_cell_of_its_own(notebook):
+    asked, given = notebook.send('check.solution("shift")'), []
+    reply = notebook.client.get_shell_msg(timeout=40)
+    while reply["parent_header"].get("msg_id") != asked:
+        reply = notebook.client.get_shell_msg(timeout=40)
+    given = [payload["text"] for payload in reply["content"]["payload"] if payload["source"] == "set_next_input"]
+    assert len(given) == 1 and given[0].startswith("%%ranks\n")
+    assert not notebook.run(given[0]).error
+    assert "\nSolved.\n" in check(notebook, '"shift"')
+
+
+def test_a_solution_that_is_withheld_is_said(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("course.judge.__file__", str(tmp_path / "judge.py"))
+    check_here.solution("shift")
+    assert capsys.readouterr().out.startswith("The solutions are not in this copy")

@@ -1,10 +1,11 @@
 """The file that remembers what is solved: whatever stands in it, nothing raises and nothing is lost."""
 
+import csv
 import json
 
 import pytest
 
-from course import progress
+from course import handed_in, progress
 
 
 @pytest.fixture
@@ -21,45 +22,104 @@ def shown(capsys) -> list[str]:
 
 def test_before_anything_is_solved(file, capsys):
     lines = shown(capsys)
-    assert lines[0] == "  open  pass_it_on" and lines[-1] == "0 of 23 solved" and not file.exists()
+    assert lines[0] == "  open  pass_it_on" and lines[-1] == "0 of 24 solved" and not file.exists()
 
 
 def test_what_is_solved_stays_solved(file, capsys):
-    progress.solved("shift")
-    progress.solved("my_share")
-    progress.solved("shift")
+    progress.solved("shift", "def shift(x): ...")
+    progress.solved("my_share", "def my_share(x): ...")
+    first = json.loads(file.read_text())["shift"]
+    progress.solved("shift", "def shift(x): return x")
+    assert json.loads(file.read_text())["shift"] == first, "the first one counts"
     lines = shown(capsys)
-    assert "  done  shift" in lines and "  open  swap" in lines and lines[-1] == "2 of 23 solved"
+    assert "  done  shift" in lines and "  open  swap" in lines and lines[-1] == "2 of 24 solved"
     assert [path.name for path in file.parent.iterdir()] == ["progress.json"]
 
 
-@pytest.mark.parametrize("text", ["nonsense", "", "[[1]]", "null", "3", '{"a": 1}', '["shift"', "\udc80"])
+def test_attempts_and_hints_are_counted(file):
+    progress.attempted("shift")
+    progress.hinted("shift", 2)
+    progress.hinted("shift", 1)
+    progress.hinted("shift", 2)
+    progress.attempted("shift")
+    progress.looked_up("shift")
+    assert progress.kept() == {"shift": {"attempts": 2, "hints": [1, 2], "solution": True, "solved": ""}}
+
+
+SPOILT = ["nonsense", "", "[[1]]", "null", "3", '{"a": 1}', '["shift"', "\udc80", '{"swap": {"solved": 3, "hints": 0}}']
+
+
+@pytest.mark.parametrize("text", SPOILT)
 def test_a_spoilt_file_counts_as_none_and_is_replaced(file, capsys, text):
     file.parent.mkdir(parents=True)
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert shown(capsys)[-1] == "0 of 23 solved"
-    progress.solved("swap")
-    assert "swap" in json.loads(file.read_text()) and shown(capsys)[-1] == "1 of 23 solved"
+    assert shown(capsys)[-1] == "0 of 24 solved"
+    progress.solved("swap", "def swap(x): ...")
+    progress.hinted("swap", 1)
+    assert "swap" in json.loads(file.read_text()) and shown(capsys)[-1] == "1 of 24 solved"
 
 
 def test_names_of_another_version_are_kept_and_not_counted(file, capsys):
     file.parent.mkdir(parents=True)
-    file.write_text('["moe_dispatch", "shift"]')
-    progress.solved("swap")
-    assert json.loads(file.read_text()) == ["moe_dispatch", "shift", "swap"]
-    assert shown(capsys)[-1] == "2 of 23 solved"
+    work = {"attempts": 1, "hints": [], "solution": False, "solved": "0" * 64}
+    file.write_text(json.dumps({"moe_dispatch": work, "shift": work}))
+    progress.solved("swap", "def swap(x): ...")
+    assert list(json.loads(file.read_text())) == ["moe_dispatch", "shift", "swap"]
+    assert shown(capsys)[-1] == "2 of 24 solved"
 
 
 def test_a_place_that_cannot_be_written_to_costs_only_the_memory(file, capsys):
     file.parent.parent.mkdir()
     file.parent.write_text("a file where the folder should be")
-    progress.solved("swap")
+    progress.solved("swap", "def swap(x): ...")
     assert capsys.readouterr().out == "(Your progress could not be kept in progress.json: File exists.)\n"
-    assert shown(capsys)[-1] == "0 of 23 solved"
+    assert shown(capsys)[-1] == "0 of 24 solved"
 
 
 def test_an_interrupted_write_loses_nothing(file, monkeypatch):
-    progress.solved("swap")
+    progress.solved("swap", "def swap(x): ...")
     monkeypatch.setattr(type(file), "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    progress.solved("shift")
-    assert json.loads(file.read_text()) == ["swap"]
+    progress.solved("shift", "def shift(x): ...")
+    assert list(json.loads(file.read_text())) == ["swap"]
+
+
+def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
+    """anna has solved two, ben one of them with the same text, and carl's file is no such file."""
+    folder = tmp_path / "handed in"
+    folder.mkdir()
+    progress.attempted("swap")
+    progress.solved("swap", "def swap(x): ...")
+    progress.export(str(folder / "ben.json"))
+    progress.attempted("shift")
+    progress.hinted("shift", 3)
+    progress.solved("shift", "def shift(x): ...")
+    progress.export(str(folder / "anna.json"))
+    (folder / "carl.json").write_text("[]")
+    (folder / "notes.txt").write_text("no table")
+    capsys.readouterr()
+    assert handed_in.main([str(folder)]) == 1
+    out, err = capsys.readouterr()
+    head, anna, ben, same = out.splitlines()
+    assert head.split()[:4] == ["who", "solved", "checks", "hints"]
+    assert anna.startswith("anna   2 of 24      2      1          0  pass_it_on, my_share")
+    assert ben.startswith("ben    1 of 24      1      0          0  pass_it_on, my_share") and "shift" in ben
+    assert same == "swap: anna and ben have handed in the same function, letter for letter"
+    assert err == "carl.json is no file of check.export\n"
+    handed_in.main([str(folder), "--csv"])
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert len(rows) == 2 * 24
+    assert [r for r in rows if (r["who"], r["exercise"]) == ("anna", "shift")] == [
+        {"who": "anna", "exercise": "shift", "solved": "1", "attempts": "1", "hints": "1", "solution": "0"}
+    ]
+
+
+@pytest.mark.parametrize("path", ["", "anna", 3, None, ".json", "/nowhere/anna.json"])
+def test_an_export_that_cannot_be_is_said(file, capsys, path):
+    progress.export(path)
+    assert "check.export wants a file" in (out := capsys.readouterr().out) or out.startswith("Nothing was written")
+
+
+def test_a_folder_that_is_none_is_said(tmp_path, capsys):
+    assert handed_in.main([str(tmp_path / "nowhere")]) == 2
+    assert handed_in.main([str(tmp_path)]) == 1
+    assert "There is no file of check.export" in capsys.readouterr().err

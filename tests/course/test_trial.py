@@ -5,6 +5,7 @@ import pytest
 
 from course import playback, trial
 from course.exercises import EXERCISES
+from course.exercises.draw import at_random, fixed
 
 SHIFT = """
 def shift(x):
@@ -17,14 +18,14 @@ def shift(x):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def court():
-    yield trial.court()
-    trial.court().close()
-    trial._court = None
+def grader_ranks():
+    yield trial.grader_ranks()
+    trial.grader_ranks().close()
+    trial._grader_ranks = None
 
 
 def tried(source, name="shift", p=3, dtype="float32"):
-    return trial.Trial(EXERCISES[name], source, p, dtype)
+    return trial.Trial(EXERCISES[name], source, fixed(0, p, dtype))
 
 
 def test_every_rank_has_fresh_numbers_of_its_own():
@@ -101,7 +102,22 @@ def test_changing_torch_does_not_change_the_verdict():
 
 def test_an_error_is_one_line_and_not_without_end():
     told = tried("def shift(x):\n    raise ValueError('one\\ntwo ' + 500 * 'x')\n").fault()
-    assert told == "ranks 0-2: ValueError: one two " + (trial.LONGEST - 31) * "x" + " ..."
+    assert told == "ranks 0-2: ValueError: one two " + (trial.LONGEST - 31) * "x" + " ... (line 2)"
+
+
+def test_the_line_of_an_error_is_the_students_own():
+    helped = "def helper(x):\n    return x[99]\n\ndef shift(x):\n    return helper(x)\n"
+    assert tried(helped).fault().endswith("index 99 is out of bounds for dimension 0 with size 12 (line 2)")
+    inside = "def shift(x):\n    y = 1\n    return torch.cat(y)\n"
+    assert tried(inside).fault().endswith("(line 3)")
+    two = "def shift(x):\n    if rank:\n        raise KeyError(1)\n    raise ValueError(2)\n"
+    assert tried(two).fault() == (
+        "rank 0: ValueError: 2; ranks 1-2: KeyError: 1 (raised in line 4 on rank 0, line 3 on ranks 1-2)"
+    )
+    waited = "def shift(x):\n    if rank == 1:\n        raise KeyError(1)\n    dist.recv(x, 1)\n"
+    assert tried(waited).fault() == (
+        "ranks 0, 2 wait in recv from rank 1 (line 4, float32[12]); rank 1 raised KeyError: 1 (line 3)"
+    )
 
 
 def test_whoever_catches_the_end_of_a_deadlock_has_still_hung():
@@ -115,3 +131,54 @@ def test_where_there_is_no_front_end_nothing_is_shown(capsys):
     playback.solved(right)
     playback.failed(wrong)
     assert capsys.readouterr().out == ""
+
+
+def test_what_it_prints_is_kept_within_bounds_and_says_who():
+    loud = tried(SHIFT.replace("arriving = ", "[print('line', i) for i in range(500)]; arriving = "))
+    assert loud.fault() == ""
+    assert loud.prints()[:2] == ["[ranks 0-2] line 0", "[ranks 0-2] line 1"]
+    assert loud.prints()[-1] == f"[ranks 0-2] ... and {500 - trial.PRINTED} more lines" and len(loud.prints()) == 17
+    each = tried(SHIFT.replace("arriving = ", "print('I am', rank); print('x' * 5000); arriving = ")).prints()
+    assert [line[:20] for line in each[::2]] == [f"[rank {rank}] I am {rank}" for rank in range(3)]
+    assert max(map(len, each)) == trial.LONGEST
+
+
+def test_what_it_prints_before_it_fails_is_kept(monkeypatch):
+    monkeypatch.setattr(trial, "LIMIT", 2)
+    for end in ("1 / 0", "dist.recv(x, (rank + 1) % 3)", "while True: pass"):
+        failing = tried(f"def shift(x):\n    print('so far')\n    {end}\n")
+        assert failing.fault() and failing.prints() == ["[ranks 0-2] so far"], end
+
+
+def test_no_two_draws_at_random_are_alike_and_all_are_of_use():
+    drawn = [at_random(p, dtype) for p in (2, 5, 8, 16) for dtype in ("float32", "float64", "int64") for _ in range(50)]
+    assert len({(d.pieces, d.uneven, d.scale, d.lengths, d.owners, d.sizes, d.limit) for d in drawn}) == len(drawn)
+    for d in drawn:
+        assert sum(d.sizes) == d.pieces * d.p and min(d.sizes) > 0
+        assert 0 < d.uneven < d.p and len(d.lengths) == d.p and d.owners and max(d.owners) < d.p
+        largest = max(abs(d.low), abs(d.high)) * d.scale * d.p
+        assert largest / d.scale < 2**24 and largest < 2**53, "sums are exact in every dtype and order"
+
+
+def test_the_fixed_draws_differ_in_sign_in_number_and_in_size():
+    drawn = [fixed(index, p, "float32") for index, p in enumerate((4, 2, 3))]
+    assert [(d.low < 0, d.high > 1) for d in drawn] == [(True, True), (True, False), (False, True)]
+    assert [len(d.sizes) for d in drawn] == [3, 1, 4]
+    assert max(d.uneven for d in drawn) > 1
+    shares = [d.limit / d.size for d in drawn]
+    assert shares[0] < 1 < shares[2] < 3**0.5 and shares[1] > 2, "above the limit, below, and above it only together"
+
+
+def test_a_result_that_came_in_messages_is_another_when_they_are_changed():
+    """What proves that a result came in messages: an honest one does not survive other numbers in them."""
+    honest = tried(SHIFT)
+    assert not any(np.array_equal(seen["values"], honest.expected[r]) for r, seen in enumerate(honest.tampered()))
+    assert all(np.array_equal(given, given2) for given, given2 in zip(honest.given, tried_again(honest), strict=True))
+
+
+def tried_again(again):
+    """The x that a trial has when it runs once more."""
+    ranks = again._prepared()
+    given = [secret[0] for secret in ranks.pull("_trial_secret")]
+    ranks.push(_trial_secret=None)
+    return given

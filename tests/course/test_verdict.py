@@ -12,6 +12,7 @@ import pytest
 
 from course import verdict
 from course.exercises import EXERCISES
+from course.exercises.exercise import right_neighbour
 
 P, RING = 3, EXERCISES["ring_all_reduce"]
 
@@ -23,15 +24,16 @@ def ring_events(dtype="float32"):
         for rank in range(P):
             common = {"group": (0, 1, 2), "seq": step, "dtype": dtype, "line": 7 + step, "bytes": 8}
             common |= {"start": float(step), "end": step + 0.5}
-            events.append(SimpleNamespace(op="send", rank=rank, peer=(rank + 1) % P, **common))
-            events.append(SimpleNamespace(op="recv", rank=rank, peer=(rank - 1) % P, **common))
+            out, into = (SimpleNamespace(number=(step, src)) for src in (rank, (rank - 1) % P))
+            events.append(SimpleNamespace(op="send", rank=rank, peer=(rank + 1) % P, match=out, **common))
+            events.append(SimpleNamespace(op="recv", rank=rank, peer=(rank - 1) % P, match=into, **common))
     return events
 
 
 def all_reduce_events(calls=1, nbytes=8):
     """Everybody in so many calls of all_reduce."""
     common = {"op": "all_reduce", "peer": None, "group": (0, 1, 2), "dtype": "float32", "line": 3, "bytes": nbytes}
-    times = {"start": 0.0, "end": 1.0}
+    times = {"start": 0.0, "end": 1.0, "match": None}
     return [SimpleNamespace(rank=rank, seq=seq, **common, **times) for seq in range(calls) for rank in range(P)]
 
 
@@ -43,18 +45,18 @@ def trial(exercise=RING, events=None, busiest=32, messages=12, steps=4, answers=
     """A right answer, unless told otherwise: x of rank r is six times r + 1, the sum is six times 6."""
     given = [np.full(6, rank + 1, np.float32) for rank in range(P)]
     expected = [np.full(6, 6, np.float32)] * P
-    in_place = exercise.answer.startswith("x")
+    in_place = exercise.in_place
     answers = [seen(each) for each in expected] if answers is None else answers
     counts = SimpleNamespace(busiest=busiest, messages=messages, steps=steps)
     events = ring_events() if events is None else events
-    recording = SimpleNamespace(ranks=P, events=events, counts=lambda: counts, changed=[])
+    recording = SimpleNamespace(ranks=P, events=events, counts=lambda: counts, changed=[], steps=())
     recording.made_of = lambda rank, name, of: []  # nobody has seen it being made: the sentences have numbers only
     after = (answers if in_place else [seen(each) for each in given]) if after is None else after
-    parts = {"exercise": exercise, "p": P, "dtype": "float32", "recording": recording, "given": given}
+    parts = {"exercise": exercise, "p": P, "dtype": "float32", "recording": recording, "given": given, "source": ""}
     return SimpleNamespace(**parts | {"expected": expected, "answers": answers, "after": after} | more)
 
 
-RETURNS = replace(RING, answer="returned")
+RETURNS = replace(RING, in_place=False)
 MEAN = EXERCISES["distributed_mean"]
 
 
@@ -101,14 +103,14 @@ def test_who_does_not_wait_is_named_before_a_wrong_result(number, what):
 def test_an_all_reduce_that_is_not_waited_for_is_named():
     events = all_reduce_events()
     events[1].end = None
-    told = verdict.fault(trial(replace(MEAN, answer="x"), events=events))
+    told = verdict.fault(trial(replace(MEAN, in_place=True), events=events))
     assert told == "rank 1 never waits for its all_reduce with async_op (line 3): keep what it returns, and wait()"
 
 
 RIGHT = np.full(6, 6, np.float32)
 BAD_ANSWERS = {
     "None": ({"is": "NoneType"}, "the answer should be a tensor and is None: the function must return it"),
-    "a list": ({"is": "list"}, "the answer should be a tensor and is list"),
+    "a list": ({"is": "list"}, "the answer should be a tensor and is a list"),
     "elsewhere": (seen(RIGHT, device="cuda"), "the answer is on the device cuda and should be on cpu, as x is"),
     "another dtype": (seen(RIGHT.astype("float64")), "the answer is float64 and should be float32, as x is"),
     "sparse": (
@@ -172,7 +174,7 @@ def test_an_x_that_nobody_touched_is_told_apart_from_a_wrong_one():
 
 
 def test_a_part_of_x_is_in_x():
-    assert verdict.fault(trial(replace(RING, answer="x.chunk(world_size)[rank]"))) == ""
+    assert verdict.fault(trial(replace(RING, part="x.chunk(world_size)[rank]"))) == ""
 
 
 def test_an_x_that_must_stay_is_watched():
@@ -186,7 +188,11 @@ def test_an_x_that_must_stay_is_watched():
 def test_who_talks_to_a_stranger_is_named():
     events = ring_events()
     events[2].peer = 0
-    assert verdict.fault(trial(events=events)) == "rank 1 sent to rank 0; it may talk to only its right-hand neighbour"
+    right = replace(RING, peers=right_neighbour, talks="its right-hand neighbour")
+    assert (
+        verdict.fault(trial(right, events=events))
+        == "rank 1 sent to rank 0; it may talk to only its right-hand neighbour"
+    )
 
 
 def test_what_no_message_has_told_is_named():

@@ -45,7 +45,7 @@ def test_a_cost_explorer_is_drawn_by_what_is_on_this_machine(shown):
     notebook = shown("costs", "cost_explorer('all_reduce')")
     page = notebook.page
     page.locator(".jp-OutputArea .main-svg").first.wait_for()
-    page.locator(".annotation-text", has_text="hierarchical from 2.39 MB on").wait_for()
+    page.locator(".annotation-text", has_text="multi_ring from 283 MB on").wait_for()
     page.locator(".updatemenu-header").click()
     page.locator(".updatemenu-dropdown-button", has_text="PCIe box").click()
     page.locator(".annotation-text", has_text="halving_doubling from 718 kB on").wait_for()

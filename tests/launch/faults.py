@@ -83,6 +83,23 @@ DEADLOCKS = {
         DEADLOCK,
         WAIT + r"all_reduce #1 \(line 5, float32\[4\]\); {victim} raised MemoryError",
     ),
+    "raises_and_tidies_up": Fault(
+        "try:\n    if rank == victim: raise ValueError('no such data')\n    dist.all_reduce(x)\nfinally:\n    dist.barrier()",
+        DEADLOCK,
+        WAIT + r"all_reduce #1 \(line 6, float32\[4\]\); {victim} raised ValueError: no such data",
+    ),
+    "raises_between_collectives": Fault(
+        "try:\n    dist.barrier()\n    if rank == victim: {}['lr']\n    dist.all_reduce(x)\n    dist.all_reduce(x)\n"
+        "finally:\n    dist.all_reduce(x[:1].clone())",
+        DEADLOCK,
+        WAIT + r"all_reduce #2 \(line 7, float32\[4\]\); {victim} raised KeyError: 'lr'",
+    ),
+    "caught_when_freed": Fault(
+        "try:\n    if rank == victim: raise ValueError('no such data')\n    dist.all_reduce(x)\nexcept RuntimeError:\n"
+        "    dist.all_reduce(x[:1].clone())",
+        DEADLOCK,
+        WAIT + r"all_reduce #1 \(line 6, float32\[4\]\); {victim} raised ValueError: no such data",
+    ),
     "exits": Fault(
         "import sys\nif rank == victim: sys.exit(3)\ndist.barrier()",
         DEADLOCK,
@@ -118,7 +135,51 @@ DEADLOCKS = {
     "wrong_tag": Fault(
         "a, b = victim, (victim + 1) % world_size\nif rank == a: dist.send(x, b, tag=1)\nif rank == b: dist.recv(x, a, tag=2)",
         DEADLOCK,
-        r"rank \d waits in (send to|recv from) rank \d .*; rank \d waits in (send to|recv from) rank \d .*",
+        r"(?=.*waits in send to rank \d with tag 1 \(line 5,)(?=.*waits in recv from rank \d with tag 2 \(line 6,).*",
+    ),
+    "wrong_tag_of_an_isend": Fault(
+        "a, b = victim, (victim + 1) % world_size\nif rank == a: keep = dist.isend(x, b, tag=1)\nif rank == b: dist.recv(x, a, tag=2)",
+        DEADLOCK,
+        r"rank \d waits in recv from {victim} with tag 2 \(line 6, float32\[4\]\); {victim} left the cell without the "
+        r"matching send; {victim}'s isend to rank \d \(line 5\) has tag 1",
+    ),
+    "groups_of_the_same_ranks": Fault(
+        "a, b = dist.new_group(list(range(world_size))), dist.new_group(list(range(world_size)))\n"
+        "dist.all_reduce(x, group=a if rank != victim else b)",
+        DEADLOCK,
+        r"(?=.*all_reduce #1 of one group of ranks [\d,]+ \(line 5)(?=.*all_reduce #1 of another group of ranks [\d,]+ \(line 5).*",
+    ),
+    "message_in_another_group": Fault(
+        "pair = dist.new_group([0, 1])\nif rank == 0: dist.send(x, 1, group=pair)\nif rank == 1: dist.recv(x, 0)",
+        DEADLOCK,
+        r"rank 0 waits in send to rank 1 of one group \(line 5, .*\); rank 1 waits in recv from rank 0 of another group \(line 6, .*\)",
+    ),
+    "any_source_takes_it": Fault(
+        "if rank == 0: dist.recv(x); dist.recv(x, 1)\nif rank == 1: dist.send(x, 0)",
+        DEADLOCK,
+        r"rank 0 waits in recv from rank 1 \(line 4, float32\[4\]\); rank 1 left the cell without the matching send",
+    ),
+    "any_source_after_an_irecv": Fault(
+        "if rank == 0: work = dist.irecv(torch.empty(4), 1); dist.recv(x)\nif rank == 1: dist.send(x, 0)",
+        DEADLOCK,
+        r"rank 0 waits in recv from any rank \(line 4, float32\[4\]\); ranks? .* left the cell without the matching send",
+    ),
+    "in_a_thread": Fault(
+        "import threading\nthread = threading.Thread(target=dist.all_reduce, args=(x,))\nif rank != victim: thread.start(); thread.join()",
+        DEADLOCK,
+        WAIT + r"all_reduce #1 \(line unknown, float32\[4\]\)" + LEFT,
+    ),
+    "in_a_thread_of_asyncio": Fault(
+        "import asyncio\ndef reduce():\n    dist.all_reduce(x)\nif rank != victim: await asyncio.to_thread(reduce)",
+        DEADLOCK,
+        WAIT + r"all_reduce #1 \(line 6, float32\[4\]\)" + LEFT,
+    ),
+    "debug_detail": Fault(
+        "import os\nos.environ['TORCH_DISTRIBUTED_DEBUG'] = 'DETAIL'\ndist.set_debug_level_from_env()\n"
+        "group = dist.new_group(list(range(world_size)))\nos.environ['TORCH_DISTRIBUTED_DEBUG'] = 'OFF'\n"
+        "dist.set_debug_level_from_env()\nif rank != victim: dist.barrier(group=group)",
+        DEADLOCK,
+        WAIT + r"barrier #1 of ranks [\d,]+ \(line 10\)" + LEFT,
     ),
     "batch": Fault(
         "ops = [dist.P2POp(dist.isend, x, (rank + 1) % world_size)]\n"
@@ -219,6 +280,17 @@ MISMATCHES = {
         MISMATCH,
         r"(?=.*{others} calls? broadcast #1 with root 0)(?=.*{victim} calls broadcast #1 with root 1).*",
     ),
+    "splits": Fault(
+        "sent = [2] * world_size\nif rank == victim: sent[0] = 3\n"
+        "dist.all_to_all_single(torch.ones(2 * world_size), torch.ones(sum(sent)), [2] * world_size, sent)",
+        MISMATCH,
+        r"{victim} sends 3 rows to rank 0 in all_to_all_single #1 \(line 6\); rank 0 expects 2 \(line 6\)",
+    ),
+    "and_tidies_up": Fault(
+        "try:\n    dist.all_reduce(x if rank != victim else x[:2])\nfinally:\n    dist.barrier()",
+        MISMATCH,
+        r"(?=.*{others} calls? all_reduce #1 with 4 elements \(line 5\))(?=.*{victim} calls all_reduce #1 with 2 elements \(line 5\)).*",
+    ),
     "send_too_long": Fault(
         "a, b = 0, 1\nif rank == a: dist.send(x, b)\nif rank == b: dist.recv(x[:2].clone(), a)",
         MISMATCH,
@@ -264,4 +336,87 @@ DEATHS = {
     ),
 }
 
-FAULTS = DEADLOCKS | MISMATCHES | DEATHS
+KEEP = r" dropped: keep what it returns, and call wait\(\) on it"
+TO_THE_NEXT = "right, left = (rank + 1) % world_size, (rank - 1) % world_size\n"
+DROPPED = {
+    "isend": Fault(
+        "a, b = victim, (victim + 1) % world_size\nif rank == a: dist.isend(x, b)\ndist.barrier()\nif rank == b: dist.recv(x, a)",
+        DEADLOCK,
+        r"{victim} did not wait for its isend \(line 5\), so its message to rank \d was" + KEEP,
+    ),
+    "isend_in_a_ring": Fault(
+        TO_THE_NEXT + "dist.isend(x, right)\ndist.recv(torch.empty(4), left)\ndist.barrier()",
+        DEADLOCK,
+        r"{everybody} did not wait for their isend \(line 5\), so messages were" + KEEP,
+    ),
+    "handles_in_a_loop": Fault(
+        "a, b = victim, (victim + 1) % world_size\nif rank == a:\n    for i in range(3): work = dist.isend(x + i, b)\n"
+        "dist.barrier()\nif rank == b:\n    for i in range(3): dist.recv(x, a)",
+        DEADLOCK,
+        r"{victim} did not wait for its isend \(line 6\), so its message to rank \d was" + KEEP,
+    ),
+    "batch_and_barrier": Fault(
+        TO_THE_NEXT + "dist.batch_isend_irecv([dist.P2POp(dist.isend, x, right)])\ndist.barrier()\n"
+        "work = dist.irecv(torch.empty(4), left)\ndist.barrier()",
+        DEADLOCK,
+        r"{everybody} did not wait for their isend \(line 5\), so messages were" + KEEP,
+    ),
+    "long_message": Fault(
+        "a, b = victim, (victim + 1) % world_size\nif rank == a: dist.isend(torch.ones(4_000_000), b)\ndist.barrier()\n"
+        "if rank == b: dist.recv(torch.ones(4_000_000), a)",
+        DEADLOCK,
+        r"{victim} did not wait for its isend \(line 5\), so its message to rank \d was" + KEEP,
+    ),
+    "irecv": Fault(
+        TO_THE_NEXT + "dist.irecv(torch.empty(4), left)\ndist.send(x, right)",
+        "LostMessageError",
+        r"{everybody} did not wait for their irecv \(line 5\), so messages were" + KEEP,
+    ),
+    "irecv_then_recv": Fault(
+        "a, b = victim, (victim + 1) % world_size\nif rank == b: dist.irecv(x, a); dist.recv(x, a)\nif rank == a: dist.send(x, b)",
+        DEADLOCK,
+        r"rank \d did not wait for its irecv \(line 5\), so its message from {victim} was" + KEEP,
+    ),
+}
+
+# One stop ends each of these; cells without an end, or of which one rank has none.
+ENDLESS = {
+    "python": "while True: pass",
+    "sleep": "time.sleep(100)",
+    "matmul": "a = torch.ones(300, 300)\nwhile True: a @ a",
+    "gloo": "dist.recv(torch.ones(1), 0) if rank else time.sleep(100)",
+    "store": "dist.new_group([0, 1]) if rank else time.sleep(100)",
+    "full pipe": "import sys\nwhile True: sys.stdout.write('x' * 100000)",
+    "swallowed": "while True:\n    try: time.sleep(0.2)\n    except: pass",
+    "swallowed and computing": "while True:\n    try: torch.ones(64, 64) @ torch.ones(64, 64)\n    except BaseException: print('no')",
+    "swallowed twice": "while True:\n    try:\n        try: time.sleep(0.2)\n        except: pass\n    except: pass",
+    "swallowed in a function": "def patient():\n    try: time.sleep(0.2)\n    except: pass\nwhile True: patient()",
+    "suspended": "import signal\nif rank == 1: os.kill(os.getpid(), signal.SIGSTOP)",
+    "suspended in a collective": "import signal\nif rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\ndist.barrier()",
+    "a child without an end": "pid = os.fork()\nif not pid:\n    while True: time.sleep(0.1)\nos.waitpid(pid, 0)",
+}
+
+# What a cell may take from the rank that runs it: (cell, the exception it ends with in a script, the word about it).
+TAKEN = {
+    "closed stdout": ("import sys\nsys.stdout.close()\nprint('x')", "ValueError", "sys.stdout was closed"),
+    "stdout in a with": ("import sys\nwith sys.stdout as f: f.write('said\\n')", "", "sys.stdout was closed"),
+    "closed descriptor 1": ("os.close(1)\nprint('x')", "OSError", "file descriptor 1 was closed"),
+    "closed descriptor 2": ("os.close(2)", "", "file descriptor 2 was closed"),
+    "no stdout": ("import sys\nsys.stdout = None\nprint('x')", "", "sys.stdout was None"),
+    "no stderr": ("import sys\nsys.stderr = None\n1 / 0", "ZeroDivisionError", "sys.stderr was None"),
+    "a number for stdout": ("import sys\nsys.stdout = 5", "", "sys.stdout was int, which cannot be written to"),
+    "a closed file for stdout": (
+        "import sys\nsys.stdout = open('/dev/null', 'w')\nsys.stdout.close()",
+        "",
+        "sys.stdout was closed",
+    ),
+    "empty modules": ("import sys\nsys.modules.clear()", "", "sys.modules was emptied"),
+    "empty modules and an error": (
+        "import sys\nsys.modules.clear()\n1 / 0",
+        "ZeroDivisionError",
+        "sys.modules was emptied",
+    ),
+    "other modules": ("import sys\nsys.modules = {}", "", "sys.modules was emptied"),
+}
+
+FAULTS = DEADLOCKS | MISMATCHES | DEATHS | {f"dropped_{name}": fault for name, fault in DROPPED.items()}

@@ -72,8 +72,8 @@ def _serve() -> None:
 
 
 def _gang(request, folder) -> list[dict]:
-    from launch import ledger
-    from launch.blackbox import Board
+    from launch.shared import flight_recorder
+    from launch.shared.flight_recorder import Board
 
     board = Board(f"{folder}/board", request["ranks"])
     pids, pipes = {}, {}
@@ -94,8 +94,8 @@ def _gang(request, folder) -> list[dict]:
     for reading, rank in pipes.items():
         answer = json.loads(_answer(folder, rank)) or {"error": "hung" if reading in left else "died"}
         answer["status"] = vars(board.read(rank))
-        answer["open"] = _plain(ledger.open_calls(board, rank))
-        answer["tallies"] = _plain(ledger.tallies(board, rank))
+        answer["open"] = _plain(flight_recorder.open_calls(board, rank))
+        answer["tallies"] = _plain(flight_recorder.tallies(board, rank))
         answers.append(answer)
     for reading, rank in pipes.items():
         os.close(reading)
@@ -118,8 +118,8 @@ def _rank(request, rank, folder, done: int) -> None:
     import torch
     import torch.distributed as dist
 
-    from launch.blackbox import Slot
     from launch.rank import tap
+    from launch.shared.flight_recorder import Slot
 
     answer = {"recording": None, "keep": {}, "error": ""}
     slot = Slot(f"{folder}/board", rank)

@@ -33,8 +33,8 @@ class Output:
 
     @property
     def rich(self) -> list[dict]:
-        """What was displayed, without the live log."""
-        return [data for data in self.displays if not data.get("text/plain", "").startswith("RankLog(")]
+        """What was displayed, without the live log and what shows while a check runs."""
+        return [data for data in self.displays if data and not data.get("text/plain", "").startswith("RankLog(")]
 
 
 class Notebook:

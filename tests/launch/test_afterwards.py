@@ -2,9 +2,9 @@
 
 import pytest
 
-from launch.errors import DeadlockError, RankError
-from launch.output import raise_failures
+from launch.kernel.output import raise_failures
 from launch.ranks import Ranks
+from launch.shared.errors import DeadlockError, RankError
 
 
 @pytest.fixture(scope="module")

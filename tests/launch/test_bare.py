@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
-from launch.errors import DeadlockError, RankError
-from launch.output import raise_failures
+from launch.doctor.snapshot import How
+from launch.kernel.output import raise_failures
 from launch.ranks import Ranks
+from launch.shared.errors import DeadlockError, RankError
 
 PATIENCE = 30  # seconds; a bound for cells that take a fraction of one
 MAKE = "import os\ndist.init_process_group('gloo')\nkept = rank\n"
@@ -60,7 +61,10 @@ def test_the_student_can_also_make_the_group_again_after_a_fault(ranks):
 def test_a_group_that_has_lost_a_member_is_left_by_all_and_can_be_made_again(ranks, victim):
     with pytest.raises(RankError, match=f"rank {victim} died"):
         run(ranks, f"if rank == {victim}: os._exit(1)\ndist.barrier()")
-    assert ranks.take_notices() == ["the process group has lost a member: make it again with dist.init_process_group()"]
+    assert ranks.take_notices() == [
+        "a member has died of the process group, so that it is gone on every rank: make it again with "
+        "dist.init_process_group('gloo')"
+    ]
     run(ranks, "known = globals().get('kept'), dist.is_initialized()")
     assert ranks.pull("known") == [(None if rank == victim else rank, False) for rank in range(3)]
     run(ranks, MAKE + ADD)
@@ -123,7 +127,7 @@ def test_the_stop_button_frees_those_who_wait_for_one_that_makes_no_group(groupl
         answers = ranks.execute(TELL_AND_MEET.format(missing=missing), viewer=viewer)
     finally:
         bound.cancel()
-    assert [answer.status for answer in answers] == ["ok" if rank == missing else "freed" for rank in range(3)]
+    assert [answer.how for answer in answers] == [How.LEFT if rank == missing else How.FREED for rank in range(3)]
     run(ranks, MAKE.replace("kept = rank", "again = kept") + ADD)
     assert ranks.pull("x") == [6.0] * 3 and ranks.pull("again") == [0, 1, 2]
 
@@ -138,6 +142,6 @@ def test_a_group_can_be_added_after_one_that_was_half_made(ranks):
         answers = ranks.execute(code.format(missing=2), viewer=viewer)
     finally:
         bound.cancel()
-    assert [answer.status for answer in answers] == ["freed", "freed", "ok"]
+    assert [answer.how for answer in answers] == [How.FREED, How.FREED, How.LEFT]
     run(ranks, f"pair = dist.new_group([0, 2])\nif rank != 1: dist.barrier(group=pair)\n{ADD}")
     assert ranks.pull("x") == [6.0] * 3

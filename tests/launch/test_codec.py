@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launch import codec
+from launch.shared import codec
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -86,5 +86,5 @@ def test_a_foreign_form_is_refused():
 
 
 def test_values_without_tensors_do_not_import_torch():
-    code = "from launch import codec; import sys; b = []; codec.decode(codec.encode([1.5, 'a'], b), b)"
+    code = "from launch.shared import codec; import sys; b = []; codec.decode(codec.encode([1.5, 'a'], b), b)"
     subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)

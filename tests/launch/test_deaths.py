@@ -1,6 +1,7 @@
 """Why a rank has died: exit codes, signals, and memory that really runs out, in a cgroup made for the test."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -8,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from launch import deaths
-from launch.deaths import Deaths
+from launch.kernel import machine
+from launch.kernel.machine import Deaths
 
 LIMIT = 1200 << 20  # bytes for a notebook's kernel, its agent and four ranks, which take 300 MB
 PATIENCE = 20  # seconds
@@ -51,12 +52,18 @@ def remove(folder: Path) -> None:
             time.sleep(0.01)
 
 
+def numbers(ranks: str) -> list[int]:
+    """The ranks of `0,2-3`."""
+    ends = [[int(end) for end in part.split("-")] for part in ranks.split(",")]
+    return [rank for part in ends for rank in range(part[0], part[-1] + 1)]
+
+
 @pytest.fixture
 def counted(monkeypatch, tmp_path):
     """Two files instead of the system's counters, of which the first is not there at first."""
     near, far = tmp_path / "memory.events", tmp_path / "vmstat"
     far.write_text("nr_free_pages 17\noom_kill 5\noom_kill_other 9\n")
-    monkeypatch.setattr(deaths, "_counters", lambda: [near, far])
+    monkeypatch.setattr(machine, "_counters", lambda: [near, far])
     return near, far
 
 
@@ -75,20 +82,26 @@ def test_only_a_count_that_has_risen_names_memory_and_each_kill_explains_one_dea
 
 def test_the_nearest_count_that_there_is_is_believed(counted):
     near, _ = counted
-    assert deaths.oom_kills() == 5
+    assert machine.oom_kills() == 5
     near.write_text("low 0\noom 2\noom_kill 1\n")
-    assert deaths.oom_kills() == 1
+    assert machine.oom_kills() == 1
 
 
 def test_a_rank_that_takes_all_memory_is_named_and_the_others_keep_their_variables(small, new_notebook):
     notebook = new_notebook(load=False)
     (small / "cgroup.procs").write_text(str(notebook.pid))
-    assert not notebook.run("%load_ext launch").error
+    assert not notebook.run("%load_ext launch\nimport launch").error
     assert not notebook.run("%%ranks 4\nimport os\nkept = rank").error
-    dead = "rank 2 died (out of memory: the system killed it with SIGKILL)"
-    assert notebook.run(f"%%ranks\nif rank == 2:\n{HOG}dist.barrier()").error == f"RankError: {dead}"
-    probe = "%%ranks\nx = torch.ones(1)\ndist.all_reduce(x)\nx.item(), 'kept' in globals()"
-    assert notebook.run(probe).stdout == "ranks 0-1,3: (4.0, True)\nrank 2: (4.0, False)\n"
+    error = notebook.run(f"%%ranks\nif rank == 2:\n{HOG}dist.barrier()").error
+    # Seldom the system kills others as well, before the memory of the first is free again; then that is so.
+    told = re.fullmatch(r"RankError: ranks? ([\d,-]+) died \(out of memory: the system killed it with SIGKILL\)", error)
+    assert told, error
+    dead = numbers(told[1])
+    assert 2 in dead
+    assert not notebook.run(
+        "%%ranks\nx = torch.ones(1)\ndist.all_reduce(x)\nkeeps = x.item(), 'kept' in globals()"
+    ).error
+    assert notebook.value("launch.pull('keeps')") == [(4.0, rank not in dead) for rank in range(4)]
     output = notebook.run("%%ranks\nimport os\nif rank == 1: os.kill(os.getpid(), 9)")
     assert output.error == "RankError: rank 1 died (killed by SIGKILL)"
 
@@ -104,7 +117,7 @@ def test_memory_that_is_refused_is_that_ranks_exception_and_no_death(notebook):
 
 def test_ranks_offer_themselves_to_be_killed_before_the_kernel_and_the_agent(notebook):
     assert not notebook.run("%%ranks 2\n1").error
-    pids = [int(line.split()[1]) for line in notebook.run("%ranks").stdout.splitlines()[1:]]
+    pids = [int(line.split()[1]) for line in notebook.run("%ranks").stdout.splitlines() if line[0].isdecimal()]
     order = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in pids]
     behind = [notebook.pid, psutil.Process(pids[0]).ppid()]
     assert min(order) > max(int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in behind)
@@ -112,7 +125,7 @@ def test_ranks_offer_themselves_to_be_killed_before_the_kernel_and_the_agent(not
 
 def test_a_rank_that_is_killed_by_hand_is_not_said_to_have_taken_the_memory(notebook):
     assert not notebook.run("%%ranks 2\n1").error
-    pids = [int(line.split()[1]) for line in notebook.run("%ranks").stdout.splitlines()[1:]]
+    pids = [int(line.split()[1]) for line in notebook.run("%ranks").stdout.splitlines() if line[0].isdecimal()]
     os.kill(pids[1], signal.SIGKILL)
     output = notebook.run("%%ranks\n1")
     assert "rank 1 died between two cells (killed by SIGKILL) and starts anew" in output.stdout or (

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from launch.doctor import examine, explain
+from launch.doctor.snapshot import Ending, How, State
 from tests.launch.worlds import World, random_world, settle
 
 
@@ -137,7 +138,8 @@ def test_a_rank_that_is_cut_off_takes_its_part_back():
     world.step(0), world.step(1)
     alive = world.views()
     assert examine(alive) is None
-    dead = alive[1].__class__(**{**vars(alive[1]), "state": "cut", "waits": (), "ending": "died (killed by SIGKILL)"})
+    killed = Ending(How.DIED, "killed by SIGKILL", cut=True)
+    dead = alive[1].__class__(**{**vars(alive[1]), "state": State.CUT, "waits": (), "ending": killed})
     diagnosis = examine((alive[0], dead))
     assert diagnosis.stuck == (0,)
     assert explain.deadlock(diagnosis) == (

@@ -8,9 +8,10 @@ import pytest
 
 from collectives import ScheduleError, all_reduce
 from collectives.catalogue import CATALOGUE, build
-from launch.errors import RankError, UsageError
+from launch.doctor.snapshot import How
 from launch.execute import execute
 from launch.ranks import Ranks
+from launch.shared.errors import RankError, UsageError
 
 # From x, the full buffer: `want`, what torch's built-in makes of it, and `part`, the piece of the result that counts.
 BUILT_IN = {
@@ -38,7 +39,7 @@ def ranks():
 
 def run(ranks, code):
     for answer in ranks.execute(code):
-        assert answer.status == "ok", f"rank {answer.rank}: {answer.ename}: {answer.evalue}"
+        assert answer.how is How.LEFT, f"rank {answer.rank}: {answer.ename}: {answer.evalue}"
 
 
 def every_algorithm(p):

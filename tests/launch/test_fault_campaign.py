@@ -6,6 +6,7 @@ has its variables, and no process, socket or file descriptor is left over. The f
 
 # ruff: noqa: E501  (a cell is not broken in the middle)
 
+import json
 import os
 import re
 import statistics
@@ -15,10 +16,13 @@ import time
 import psutil
 import pytest
 
-from launch import output
-from launch.errors import RankError, RanksStopped
+from launch.doctor.snapshot import How
+from launch.kernel import output
+from launch.kernel.supervisor import MOST_THREADS
 from launch.ranks import Ranks
-from tests.launch.faults import DEADLOCKS, DEATHS, FAULTS, MISMATCHES
+from launch.shared.errors import RankError, RanksStopped
+from tests.launch.faults import DEADLOCKS, DEATHS, ENDLESS, FAULTS, HEAD, MISMATCHES, TAKEN
+from tests.launch.mistakes import ALONE, MISTAKES, SIZE, VICTIM
 
 PATIENCE = 15  # seconds; what is measured takes a fraction of one on an idle machine
 SETUP = "import time, os\nsentinel = 7 * rank"
@@ -53,7 +57,11 @@ def run(ranks, code, only=None):
 
 def of_size(ranks, size):
     """So many ranks with the sentinel set, whatever the last test has left."""
+    if ranks.supervisor.cell:  # of a test that ran out of time
+        ranks.restart()
     ranks.ensure(size)
+    if sum(process.num_threads() for process in processes(ranks)) > MOST_THREADS / 2:
+        ranks.restart()  # here, and not in the middle of a fault
     ranks.take_notices()
     assert run(ranks, SETUP)[1] is None
 
@@ -68,7 +76,9 @@ def usable(ranks, lost=()):
 
 
 def processes(ranks):
-    return psutil.Process(ranks.crew.agent.process.pid).children(recursive=True)
+    """What runs: a child that has ended and that its rank has not asked about yet does not."""
+    children = psutil.Process(ranks.supervisor.agent.process.pid).children(recursive=True)
+    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
 
 
 def descriptors(ranks):
@@ -87,6 +97,12 @@ def inflict(ranks, fault, victim, late=""):
     usable(ranks, (victim,) if fault.dies else ())
     assert len(processes(ranks)) == ranks.size
     return seconds
+
+
+def in_words(ranks, code):
+    """What the cell ends with, as the notebook shows it: "DeadlockError: rank 0 waits in ..."."""
+    _, error = run(ranks, code)
+    return f"{type(error).__name__}: {error}"
 
 
 LATE = {
@@ -132,6 +148,20 @@ LEGAL = {
     "a pipeline of isends": "works = [dist.isend(x, (rank + 1) % world_size) for _ in range(3)]\ntime.sleep(0.1 * rank)\n"
     "for _ in range(3): dist.recv(x, (rank - 1) % world_size)\nfor work in works: work.wait()",
     "an isend that outlives its cell": "if rank == 0: keep = dist.isend(torch.ones(4), 1)\nif rank == 1: time.sleep(0.5); dist.recv(x, 0)",
+    "a handle let go of after the wait": "work = dist.isend(x, (rank + 1) % world_size)\ndist.recv(torch.empty(4), (rank - 1) % world_size)\n"
+    "work.wait(); work = None\ndist.barrier()",
+    "a handle let go of after the message": "work = dist.irecv(torch.empty(4), 0) if rank == 1 else None\nif rank == 0: dist.send(x, 1)\n"
+    "dist.barrier()\nwork = None\ndist.barrier()",
+    "an isend that is dropped while its receiver waits": "if rank == 0: time.sleep(0.5); dist.isend(x, 1)\nif rank == 1: dist.recv(x, 0)\ndist.barrier()",
+    "dropped messages that nobody wants": "dist.isend(x, (rank + 1) % world_size, tag=5)\ndist.irecv(x, (rank + 1) % world_size, tag=3)\ndist.barrier()",
+    "a collective whose handle is dropped": "for _ in range(100): dist.all_reduce(x, async_op=True)\ndist.barrier()",
+    "a batch that is waited for": "ops = [dist.P2POp(dist.isend, x, (rank + 1) % world_size), dist.P2POp(dist.irecv, torch.empty(4), (rank - 1) % world_size)]\n"
+    "for _ in range(70):\n    for work in dist.batch_isend_irecv(ops): work.wait()",
+    "a thread that is waited for with a limit": "import threading\nthread = threading.Thread(target=dist.recv, args=(x, 0))\n"
+    "if rank == 1: thread.start(); thread.join(timeout=1.5); dist.send(x, 0); thread.join()\nif rank == 0: dist.recv(x, 1); dist.send(x, 1)",
+    "splits that fit": "dist.all_to_all_single(torch.empty(sum(range(world_size))), torch.ones(rank * world_size), list(range(world_size)), [rank] * world_size)",
+    "any source beside a named one": "if rank == 0:\n    works = [dist.irecv(torch.empty(4), 1), dist.irecv(torch.empty(4))]\n    dist.recv(x); [w.wait() for w in works]\n"
+    "else: time.sleep(0.2 * rank); dist.send(x, 0)",
     "a thread of the student": "import threading\ndef late(): time.sleep(1); dist.send(torch.ones(4), 1)\n"
     "if rank == 0: threading.Thread(target=late).start()\nif rank == 1: dist.recv(x, 0)",
     "a sub-group that works on": "half = dist.new_group([0, 1])\nif rank < 2:\n    for _ in range(300): dist.all_reduce(x, group=half)\ndist.barrier()",
@@ -148,6 +178,166 @@ def test_no_false_alarm(ranks, what):
         ranks, "x = torch.ones(4, 4)[0]\n" + LEGAL[what].replace("x @ x", "torch.ones(64, 64) @ torch.ones(64, 64)")
     )
     assert error is None
+    usable(ranks)
+
+
+LEFT_BEHIND = {
+    "irecv": (
+        "if rank == 1: keep = dist.irecv(torch.empty(4), 0)",
+        "if rank == 0: dist.send(x, 1)\nif rank == 1: dist.recv(x, 0)",
+        "rank 1's irecv of line 2 of cell In[7], never waited for, took its message",
+    ),
+    "collective": (
+        "if rank == 1: keep = dist.all_reduce(x, async_op=True)",
+        "dist.all_reduce(x)",
+        "rank 1's all_reduce of line 2 of cell In[7], never waited for, took its place",
+    ),
+    "other collective": (
+        "if rank == 1: keep = dist.all_reduce(x, async_op=True)",
+        "dist.broadcast(x, 0)",
+        "rank 1 began all_reduce in line 2 of cell In[7], never waited for",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LEFT_BEHIND)
+def test_a_call_that_an_earlier_cell_left_behind(ranks, what):
+    of_size(ranks, 4)
+    earlier, later, said = LEFT_BEHIND[what]
+    assert all(a.how is How.LEFT for a in ranks.execute("x = torch.ones(4)\n" + earlier, count=7))
+    assert str(run(ranks, later)[1]).endswith(said)
+    usable(ranks)
+
+
+def test_what_is_left_behind_by_all_explains_nothing(ranks):
+    of_size(ranks, 4)
+    earlier = "x = torch.ones(4)\nkeep = dist.all_reduce(x, async_op=True)\ngot = dist.irecv(torch.empty(4), 0) if rank == 1 else None\nif rank == 0: dist.send(x, 1)"
+    assert run(ranks, earlier)[1] is None
+    _, error = run(ranks, "if rank != 3: dist.all_reduce(x)")
+    assert (
+        str(error) == "ranks 0-2 wait in all_reduce #1 (line 1, float32[4]); rank 3 left the cell after 0 collectives"
+    )
+    assert run(ranks, earlier)[1] is None
+    _, error = run(ranks, "if rank == 1: dist.recv(x, 0)")
+    assert str(error).endswith("rank 0 left the cell without the matching send")
+    usable(ranks)
+
+
+def test_a_rank_that_came_back_says_why_it_knows_nothing(ranks):
+    of_size(ranks, 4)
+    assert run(ranks, "a = 5\nif rank == 1: os._exit(3)")[1]
+    told = "rank 1: NameError: name 'a' is not defined (rank 1 died (exited with code 3) and came back without its variables)"
+    assert str(run(ranks, "a")[1]) == told
+    assert str(run(ranks, "nobody")[1]) == "ranks 0-3: NameError: name 'nobody' is not defined"
+
+
+def test_without_a_process_group_it_says_how_to_make_one(ranks):
+    of_size(ranks, 2)
+    assert run(ranks, "dist.destroy_process_group()")[1] is None
+    _, error = run(ranks, "dist.barrier()")
+    assert str(error).endswith("dist.init_process_group('gloo') on every rank makes one")
+    assert run(ranks, "dist.init_process_group('gloo')\ndist.barrier()")[1] is None
+    ranks.restart()
+
+
+def test_groups_are_not_renewed_until_the_machine_has_no_threads_left(ranks, monkeypatch):
+    of_size(ranks, 2)
+    monkeypatch.setattr("launch.kernel.supervisor.MOST_THREADS", 1)
+    assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")
+    (said,) = ranks.take_notices()
+    assert said.startswith("all ranks were started anew, their variables are new (their process groups have been")
+    usable(ranks, (0, 1))
+
+
+def test_a_partner_that_has_destroyed_its_group_is_named(ranks):
+    of_size(ranks, 3)
+    for call in ("dist.recv(x, 1)", "dist.irecv(x, 1).wait()"):
+        _, error = run(ranks, f"x = torch.ones(4)\nif rank == 1: dist.destroy_process_group()\nelse: {call}")
+        assert str(error).startswith(
+            "ranks 0,2: RuntimeError: the connection to rank 1 has ended: it has destroyed its"
+        )
+        ranks.restart()
+
+
+def test_a_group_that_some_ranks_have_destroyed_is_left_by_all(ranks):
+    of_size(ranks, 4)
+    answers, error = run(ranks, "if rank in (0, 3): dist.destroy_process_group()\nelse: dist.barrier()")
+    assert error and [answers[rank].how for rank in (0, 3)] == [How.LEFT, How.LEFT]
+    assert "/pytorch/" not in "\n".join(error._render_traceback_()) and "peer" not in str(error)
+    assert str(error) == (
+        "ranks 1-2: RuntimeError: the connection to another rank has ended: it has destroyed its process group, or its "
+        "process is gone (gloo/transport: connection lost)"
+    )
+    assert error.hints == [
+        "ranks 0,3: there is no process group any more, and others waited for it: call dist.destroy_process_group() on "
+        "every rank, after the last message"
+    ]
+    assert ranks.take_notices() == [
+        "ranks 0,3 had destroyed the process group, so that it is gone on every rank: make it again with "
+        "dist.init_process_group('gloo')"
+    ]
+    assert run(ranks, "dist.init_process_group('gloo')\ndist.barrier()")[1] is None
+    assert run(ranks, "if rank == 0: dist.destroy_process_group()")[1] is None
+    _, error = run(ranks, "if rank == 1: os._exit(0)\nif rank: dist.barrier()")
+    assert "rank 1 died" in str(error)
+    (said,) = ranks.take_notices()
+    assert said.startswith("all ranks were started anew, their variables are new (a rank has died, and others had")
+    assert run(ranks, "dist.barrier()")[1] is None
+    ranks.restart()
+
+
+def test_a_group_that_the_student_has_made_anew(ranks):
+    of_size(ranks, 4)
+    assert run(ranks, "dist.destroy_process_group()\ndist.init_process_group('gloo')")[1] is None
+    _, error = run(ranks, "if rank != 1: dist.new_group([0, 1])")
+    assert str(error) == "rank 0 waits in new_group (line 1) for the other ranks; ranks 1-3 left the cell"
+    usable(ranks)
+    _, error = run(ranks, "if rank != 1: dist.barrier()")
+    assert str(error).endswith("rank 1 left the cell after 0 collectives")
+    usable(ranks)
+    ranks.restart()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_told_in_these_words(ranks, name):
+    of_size(ranks, SIZE)
+    cell, words = MISTAKES[name]
+    assert in_words(ranks, HEAD.format(victim=VICTIM, late="pass") + cell) == words
+    usable(ranks, (VICTIM,) if " died (" in words else ())
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_mistake_on_one_rank_is_told_in_these_words(ranks, name):
+    of_size(ranks, 1)
+    cell, words = ALONE[name]
+    assert in_words(ranks, HEAD.format(victim=0, late="pass") + cell) == words
+    ranks.take_notices()
+    usable(ranks, (0,) if " died (" in words else ())
+
+
+@pytest.mark.parametrize(
+    "name", ["raises_and_tidies_up", "raises_between_collectives", "caught_when_freed", "and_tidies_up"]
+)
+def test_what_ranks_do_after_they_were_freed_is_no_evidence(ranks, name):
+    of_size(ranks, 4)
+    said = {str(run(ranks, FAULTS[name].code(2))[1]) for _ in range(20)}
+    assert len(said) == 1, said
+
+
+def test_the_first_exception_is_shown(ranks):
+    of_size(ranks, 4)
+    for late in ("if rank == 2: time.sleep(0.3)", "if rank != 2: time.sleep(0.3)"):
+        _, error = run(ranks, FAULTS["raises_and_tidies_up"].code(2, late))
+        report = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.report))
+        assert report.startswith("rank 2:\n") and report.strip().endswith("ValueError: no such data")
+        assert "Mismatch" not in report and "torch" not in report
+
+
+def test_a_handle_that_a_later_cell_lets_go_of(ranks):
+    of_size(ranks, 4)
+    assert ranks.execute("if rank == 0:\n    keep = dist.isend(torch.ones(4), 1)", count=7)[0].how is How.LEFT
+    _, error = run(ranks, "keep = None\ndist.barrier()\nif rank == 1: dist.recv(torch.ones(4), 0)")
+    assert str(error).startswith("rank 0 did not wait for its isend (line 2 of cell In[7]), so its message to rank 1")
     usable(ranks)
 
 
@@ -185,24 +375,67 @@ def test_old_groups_and_modules_work_after_a_fault(ranks, name):
     usable(ranks)
 
 
-STUCK = {
-    "python": "while True: pass",
-    "sleep": "time.sleep(100)",
-    "matmul": "a = torch.ones(300, 300)\nwhile True: a @ a",
-    "gloo": "dist.recv(torch.ones(1), 0) if rank else time.sleep(100)",
-    "store": "dist.new_group([0, 1]) if rank else time.sleep(100)",
-    "full pipe": "import sys\nwhile True: sys.stdout.write('x' * 100000)",
-}
-
-
-@pytest.mark.parametrize("what", STUCK)
-def test_stop(ranks, what):
+@pytest.mark.parametrize("what", ENDLESS)
+def test_one_stop(ranks, what):
     of_size(ranks, 4)
     threading.Timer(0.5, ranks.interrupt).start()
     began = time.monotonic()
-    _, error = run(ranks, STUCK[what])
+    _, error = run(ranks, ENDLESS[what])
     assert type(error) is RanksStopped and time.monotonic() - began < PATIENCE
     usable(ranks)
+    assert len(processes(ranks)) == ranks.size
+
+
+CLEANUPS = {
+    "finally": "try: time.sleep(100)\nfinally:\n    time.sleep(2)\n    saved = 1",
+    "except KeyboardInterrupt": "try: time.sleep(100)\nexcept KeyboardInterrupt:\n    time.sleep(2)\n    saved = 1",
+    "an error inside": "try: time.sleep(100)\nfinally:\n    try: 1 / 0\n    except ZeroDivisionError: time.sleep(2)\n    saved = 1",
+}
+
+
+@pytest.mark.parametrize("what", CLEANUPS)
+def test_what_a_cell_does_to_clean_up_is_not_stopped_again(ranks, what):
+    of_size(ranks, 2)
+    threading.Timer(0.5, ranks.interrupt).start()
+    run(ranks, "saved = 0\n" + CLEANUPS[what])
+    assert ranks.pull("saved") == [1, 1]
+    usable(ranks)
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_what_a_cell_takes_from_its_rank_is_put_back(ranks, what):
+    of_size(ranks, 4)
+    code, ename, said = TAKEN[what]
+    answers, error = run(ranks, code)
+    assert {answer.ename for answer in answers} == {ename}
+    assert (error is None) == (ename == "") and (error is None or f"{code.count(chr(10)) + 1}" in "".join(error.report))
+    assert {str(answer.err).strip() for answer in answers} == {f"after this cell {said}; the rank has put it back"}
+    usable(ranks)
+    answers, _ = run(ranks, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nos.system('echo child')")
+    assert {(str(answer.out), str(answer.err)) for answer in answers} == {("out\nchild\n", "err\n")}
+
+
+CHILDREN = {  # what the child does -> its exit code
+    "pass": 0,
+    "1 / 0": 1,
+    "import sys; sys.exit(3)": 3,
+    "import sys; sys.exit()": 0,
+    "os._exit(7)": 7,
+}
+
+
+@pytest.mark.parametrize("what", CHILDREN)
+def test_a_child_that_a_cell_forks_ends_with_the_cell(ranks, what):
+    of_size(ranks, 2)
+    cell = (
+        f"pid = os.fork()\nif not pid: {what}\nelse: code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\npid > 0"
+    )
+    answers, error = run(ranks, cell)
+    assert error is None and ranks.pull("code") == [CHILDREN[what]] * 2
+    assert [answer.value["data"]["text/plain"] for answer in answers] == ["True"] * 2
+    assert all(("ZeroDivisionError" in str(answer.err)) == (what == "1 / 0") for answer in answers)
+    usable(ranks)
+    assert len(processes(ranks)) == ranks.size
 
 
 FLOODS = {
@@ -218,6 +451,41 @@ FLOODS = {
 }
 
 
+HUGE = {  # what is too much for a notebook: (cell, what is said of it)
+    "a value": ("'v' * 50_000_000", "49,475,714 characters left out here"),
+    "a value in a list": ("['v' * 50_000_000]", "characters left out here"),
+    "displayed": ("display('v' * 50_000_000)", "49,475,714 characters left out here"),
+    "a page": (
+        "from IPython.display import HTML\nHTML('v' * 20_000_000)",
+        "(not shown: text/html of 20,000,000 characters)",
+    ),
+    "an error": ("raise ValueError('v' * 50_000_000)", "49,983,616 characters left out here"),
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_what_is_too_much_for_a_notebook_stays_on_the_rank(ranks, what):
+    of_size(ranks, 2)
+    code, said = HUGE[what]
+    answers, _ = run(ranks, code)
+    for answer in answers:
+        sent = json.dumps([answer.value, answer.displays, answer.evalue, answer.traceback])
+        assert said in sent and len(sent) < 600_000
+    usable(ranks)
+
+
+@pytest.mark.parametrize("cell", ["f(0)", "try: f(0)\nexcept RecursionError as e: raise ValueError('deep') from e"])
+def test_a_recursion_without_an_end_is_its_first_and_last_calls(ranks, cell):
+    of_size(ranks, 4)
+    answers, error = run(ranks, f"def f(n): return f(n + 1)\n{cell}")
+    report = "".join(error.report)
+    assert "RecursionError" in report and re.search(
+        r"9\d\d calls in the middle of this traceback are not shown", report
+    )
+    assert report.count("return f(n ") < 60 and len({str(answer.traceback) for answer in answers}) == 1
+    usable(ranks)
+
+
 @pytest.mark.parametrize("what", FLOODS)
 def test_floods(ranks, what):
     of_size(ranks, 2)
@@ -226,6 +494,15 @@ def test_floods(ranks, what):
     assert error is None
     text = str(answers[0].out)
     assert part in text and len(text) < 3_000_000
+    usable(ranks)
+
+
+def test_a_progress_bar_is_text_and_ends_at_the_end_whatever_the_agent_has_imported(ranks):
+    of_size(ranks, 2)
+    forget = "import sys\nfor name in [n for n in sys.modules if n.partition('.')[0] == 'tqdm']: del sys.modules[name]"
+    answers, error = run(ranks, f"{forget}\nfrom tqdm.auto import tqdm\nfor _ in tqdm(range(50), desc='steps'): pass")
+    assert error is None and all(re.match(r"steps: 100%.* 50/50 ", str(answer.err)) for answer in answers)
+    assert all("0%|" not in str(answer.err).replace("100%|", "") and not answer.displays for answer in answers)
     usable(ranks)
 
 
@@ -239,3 +516,23 @@ def test_faults_leave_nothing_open(ranks):
     run(ranks, "import gc; gc.collect()")
     after = descriptors(ranks)
     assert after[0] <= before[0] + 2 and after[1] <= before[1] + 12, (before, after)
+
+
+@pytest.mark.parametrize("who", [0, 1], ids=["whom the others connect to", "who connects"])
+def test_a_rank_that_makes_its_group_again_alone_is_told_so(ranks, who):
+    of_size(ranks, 4)
+    cell = f"if rank == {who}:\n    dist.destroy_process_group()\n    dist.init_process_group('gloo')"
+    others = "ranks 1-3" if who == 0 else "ranks 0, 2, 3"
+    assert in_words(ranks, cell) == (
+        f"DeadlockError: rank {who} waits in init_process_group (line 3) for the other ranks; {others} left the cell"
+    )
+    ranks.restart()
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_ranks_that_make_their_group_again_one_after_the_other_are_not_accused(ranks, late):
+    """Longer than the doctor waits before he looks; who comes first tries to connect again and again."""
+    of_size(ranks, 4)
+    cell = f"dist.destroy_process_group()\nif rank == {late}: time.sleep(3)\ndist.init_process_group('gloo')\ndist.barrier()"
+    assert run(ranks, "import time\n" + cell)[1] is None
+    ranks.restart()

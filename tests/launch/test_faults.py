@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from launch.machine import has_ended
+from launch.kernel.machine import has_ended
 
 PATIENCE = 20  # seconds; bounds for things that take a fraction of one
 
@@ -19,7 +19,7 @@ def four(notebook):
 
 
 def pids(notebook) -> list[int]:
-    return [int(line.split()[1]) for line in notebook.run("%ranks").stdout.splitlines()[1:]]
+    return [int(line.split()[1]) for line in notebook.run("%ranks").stdout.splitlines() if line[0].isdecimal()]
 
 
 def usable(notebook) -> None:
@@ -77,9 +77,7 @@ def test_the_stop_button_reaches_a_rank_that_has_not_begun_the_cell(four):
         msg_id = four.send("%%ranks\nprint('here', flush=True)\nwhile True: pass")
         four.collect(msg_id, until=lambda _, live: sum("here" in line for line in live) == 3)
         four.interrupt()
-        four.collect(msg_id, until=lambda *_: "press stop again" in four.states)
-        os.kill(late, signal.SIGCONT)
-        assert four.collect(msg_id).ename == "RanksStopped"
+        assert four.collect(msg_id).ename == "RanksStopped"  # the stop wakes it
     usable(four)
     assert four.value("launch.pull('kept')") == [0, 10, 20, 30]
 

@@ -92,3 +92,40 @@ for n in range(60):
 """
     answers = gang.run(source, 4, record=False, timeout=60)
     assert [answer["error"] for answer in answers] == [""] * 4
+
+
+def test_groups_that_ranks_make_in_another_order_are_refused(gang):
+    """torch would connect ranks 0, 2 and 3 under the name that rank 1 gives to another group."""
+    source = """
+a, b = [0, 1], [0, 1, 2, 3]
+for members in (a, b) if rank == 1 else (b, a):
+    dist.new_group(members)
+"""
+    answers = gang.run(source, 4, record=False, timeout=15)
+    said = [answer["error"] for answer in answers if answer["error"].startswith("MismatchError: ")]
+    assert said
+    for sentence in said:
+        assert "rank 1 calls new_group([0,1]) (line 4)" in sentence and "new_group([0,1,2,3]) (line 4)" in sentence
+
+
+def test_groups_made_in_one_order_are_never_refused(gang):
+    """By pairs, by some ranks alone, destroyed and made again, of the same members, as a mesh, in a new world."""
+    source = """
+from torch.distributed.device_mesh import init_device_mesh
+x = torch.ones(4)
+for _ in range(3):
+    groups = [dist.new_group(members) for members in ([0, 1], [2, 3], [0, 2], [1, 3], [0, 1])]
+    dist.all_reduce(x, group=groups[rank // 2])
+    dist.destroy_process_group(groups[rank // 2])
+    if rank < 2:
+        local = dist.new_group([0, 1], use_local_synchronization=True, group_desc="two")
+        dist.all_reduce(x, group=local)
+        dist.destroy_process_group(local)
+mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+dist.all_reduce(x, group=mesh.get_group("tp"))
+subgroup, _ = dist.new_subgroups(2)
+dist.barrier(subgroup)
+dist.barrier()
+"""
+    answers = gang.run(source, 4, record=False, timeout=60)
+    assert [answer["error"] for answer in answers] == [""] * 4

@@ -2,8 +2,8 @@
 
 import pytest
 
-from launch.errors import UsageError
 from launch.magics import Options, numbers, parse
+from launch.shared.errors import UsageError
 
 
 def test_options():
@@ -21,7 +21,10 @@ def test_options():
         ("4 5", "%%ranks takes one number of ranks, as in %%ranks 4, got 4 and 5"),
         ("--only", "--only needs a value, as in %%ranks --only 0,2"),
         ("--only x", "--only takes rank numbers, as in --only 0,2 or --only 0-3, got x"),
-        ("--loud", "%%ranks knows no option --loud; there are --only 0,2, --record, --watch, --bare and"),
+        (
+            "--loud",
+            "%%ranks knows no option --loud; there are --only 0,2, --record, --watch, --network ethernet,",
+        ),
         ("--backend mpi", "--backend is gloo or nccl, got mpi"),
     ],
 )
@@ -51,7 +54,20 @@ def four(notebook):
         ("%%ranks\nx = (1,\n", "CellSyntaxError: '(' was never closed (line 2)"),
         ("launch.pull('nothing')", "RankError: ranks 0-3: there is no variable 'nothing'"),
         ("launch.push(f=print)", "TypeError: f is a builtin_function_or_method; what can travel are"),
-        ("%ranks dance", "UsageError: %ranks is followed by nothing, restart or stop, got dance"),
+        ("launch.pull('kep')", "RankError: ranks 0-3: there is no variable 'kep'; did you mean 'kept'?"),
+        (
+            "launch.pull('kept + 1')",
+            'UsageError: launch.pull wants the name of one variable, as in launch.pull("x"), got',
+        ),
+        ("launch.push(5)", "UsageError: launch.push wants a name for every value, as in launch.push(x=3)"),
+        ("launch.push(rank=5)", "UsageError: every rank has its own rank, and cells count on it"),
+        (
+            "%ranks dance",
+            "UsageError: %ranks says what the ranks are doing, %ranks restart makes new ones, %ranks stop",
+        ),
+        ("%ranks retsart", "UsageError: did you mean %ranks restart? "),
+        ("%ranks 4 --watch", "UsageError: to run a cell on ranks it begins with two signs: %%ranks 4 --watch in its"),
+        ("# mine\n%%ranks 4\n1", "UsageError: %%ranks goes into the first line of the cell, also above comments"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_loses_nothing(four, cell, error):
@@ -69,7 +85,9 @@ def test_a_syntax_error_is_shown_once_with_its_line(four):
 
 def test_a_variable_that_one_rank_lacks(four):
     four.run("%%ranks --only 0,1,3\nmine = rank")
-    assert four.run("launch.pull('mine')").error == "RankError: rank 2: there is no variable 'mine'"
+    output = four.run("launch.pull('mine')")
+    assert output.result == "{0: 0, 1: 1, 3: 3}"
+    assert output.stdout == "rank 2 has no variable mine; this is {rank: mine} of ranks 0-1,3\n"
 
 
 def test_variables_go_out_and_in(four):
@@ -91,7 +109,24 @@ def test_status(four):
     assert [line.split()[0] for line in lines[1:]] == ["0", "1", "2", "3"]
     for line in lines[1:]:
         _, pid, backend, megabytes, unit, doing = line.split()
-        assert int(pid) > 1 and (backend, unit, doing) == ("gloo", "MB", "idle") and 10 < int(megabytes) < 200
+        assert int(pid) > 1 and (backend, unit, doing) == ("gloo", "MB", "ready") and 10 < int(megabytes) < 200
+
+
+def test_status_says_what_has_to_be_put_right(new_notebook):
+    notebook = new_notebook()
+    notebook.run("%%ranks 3\nimport os\nif rank == 1: os.kill(os.getpid(), 9)")
+    notebook.run("%%ranks\nif rank == 0: work = dist.isend(torch.ones(1), 2)\nif rank == 2: rank = 5")
+    output = notebook.run("%ranks").stdout
+    assert output.splitlines()[4:] == [
+        "rank 1: a new process, since the one before died: what cells set before that is gone",
+        "rank 2: a cell has changed rank: rank = dist.get_rank() brings it back",
+        "rank 0: send to rank 2 (line 2) has not ended: it needs its recv there, and a wait() here",
+    ]
+    notebook.run(
+        "%%ranks\nrank = dist.get_rank()\nif rank == 2: dist.recv(torch.ones(1), 0)\nif rank == 0: work.wait()"
+    )
+    assert len(notebook.run("%ranks").stdout.splitlines()) == 5
+    assert notebook.run("%ranks restart\n%ranks").stdout.count("\n") == 5
 
 
 def test_the_lines_of_a_traceback_are_those_of_the_cell(four):
@@ -99,6 +134,13 @@ def test_the_lines_of_a_traceback_are_those_of_the_cell(four):
     assert output.error == "RankError: rank 1: ValueError: no"
     assert "----> 4     raise ValueError('no')" in output.traceback and "line 4" in output.traceback
     assert "launch/" not in output.traceback
+
+
+def test_a_traceback_gives_the_cell_the_number_that_stands_beside_it(new_notebook):
+    notebook = new_notebook()  # %load_ext was its first cell
+    assert "Cell In[2], line 2" in notebook.run("%%ranks 2\n1 / 0").traceback
+    assert "Cell In[3], line 2" in notebook.run("%%ranks 2\n(1").traceback
+    assert "Cell In[4], line 1" in notebook.run("1 / 0").traceback
 
 
 def test_cell_magics_and_await_inside(four):
@@ -119,6 +161,11 @@ def test_an_error_before_the_first_message_is_shown_without_an_empty_picture(fou
     assert output.ename == "RankError" and not any("Player" in str(display) for display in output.displays)
     output = four.run("%%ranks --watch\ndist.all_reduce(torch.ones(2))\nraise ValueError('later')")
     assert output.ename == "RankError" and any("Player" in str(display) for display in output.displays)
+    output = four.run("%%ranks --watch\n1 + 1")
+    assert (
+        output.stdout == "ranks 0-3: 2\nnothing was sent in this cell, so there is nothing to watch\n"
+        and not output.rich
+    )
 
 
 def test_another_number_of_ranks_restarts_and_says_so(new_notebook):

@@ -95,6 +95,31 @@ else:
         assert (recording.collective, recording.root) == ("gather", 0) and recording.check() is None
 
 
+FORGOTTEN = """
+y = torch.zeros_like(x)
+y[rank * n:(rank + 1) * n] = x[rank * n:(rank + 1) * n]
+works = [dist.isend(x[r * n:(r + 1) * n], r) for r in others if rank == 1]
+works += [dist.irecv(y[r * n:(r + 1) * n], r) for r in others if rank == 0]
+for w in works: w.wait()
+"""
+FLIPPED = """
+x = x[:n].clone()
+if rank == 1:
+    y = torch.zeros(p * n, dtype=x.dtype)
+    y[rank * n:(rank + 1) * n].copy_(x.flip(0))
+    dist.recv(y[:n], 0)
+else:
+    dist.send(x, 1)
+"""
+
+
+@pytest.mark.parametrize("body", [FORGOTTEN, FLIPPED], ids=["all_to_all without a message", "another piece"])
+def test_what_ranks_give_to_one_call_stands_in_one_buffer(gang, body):
+    """Both were called a gather: on 2 ranks the pieces of an `x` and of a part of a `y` have the right numbers."""
+    for recording, data in zip(told(gang, body, 2), DATA, strict=True):
+        assert (recording.collective, recording.title) == ("recorded", "your run"), data
+
+
 PUT = {"bound": "y[rank - 1] = x\n", "copied": "y[rank - 1].copy_(x)\n"}
 
 
@@ -193,3 +218,51 @@ dist.send(3 * x, 1) if rank == 0 else dist.recv(torch.empty(2), 0)
     recording, again = run(gang, [text, text], 2)
     assert recording.buffers == again.buffers
     assert "sent tensor" in recording.buffers and not any("#" in name for name in recording.buffers)
+
+
+PARTNERS = """
+mine, rounds = x, []
+for d in {distances}:
+    low, high = mine.chunk(2)
+    keep, give = (high, low) if {upper} else (low, high)
+    b = torch.empty_like(keep)
+    w = dist.isend(give, {partner})
+    dist.recv(b, {partner})
+    w.wait()
+    keep += b
+    rounds.append(({partner}, keep, give))
+    mine = keep
+for other, kept, given in reversed(rounds):
+    w = dist.isend(kept, other)
+    dist.recv(given, other)
+    w.wait()
+"""
+SHOTS = """
+c, b = list(x.chunk(p)), torch.empty(p, n, dtype=x.dtype)
+works = [dist.isend(c[r].clone(), r) for r in others] + [dist.irecv(b[r], r) for r in others]
+for w in works: w.wait()
+for r in others: c[rank] += b[r]
+works = [dist.isend(c[rank], r) for r in others] + [dist.irecv(c[r], r) for r in others]
+for w in works: w.wait()
+"""
+ORDERS = {
+    "halving_doubling": PARTNERS.format(distances="(1, 2)", upper="rank & d", partner="rank ^ d"),
+    "halving_doubling_far_first": PARTNERS.format(distances="(2, 1)", upper="rank & d", partner="rank ^ d"),
+    "swing": PARTNERS.format(
+        distances="(1, -1)", upper="rank in ((1, 2) if d > 0 else (2, 3))", partner="(rank + (-1) ** rank * d) % p"
+    ),
+    "two_shot": SHOTS,
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_the_order_of_partners_is_in_the_name(gang, name):
+    """The nearest first is what the field calls halving-doubling; which chunks a rank keeps is its own affair."""
+    for recording, data in zip(told(gang, ORDERS[name], 4), DATA, strict=True):
+        assert (recording.collective, recording.algorithm) == ("all_reduce", name) and recording.check() is None, data
+
+
+def test_two_ranks_have_one_algorithm_only(gang):
+    """Halving and doubling, two shots and the ring send the same messages on 2 ranks: it is called the ring."""
+    bodies = [PARTNERS.format(distances="(1,)", upper="rank & d", partner="rank ^ d"), SHOTS, RING + COLLECT]
+    assert {told(gang, body, 2)[0].algorithm for body in bodies} == {"ring"}

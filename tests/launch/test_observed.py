@@ -43,8 +43,8 @@ def disagreements(recording) -> tuple[list, int]:
             for i in range(t.count) if t.op == "new" else ():
                 stands_for[t.src, t.chunk + i] = held.get((t.dst, t.dst_buffer, t.dst_chunk + i))
         for (rank, buffer, chunk), found in held.items():
-            origins = cells[buffer][rank, chunk].origins
-            parts = [stands_for.get(origin) for origin in origins]
+            terms = cells[buffer][rank, chunk].terms
+            parts = [stands_for.get(origin) for origin, times in terms for _ in range(times)]
             if found is None or not parts or None in parts:
                 continue
             compared += 1

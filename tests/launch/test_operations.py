@@ -8,7 +8,7 @@ import pytest
 import collectives
 from tests.launch.programs import SETUP
 from widgets import Player
-from widgets.packing import pack
+from widgets._packing import pack
 
 BY_HAND = {
     "max": "torch.maximum({0}, {1})",

@@ -2,9 +2,10 @@
 
 import pytest
 
-from launch.cell import Answer, excuse
-from launch.errors import RankError, name_ranks
-from launch.output import raise_failures, show
+from launch.doctor.snapshot import How
+from launch.kernel.cell import Answer, excuse
+from launch.kernel.output import raise_failures, show
+from launch.shared.errors import RankError, name_ranks
 
 
 def answer(rank, out="", err="", value=None, **more):
@@ -42,7 +43,7 @@ def test_values_stand_after_the_text_and_lines_are_aligned(capsys):
 
 
 def failed(rank, ename, evalue, **more):
-    return answer(rank, status="error", ename=ename, evalue=evalue, traceback=[f"traceback of {rank}"], **more)
+    return answer(rank, how=How.RAISED, ename=ename, evalue=evalue, traceback=[f"traceback of {rank}"], **more)
 
 
 def test_ranks_that_failed_alike_are_told_once():
@@ -63,7 +64,7 @@ def test_addresses_do_not_make_a_notebook_differ():
 
 def test_freed_ranks_are_not_to_blame():
     with pytest.raises(RankError) as caught:
-        raise_failures([answer(0, status="freed"), failed(1, "ValueError", "no"), answer(2, status="freed")])
+        raise_failures([answer(0, how=How.FREED), failed(1, "ValueError", "no"), answer(2, how=How.FREED)])
     assert str(caught.value) == "rank 1: ValueError: no"
     assert "ranks 0,2" in "\n".join(caught.value._render_traceback_())
 
@@ -76,15 +77,15 @@ LOST = "[/gloo/transport/tcp/pair.cc:537] Read error: Connection reset by peer"
 
 
 @pytest.mark.parametrize(
-    ("answers", "freed", "statuses"),
+    ("answers", "freed", "hows"),
     [
-        ([failed(0, "RuntimeError", LOST), answer(1, status="died")], set(), ["freed", "died"]),
-        ([failed(0, "RuntimeError", LOST), failed(1, "ValueError", "no")], set(), ["error", "error"]),
-        ([failed(0, "RuntimeError", LOST), failed(1, "RuntimeError", LOST)], {1}, ["freed", "freed"]),
-        ([failed(0, "RuntimeError", "mine"), failed(1, "RuntimeError", "closed")], {1}, ["error", "freed"]),
-        ([answer(0), failed(1, "ValueError", "no"), answer(2, status="died")], set(), ["ok", "error", "died"]),
+        ([failed(0, "RuntimeError", LOST), answer(1, how=How.DIED)], set(), [How.FREED, How.DIED]),
+        ([failed(0, "RuntimeError", LOST), failed(1, "ValueError", "no")], set(), [How.RAISED, How.RAISED]),
+        ([failed(0, "RuntimeError", LOST), failed(1, "RuntimeError", LOST)], {1}, [How.FREED, How.FREED]),
+        ([failed(0, "RuntimeError", "mine"), failed(1, "RuntimeError", "closed")], {1}, [How.RAISED, How.FREED]),
+        ([answer(0), failed(1, "ValueError", "no"), answer(2, how=How.DIED)], set(), [How.LEFT, How.RAISED, How.DIED]),
     ],
 )
-def test_a_lost_connection_is_excused_if_another_died_or_was_freed_whoever_was_heard_first(answers, freed, statuses):
+def test_a_lost_connection_is_excused_if_another_died_or_was_freed_whoever_was_heard_first(answers, freed, hows):
     excuse({answer.rank: answer for answer in answers}, freed)
-    assert [answer.status for answer in answers] == statuses
+    assert [answer.how for answer in answers] == hows

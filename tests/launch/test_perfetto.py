@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from collectives.timed import Match
-from launch.replay.perfetto import traced
+from launch.replay._perfetto import traced
 from tests.launch.programs import SETUP
 from widgets import Timeline
 

@@ -119,6 +119,21 @@ def test_a_ring_is_told_as_the_ring(gang, name):
     assert len(shifts) == 1
 
 
+def test_a_sum_that_doubles_with_every_message_still_loads(gang):
+    source = """
+x = torch.arange(4.) + 10 * rank
+for turn in range(60):
+    got = torch.empty(4)
+    a = dist.isend(x, (rank + 1) % world_size)
+    dist.recv(got, (rank - 1) % world_size)
+    a.wait()
+    x = x + got
+"""
+    recording, _ = record(gang, source, 2)
+    assert len(recording.steps) == 60 and recording.algorithm == "recorded"
+    assert dict(recording.states(-1)[0]["x"][0].terms) == {(0, 0): 2**59, (1, 0): 2**59}
+
+
 def test_steps_know_the_lines_that_caused_them(gang):
     recording, _ = record(gang, SETUP + RINGS["chunk views, one scratch"], 3)
     first, last = recording.steps[0], recording.steps[-1]
@@ -139,7 +154,9 @@ def test_values_are_those_of_the_run(gang):
         cells = recording.states(index).cells["y"]
         held.update({(rank, chunk): text for rank, _, chunk, text in recording.values(index)})
         for (rank, chunk), text in held.items():
-            assert text == str(sum(10 * r + c for r, c in cells[rank, chunk].origins)), "the symbols tell the numbers"
+            assert text == str(sum(n * (10 * r + c) for (r, c), n in cells[rank, chunk].terms)), (
+                "the symbols tell the numbers"
+            )
 
 
 def test_events_carry_names_values_and_times(gang):
@@ -355,6 +372,9 @@ def test_a_run_too_long_to_be_kept_whole_says_so_wherever_it_is_read(gang):
     assert repr(recording).endswith("events=10, dropped=6)")
     assert recording.part(1, 2).title == f"{recording.title}, steps 1 to 2 of 5"
     ranks = object.__new__(Ranks)  # without processes: their tapes are there already
-    ranks.call, ranks.crew = lambda _: [answer["recording"] for answer in answers], SimpleNamespace(notices=[])
+    ranks.call, ranks.network = lambda _: [answer["recording"] for answer in answers], None
+    ranks.supervisor = SimpleNamespace(notices=[], played=SimpleNamespace(carried=None))
     ranks.stop_recording()
-    assert ranks.crew.notices == ["the recording kept the first 5 calls of every rank; 6 later ones were left out"]
+    assert ranks.supervisor.notices == [
+        "the recording kept the first 5 calls of every rank; 6 later ones were left out"
+    ]

@@ -10,7 +10,7 @@ from collectives import all_reduce, timed
 from collectives.errors import ScheduleError
 from tests.launch.programs import RINGS, SETUP
 from widgets import Player, Timeline
-from widgets.packing import pack
+from widgets._packing import pack
 
 RUN = SETUP + RINGS["chunk views, one scratch"] + "\ndist.all_reduce(x)"
 EACH = ("calls", "ranks", "cut")  # all that a Timeline sends to the browser

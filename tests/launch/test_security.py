@@ -13,7 +13,7 @@ import pytest
 import zmq
 from jupyter_client.session import Session
 
-from launch.start_file import write_start_file
+from launch.shared.start_file import write_start_file
 from tests.launch.notebook import Notebook
 
 LAUNCH = Path(__file__).parents[2] / "launch"
@@ -118,7 +118,7 @@ def dial(folder):
 @pytest.fixture
 def names(three) -> list[str]:
     """What the ranks are called on the wire."""
-    return three.value("[member.name for member in magics.session().crew.members]")
+    return three.value("[member.name for member in magics.session().supervisor.workers]")
 
 
 def test_messages_signed_with_another_key_change_nothing(three, dial, names):

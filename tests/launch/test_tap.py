@@ -1,4 +1,4 @@
-"""The tap sees every call, whoever makes it, and tells the black box and the ledger what the rank is in."""
+"""The tap sees every call, whoever makes it, and tells the flight recorder what the rank is in."""
 
 import pytest
 
@@ -225,7 +225,7 @@ for _ in range(200):
     dist.all_reduce(torch.ones(1), async_op=True)
 dist.barrier()
 tap.refresh()
-left = len(tap._postings.works)
+left = len(tap._calls.works)
 """
     assert [answer["keep"]["left"] for answer in gang.run(source, 2, record=False, keep=["left"])] == [0, 0]
 
@@ -295,3 +295,24 @@ def result_is_filmed(event: dict, film: dict) -> bool:
 def test_stop_without_start_is_one_clear_sentence(gang):
     answers = gang.run("tap.stop()", 2, record=False)
     assert answers[1]["error"] == "RuntimeError: rank 1: nothing is being recorded; call tap.start() first"
+
+
+LOOKED_AT = """
+import gc, queue, threading, weakref
+from types import SimpleNamespace
+from launch.rank import threads
+gc.disable()
+class Thing: pass
+def looked_at():
+    thing, done = Thing(), queue.SimpleQueue()
+    reinit = SimpleNamespace(store=None, making=False, gathers=0)
+    threading.Thread(target=lambda: done.put(threads.look(reinit))).start()
+    done.get()
+    return weakref.ref(thing)
+kept = looked_at()() is not None
+"""
+
+
+def test_a_look_at_a_rank_keeps_nothing_alive(gang):
+    (answer,) = gang.run(LOOKED_AT, 1, keep=["kept"])
+    assert (answer["error"], answer["keep"]["kept"]) == ("", False)

@@ -1,7 +1,7 @@
 """A small world of ranks that make calls, written without looking at the doctor: the oracle of its tests.
 
 Ranks run programs of collectives and messages, step by step in any order. Messages are a rendezvous, collectives are
-over when gloo would let go of them. `views` says what the black box and the ledger would say. `hopeless` finds out by
+over when gloo would let go of them. `views` says what the flight recorder would say. `hopeless` finds out by
 trying who can never go on: every rank that may act does everything that could help anybody, over and over, until
 nothing changes any more.
 """
@@ -10,8 +10,8 @@ import copy
 import random
 from dataclasses import dataclass, field
 
-from launch.doctor.snapshot import View
-from launch.ledger import MessageTally, OpenCall, Tally
+from launch.doctor.snapshot import Ending, How, State, View
+from launch.shared.flight_recorder import MessageTally, OpenCall, Tally
 
 NAMES = ("all_reduce", "barrier", "all_gather")
 ROOTED = ("broadcast", "gather", "scatter")
@@ -203,12 +203,12 @@ class World:
             messages.append(MessageTally(1, 1, len(calls), sum(c.over for c in calls), peer, tag, kind))
         return View(
             r,
-            "waiting" if rank.blocked is not None else "ended" if rank.ended else "acting",
+            State.WAITING if rank.blocked is not None else State.ENDED if rank.ended else State.ACTING,
             (rows[id(rank.blocked)],) if rank.blocked is not None else (),
             tuple(rows[id(c)] for c in rank.calls if not c.over),
             tuple(groups),
             tuple(messages),
-            ending="left the cell" if rank.ended else "",
+            ending=Ending(How.LEFT) if rank.ended else None,
             cell=1,
         )
 

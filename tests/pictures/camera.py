@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 
 from tests.pictures.scenes import SCENES
-from widgets import page as pages
+from widgets import base as pages
 
 HERE = Path(__file__).parent
 APPROVED = HERE / "approved"

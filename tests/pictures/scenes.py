@@ -136,6 +136,11 @@ SCENES = {
     "player-wrong": Scene(lambda: Player(all_reduce.ring(ranks=4), step=6, frame=(2, "data", 1)), sizes=("phone",)),
     "player-gate": Scene(lambda: Player(all_reduce.ring(ranks=4), predict=2, step=1)),
     "player-count": Scene(lambda: Player(all_reduce.ring(ranks=4), predict="messages"), sizes=LAPTOP),
+    "player-room": Scene(
+        lambda: Player(all_reduce.ring(ranks=4), predict="messages", answers=(6, 12, "2p(p-1)")),
+        ("1", "2", "2", "3", "3", "3"),
+        ("projector",),
+    ),
     "race": Scene(race, ("ArrowRight",) * 3),
     "timeline": Scene(timeline),
     "zoo": Scene(lambda: Zoo(ranks=4)),
@@ -143,5 +148,5 @@ SCENES = {
     "map": Scene(topology_map),
     "log": Scene(log, sizes=SMALL),
     "log-finished": Scene(lambda: log(finished=True), sizes=SMALL),
-    "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4), sizes=SMALL),
+    "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),
 }

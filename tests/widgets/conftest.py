@@ -11,12 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from widgets import page as pages
+from widgets import base as pages
 
 WIDGETS = Path(__file__).parents[2] / "widgets"
 
 
 class _Quiet(SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/favicon.ico":  # Chromium asks when it likes, and would complain on whatever page it is then
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
     def log_message(self, *_):
         pass
 

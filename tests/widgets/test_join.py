@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from collectives import all_reduce
 from widgets import base
+from widgets.base import html
 from widgets.player import Player
 from widgets.race import Race
 from widgets.ranklog import RankLog
@@ -30,6 +32,7 @@ def test_a_module_keeps_to_what_join_understands(name):
     assert "import(" not in source or name == "lent.js"  # which imports a text from a blob
     assert "http:" not in source and "https:" not in source
     assert "eval(" not in source and "new Function" not in source
+    assert "</script" not in SOURCES[name]  # it would end the script of a saved page
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -57,11 +60,28 @@ def test_a_module_opens_by_saying_what_it_is(name):
 
 
 @pytest.mark.parametrize("widget", [Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo])
-def test_joined_is_one_module_within_72_kB(widget):
+def test_joined_is_one_module_within_150_kB(widget):
+    """As written, the Player is 140 kB, twice what a minifier leaves. It comes from memory or disk, not over a network.
+
+    What counts is the first frame (tests/benchmarks/bench_player.py) and the weight of a page to hand on (below).
+    """
     joined = str(widget._esm)
     assert not re.search(r"^import\b", joined, re.MULTILINE)
-    assert joined.count("export ") == 1 and "export default" in joined
-    assert len(joined.encode()) <= 72_000
+    assert len(re.findall(r"^export\b", joined, re.MULTILINE)) == 1 and "\nexport default" in joined
+    assert len(joined.encode()) <= 150_000
+
+
+def test_a_saved_page_is_small_enough_to_be_handed_on():
+    """The Zoo's holds two modules, its own and the Player's, and every algorithm."""
+    assert len(html(Player(all_reduce.ring(ranks=4))).encode()) <= 190_000
+    assert len(html(Zoo(ranks=4)).encode()) <= 340_000
+
+
+@pytest.mark.parametrize("needed", ["schedule.js", "survey.js", "trace.js"])
+def test_joined_says_what_was_written(needed):
+    """Nothing is rewritten by a tool that may not know the language as well as the browser does."""
+    written = re.sub(r"^(import .*\n|export )", "", SOURCES[needed], flags=re.MULTILINE)
+    assert written in str(Player._esm)
 
 
 def test_join_keeps_private_names_private(tmp_path, monkeypatch, page):

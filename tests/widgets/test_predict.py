@@ -46,6 +46,10 @@ def test_cells_are_chosen_by_click_or_key_and_judged(show):
         ("messages", "12", "You said 12; it is 24 messages. Play it and count along."),
         ("steps", "6", "You said 6, and it is 6 steps."),
         ("busiest", "1.5", "You said 1.5, and it is 1.5 N."),
+        ("busiest", "2(p-1)/p N", "You said 1.5, and it is 1.5 N."),
+        ("messages", "2p (p - 1)", "You said 24, and it is 24 messages."),
+        ("messages", "24 messages", "You said 24, and it is 24 messages."),
+        ("steps", "0", "You said 0; it is 6 steps. Play it and count along."),
     ],
 )
 def test_a_number_is_judged_by_the_schedule(show, question, answer, verdict):
@@ -56,6 +60,16 @@ def test_a_number_is_judged_by_the_schedule(show, question, answer, verdict):
     page.focus(".rs-scrub input")
     page.keyboard.press("End")
     assert page.get_attribute(".rs-player", "data-step") == "6"
+
+
+def test_what_is_no_number_is_asked_for_again(show):
+    page = show(Player(all_reduce.ring(ranks=4), predict="messages"))
+    page.fill(".rs-gate input", "many")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".rs-gate [role=status]") == "Write a number, as in 6 or 2(p-1)."
+    page.fill(".rs-gate input", "24")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".rs-gate") == "You said 24, and it is 24 messages."
 
 
 def test_it_can_be_skipped(show):

@@ -6,10 +6,10 @@ from xml.dom import minidom
 
 import pytest
 
-from collectives import all_reduce
-from widgets import Player, RankLog
+from collectives import all_reduce, all_to_all
+from widgets import Player, RankLog, _strip
+from widgets._packing import pack
 from widgets.base import Widget
-from widgets.packing import pack
 
 
 def test_a_widget_is_the_same_text_on_every_run():
@@ -28,6 +28,44 @@ def test_the_fallback_is_a_small_picture_of_the_steps(schedule):
     picture = minidom.parseString(base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]))
     frames = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.getAttribute("y") == "12"]
     assert frames[0] == "start" and frames[-1] == f"step {len(schedule.steps)}: all-gather" and len(frames) <= 8
+
+
+def test_in_the_fallback_a_block_keeps_its_colour_on_its_way():
+    """Every text stands on a stroke of the hue of its chunk, wherever Bruck's blocks are in their step."""
+    schedule = all_to_all.bruck(4)
+    states = [schedule.start(), *(schedule.states(step) for step in range(len(schedule.steps)))]
+    filled = sum(bool(cell) for state in states for cells in state.cells.values() for cell in cells.flat)
+    page = minidom.parseString(_strip.svg(schedule))
+    compared, moved = 0, 0
+    for frame in page.getElementsByTagName("g"):
+        if not frame.hasAttribute("transform"):
+            continue
+        drawn = {}  # (x, y of the middle of a cell) -> hue
+        for path in frame.getElementsByTagName("path"):
+            if path.getAttribute("stroke"):
+                for x, y, long in re.findall(r"M(\d+) (\d+)h(\d+)", path.getAttribute("d")):
+                    cells = range(int(x), int(x) + int(long), _strip.WIDTH // 4)
+                    drawn |= {(at // (_strip.WIDTH // 4), int(y)): path.getAttribute("stroke") for at in cells}
+        for text in frame.getElementsByTagName("text"):
+            if text.hasAttribute("x"):
+                chunk = int(text.firstChild.data[1:])
+                column, line = int(text.getAttribute("x")) // (_strip.WIDTH // 4), int(text.getAttribute("y")) - 1
+                assert drawn[column, line] == _strip.HUES[chunk]
+                compared, moved = compared + 1, moved + ((line - 26) // 18 % 4 != chunk)
+    assert compared == filled and moved > 20
+
+
+def test_the_fallback_frames_the_cell_that_is_wrong_in_the_last_step_as_the_player_does():
+    schedule = all_reduce.ring(ranks=4)
+    framed = Player(schedule, frame=(2, "data", 1)).fallback()
+    assert "wrong is rank 2, data, chunk 1" in framed
+    *steps, last = _strip.svg(schedule, wrong=(2, "data", 1)).split("<g transform")
+    (around,) = re.findall(re.escape(_strip.FRAMED.partition("{}")[0]) + r"M(\d+) (\d+)h", last)
+    assert not any("#c1121f" in step for step in steps)
+    held = re.findall(r'<text x="(\d+)" y="(\d+)">', last)
+    inside = [(x, y) for x, y in held if 0 < int(x) - int(around[0]) < 57 and 0 < int(y) - int(around[1]) < 16]
+    assert len(inside) == 1 and (int(inside[0][0]) // 57, (int(inside[0][1]) - 27) // 18) == (2, 1)
+    assert "red frame" not in _strip.svg(schedule) and "wrong is" not in Player(schedule).fallback()
 
 
 def test_the_fallback_of_four_ranks_says_what_each_cell_holds():

@@ -7,10 +7,13 @@ import threading
 
 import pytest
 
+from launch.shared.text import Terminal
+from tests.launch.test_terminal import COLOUR, WIDE, WORDS, pieces_of, scribble
 from widgets import RankLog, ranklog
 
 FEED = """async ([ranks, batches]) => {
-    const { Log, rankNames } = await import("/js/log.js");
+    const { Log } = await import("/js/log.js");
+    const { rankNames } = await import("/js/words.js");
     const log = new Log(ranks);
     batches.forEach((entries, i) => log.take({ seq: i + 1, entries }));
     return {
@@ -380,3 +383,30 @@ def test_forty_thousand_lines_stay_light(show):
     assert page.locator(".rs-row").count() == 400
     page.click(".rs-earlier")
     assert page.locator(".rs-row").count() == 800
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_live_log_shows_what_the_terminal_shows(page, seed):
+    """Both ranks of a stream that climbs and writes over itself, cut into batches anywhere: colours are in the page."""
+    chance = random.Random(seed)
+    texts = [scribble(chance, 60, WORDS + WIDE) for _ in range(2)]
+    terminals, batches = [Terminal(), Terminal()], []
+    for parts in zip(*(pieces_of(chance, text.ljust(8)) for text in texts), strict=True):
+        shown = [terminal.feed(part)[1] for terminal, part in zip(terminals, parts, strict=True)]
+        batches.append([[rank, 0, text] for rank, text in enumerate(shown)])
+    seen = page.evaluate(FEED, [2, batches])
+    for rank, terminal in enumerate(terminals):
+        rows = [row.removeprefix(f"rank {rank}: ") for row in seen["open"] if row.startswith(f"rank {rank}: ")]
+        live = [line for line in [*seen["lines"][rank], *rows] if line.strip()]
+        assert live == [line for line in COLOUR.sub("", str(terminal)).split("\n") if line.strip()]
+
+
+def test_a_line_that_is_written_again_leaves_the_row_it_shared(page):
+    batches = [[[0, 0, "same\nopen"], [1, 0, "same\n"]], [[0, 0, "\x1b[1A\r\x1b[Kother\x1b[1B\r\x1b[Kopen\n"]]]
+    seen = page.evaluate(FEED, [2, batches])
+    assert [row for row in seen["rows"] if not row.startswith("rank: ")] == [
+        "rank 1: same",
+        "rank 0: other",
+        "rank 0: open",
+    ]
+    assert seen["lines"] == [["other", "open"], ["same"]]

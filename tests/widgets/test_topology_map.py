@@ -76,7 +76,7 @@ ROWS = """async () => {
     const rows = [...document.querySelectorAll(".rs-map tbody tr")];
     return Object.fromEntries(rows.map((row) => [...row.children].slice(0, 2).map((cell) => cell.textContent)));
 }"""
-WORDS = "async (amounts) => { const { bytes } = await import('/js/units.js'); return amounts.map(bytes); }"
+WORDS = "async (amounts) => { const { bytes } = await import('/js/words.js'); return amounts.map(bytes); }"
 
 
 @pytest.mark.parametrize("schedule, step", [(0, 62), (0, 7), (1, 20), (1, 8)])
@@ -187,7 +187,7 @@ def test_what_is_saved_beside_it_names_the_busiest_links():
         (lambda: TopologyMap(FLAT, topology=DGX), ValueError, "say how many bytes"),
         (lambda: TopologyMap(FLAT, topology=presets.pcie_box(), nbytes=1), ValueError, "has 4 ranks, the schedule"),
         (lambda: TopologyMap(FLAT, topology=presets.dgx_h100(32), nbytes=1), ValueError, "draws up to 128 ranks"),
-        (lambda: TopologyMap(SCHEDULES[0], topology=MINE, nbytes=1), ValueError, "the links of mine have names of"),
+        (lambda: TopologyMap(SCHEDULES[0], topology=MINE, nbytes=1), ValueError, "mine was made otherwise"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(make, error, words):

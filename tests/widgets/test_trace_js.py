@@ -1,19 +1,17 @@
 """Tracing a number: js/trace.js against `Schedule.trace`, and the picture, the sentence and the keys around it."""
 
-from collections import Counter
-
 import pytest
 
 import collectives
 from collectives import Schedule, Transfer, all_reduce, all_to_all
 from tests.widgets.test_schedule_js import SCHEDULES
 from widgets import Player
-from widgets.packing import pack
+from widgets._packing import pack
 
 WALK = """async ([meta, records, cells]) => {
     const { letter } = await import("/js/cell.js");
     const { decode, Run } = await import("/js/schedule.js");
-    const { retrace } = await import("/js/retrace.js");
+    const { retrace } = await import("/js/trace.js");
     const { trace } = await import("/js/trace.js");
     const schedule = decode(meta, new DataView(Uint8Array.from(records).buffer));
     const run = new Run(schedule);
@@ -101,7 +99,7 @@ def test_a_trace_finds_what_the_state_says_is_there(page, name):
              for c in range(schedule.chunks) for k in (0, last // 2, last)]  # fmt: skip
     for (buffer, rank, chunk, step), found in zip(cells, walk(page, schedule, cells), strict=True):
         state = schedule.states(step - 1) if step else schedule.start()
-        here = Counter(state[rank][buffer][chunk].origins)
+        here = dict(state[rank][buffer][chunk].terms)
         assert {(r, c): times for r, c, times in found["origins"]} == here
 
 
@@ -297,7 +295,7 @@ def test_the_help_names_the_key_and_at_a_gate_a_click_chooses_as_before(show):
 
 def test_a_trace_through_a_library_s_call_is_dashed_there(show):
     """Rank 0's message to rank 1 was seen, how the library brought it on to rank 2 was not."""
-    effect = ("broadcast (built-in)", "As its effect.", [Transfer(1, 2, 0)])
+    effect = ("broadcast (built-in)", "As its effect.", [Transfer(1, 2, 0)], (), True)
     schedule = Schedule.from_steps("recorded", "", 3, 1, [("copy", "", [Transfer(0, 1, 0)]), effect])
     page = show(Player(schedule, step=2))
     page.click("[data-slot='2']")

@@ -34,7 +34,7 @@ def test_the_types_hold(tsc):
 
 
 MISTAKES = {  # what a module beside ours could do wrong, and what `tsc` calls that
-    "text where a number is wanted": ('import { plural } from "./captions.js";\nplural("four", "rank");', "TS2345"),
+    "text where a number is wanted": ('import { plural } from "./words.js";\nplural("four", "rank");', "TS2345"),
     "a null that nobody looked at": (
         'import { Run } from "./schedule.js";\nexport const last = (/** @type {Run} */ run) => run.lastWrite(0).step;',
         "TS2531",
@@ -43,7 +43,7 @@ MISTAKES = {  # what a module beside ours could do wrong, and what `tsc` calls t
         'import { Run } from "./schedule.js";\nexport const sent = (/** @type {Run} */ run) => run.latest[0].amuont;',
         "TS2551",
     ),
-    "a name that is not exported": ('import { plurals } from "./captions.js";\nplurals(4, "rank");', "TS2724"),
+    "a name that is not exported": ('import { plurals } from "./words.js";\nplurals(4, "rank");', "TS2724"),
     "what nothing uses": ("const left = 1;\nexport const right = 2;", "TS6133"),
 }
 

@@ -52,7 +52,8 @@ def test_a_row_of_the_table_lights_up_its_arrow(show):
     page = show(WaitFor([*EDGES[:2], (3, 1, "recv, line 7")], 4))
     rows = page.locator("tbody tr")
     assert rows.all_inner_texts()[2].split("\t") == ["rank 3", "rank 1", "recv, line 7"]
-    page.keyboard.press("Tab")
+    for _ in range(3):  # past the two buttons above
+        page.keyboard.press("Tab")
     assert lit(page) == {"arrows": ["0 2"], "ranks": ["0", "2"]}
     page.keyboard.press("End")
     assert lit(page) == {"arrows": ["3 1"], "ranks": ["1", "3"]}

@@ -26,7 +26,7 @@ def built_in(*own):
     effect = [Transfer(src, dst, 0, "reduce") for src in range(3) for dst in range(3) if src != dst]
     steps = [("copy", "", [transfer]) for transfer in own]
     return Schedule.from_steps(
-        "recorded", "recorded", 3, 1, [*steps, ("all_reduce (built-in)", "As its effect.", effect)]
+        "recorded", "recorded", 3, 1, [*steps, ("all_reduce (built-in)", "As its effect.", effect, (), True)]
     )
 
 
@@ -87,7 +87,7 @@ def test_a_rank_that_is_followed_tells_of_its_new_data(still):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_wrong_cell_is_framed_at_every_step(still, scheme):
-    page = still(Player(all_reduce.ring(ranks=4), frame=(2, "data", 1)))
+    page = still(Player(all_reduce.ring(ranks=4), step=0, frame=(2, "data", 1)))
     page.emulate_media(color_scheme=scheme)
     cell = page.locator("[data-slot='9']").bounding_box()
     for _ in range(7):
@@ -120,6 +120,11 @@ def test_a_wrong_cell_is_framed_at_every_step(still, scheme):
         }"""
     )
     assert contrast >= 3
+
+
+def test_a_run_with_a_wrong_cell_begins_where_that_was_found():
+    assert Player(all_reduce.ring(ranks=4), frame=(2, "data", 1)).step == 6
+    assert Player(all_reduce.ring(ranks=4)).step == 0
 
 
 def test_without_a_wrong_cell_none_is_framed(still):

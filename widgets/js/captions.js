@@ -6,16 +6,12 @@
  */
 
 import { range, unpack } from "./schedule.js";
+import { bytes, plural, rankNames } from "./words.js";
 
 /** What several ranks' data become, by the sign of the operation. @type {Record<string, string>} */
 const RESULTS = { "+": "sum", "×": "product", max: "maximum", min: "minimum", avg: "average" };
 
 /** @typedef {import("./schedule.js").Schedule} Schedule @typedef {import("./schedule.js").Run} Run */
-
-/** @returns {string} "4 ranks", "1 step" */
-export function plural(/** @type {number} */ count, /** @type {string} */ noun) {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
 
 /** @returns {string} "step 2 of 6, reduce-scatter" */
 export function position(/** @type {Schedule} */ schedule, /** @type {number} */ step) {
@@ -46,11 +42,11 @@ function news({ moved, step, schedule }) {
   for (const { made, dst } of moved) {
     if (made && !schedule.captions[step - 1].includes(made)) ways.set(made, (ways.get(made) ?? new Set()).add(dst));
   }
-  const told = [...ways].map(([made, ranks]) => {
-    const who = ranks.size > 4 ? plural(ranks.size, "rank") : `${ranks.size > 1 ? "ranks" : "rank"} ${[...ranks].join(", ")}`;
+  const clauses = [...ways].map(([made, ranks]) => {
+    const who = ranks.size > 4 ? plural(ranks.size, "rank") : rankNames([...ranks].sort((a, b) => a - b));
     return `${made} ${made === "computed" ? "by" : "on"} ${who}`;
   });
-  return told.length ? `New data: ${told.join("; ")}.` : "";
+  return clauses.length ? `New data: ${clauses.join("; ")}.` : "";
 }
 
 /** Whether the result ends where the input was, and which buffers are neither; "" where no result is promised. */
@@ -99,7 +95,7 @@ export function sourcesOf(/** @type {Schedule} */ schedule, /** @type {Run} */ r
     lines.set(key, [...(lines.get(key) ?? []), rank]);
   }
   return [...lines].map(([words, ranks]) =>
-    ranks.length === schedule.ranks ? words : `${words}  (rank ${ranks.join(", ")})`,
+    ranks.length === schedule.ranks ? words : `${words}  (${rankNames(ranks)})`,
   );
 }
 
@@ -110,15 +106,15 @@ function sumOf(cell, ranks) {
 
 /** What a rank sent and received in the step just done. */
 export function story(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {number} */ rank) {
-  const told = [];
-  for (const part of run.moved) if (part.made && part.dst === rank) told.push(`has new data (${part.made})`);
+  const clauses = [];
+  for (const part of run.moved) if (part.made && part.dst === rank) clauses.push(`has new data (${part.made})`);
   for (const { src, dst, sign, parts } of run.latest) {
     const what = schedule.chunks > 1 ? ` ${chunksOf(parts)}` : "";
-    if (src === rank && !run.effect) told.push(`sends${what} to rank ${dst}`);
-    if (dst === rank) told.push(`${{ "": "receives", "+": "adds" }[sign] ?? "combines"}${what} from rank ${src}`);
+    if (src === rank && !run.effect) clauses.push(`sends${what} to rank ${dst}`);
+    if (dst === rank) clauses.push(`${{ "": "receives", "+": "adds" }[sign] ?? "combines"}${what} from rank ${src}`);
   }
-  const more = told.length > 4 ? ` and ${told.length - 4} more` : "";
-  const now = told.length ? told.slice(0, 4).join(", ") + more : run.step ? "is idle in this step" : "has not begun";
+  const more = clauses.length > 4 ? ` and ${clauses.length - 4} more` : "";
+  const now = clauses.length ? clauses.slice(0, 4).join(", ") + more : run.step ? "is idle in this step" : "has not begun";
   const total = `sent ${amount(schedule, run.sent[rank])}, received ${amount(schedule, run.received[rank])} so far`;
   return `Rank ${rank} ${now}${run.effect ? ", as the library's effect" : ""}; ${hidden(schedule) === "all" ? UNSEEN : total}.`;
 }
@@ -128,7 +124,8 @@ export function chunksOf(/** @type {import("./schedule.js").Transfer[]} */ parts
   const ranges = parts.map(({ chunk, count }) => (count === 1 ? `${chunk}` : `${chunk}-${chunk + count - 1}`));
   const shown = ranges.length > 3 ? [...ranges.slice(0, 3), "more"] : ranges;
   const last = shown.pop();
-  return `chunk${ranges.length > 1 || last?.includes("-") ? "s" : ""} ${shown.length ? `${shown.join(", ")} and ` : ""}${last}`;
+  const several = parts.length > 1 || parts[0].count > 1;
+  return `chunk${several ? "s" : ""} ${shown.length ? `${shown.join(", ")} and ` : ""}${last}`;
 }
 
 /** How much N is, as Run counts. */
@@ -141,11 +138,7 @@ export function amount(/** @type {Schedule} */ schedule, /** @type {number} */ s
   const { nbytes, chunk_bytes: sizes } = schedule;
   const whole = wholeOf(schedule);
   if (nbytes === null && !sizes) return sent ? `${digits(sent / whole)} N` : "0";
-  let bytes = nbytes === null ? sent : (sent * nbytes) / whole;
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let unit = 0;
-  for (; bytes >= 999.5 && unit < units.length - 1; unit++) bytes /= 1000;
-  return `${digits(bytes)} ${units[unit]}`;
+  return bytes(nbytes === null ? sent : (sent * nbytes) / whole);
 }
 
 /** Three digits, or all of a whole number. */

@@ -17,14 +17,17 @@ export function letter(/** @type {number} */ rank) {
 const SPAN = 2 ** 20; // an origin is rank * SPAN + chunk, so that sorting numbers sorts origins
 const rankOf = (/** @type {number} */ origin) => Math.floor(origin / SPAN);
 
-/** What numbers become, by the sign of the operation. @type {Record<string, (numbers: number[]) => number>} */
+/** What [number, times] become, by the sign of the operation. @type {Record<string, (terms: [number, number][]) => number>} */
 const RESULTS_OF = {
-  "+": (numbers) => numbers.reduce((all, one) => all + one, 0),
-  "×": (numbers) => numbers.reduce((all, one) => all * one, 1),
-  max: (numbers) => Math.max(...numbers),
-  min: (numbers) => Math.min(...numbers),
-  avg: (numbers) => Number((RESULTS_OF["+"](numbers) / numbers.length).toPrecision(6)),
+  "+": (terms) => terms.reduce((all, [one, times]) => all + times * one, 0),
+  "×": (terms) => terms.reduce((all, [one, times]) => all * one ** times, 1),
+  max: (terms) => Math.max(...terms.map(([one]) => one)),
+  min: (terms) => Math.min(...terms.map(([one]) => one)),
+  avg: (terms) => Number((RESULTS_OF["+"](terms) / terms.reduce((all, [, times]) => all + times, 0)).toPrecision(6)),
 };
+
+const SPELLED = 3; // times that a symbol is written out in a sum: a1+a1+a1, then 4·a1
+const MANY = 1000;
 
 /** Rank and chunk as one number. */
 export function originOf(/** @type {number} */ rank, /** @type {number} */ chunk) {
@@ -38,11 +41,15 @@ export function symbolOf(/** @type {number} */ origin) {
 
 /** What one chunk of one buffer holds: the origins, sorted, of all that was combined in it; by "," if in several ways. */
 export class Cell {
-  /** @param {number[]} origins @param {string | null} value what a real run held here */
-  constructor(origins, value = null, sign = "+") {
+  /**
+   * @param {number[]} origins each once @param {string | null} value what a real run held here
+   * @param {number[] | null} times how often each is in here; null: once
+   */
+  constructor(origins, value = null, sign = "+", times = null) {
     this.origins = origins;
     this.value = value;
     this.sign = sign;
+    this.times = times;
     /** @type {number[] | undefined} */
     this.ranks = undefined;
     /** @type {number | undefined} */
@@ -60,14 +67,26 @@ export class Cell {
     return (this.chunk ??= this.origins.every((origin) => origin % SPAN === first) ? first : -1);
   }
 
+  /** What is in here, and how often. @returns {[number, number][]} */
+  get terms() {
+    return this.origins.map((origin, i) => [origin, this.times?.[i] ?? 1]);
+  }
+
   /** @returns {string} "a0+b0"; "" when empty */
   get symbol() {
-    return this.combined(this.origins.map(symbolOf));
+    return this.combined(this.terms.flatMap(([origin, times]) => this.repeated(symbolOf(origin), times)));
   }
 
   /** @returns {string} "a+b", "max(a,b)" */
   combined(/** @type {string[]} */ names) {
     return names[1] && this.sign[1] ? `${this.sign}(${names})` : names.join(this.sign);
+  }
+
+  /** ["a1"], ["a1", "a1"], ["4·a1"], of a product ["a1^4"]; ["many·a1"] for thousands */
+  repeated(/** @type {string} */ name, /** @type {number} */ times) {
+    if (times <= SPELLED) return new Array(times).fill(name);
+    const shown = times < MANY ? times : "many";
+    return [this.sign === "×" ? `${name}^${shown}` : `${shown}·${name}`];
   }
 
   /** @returns {string} "{0,1,3}"; "" when empty */
@@ -77,23 +96,36 @@ export class Cell {
 
   /** Whether every rank's part comes from chunk `chunk`, and only once. */
   isSumOf(/** @type {number} */ chunk) {
-    return this.kind === chunk && this.contributors.length === this.origins.length;
+    return !this.times && this.kind === chunk && this.contributors.length === this.origins.length;
   }
 
   /** The value of a real run, else the number that stands for the symbol: with base 10, rank 2's chunk 1 is 21. */
   number(/** @type {number} */ base) {
     if (this.value !== null || !this.origins.length) return this.value ?? "";
-    const numbers = this.origins.map((origin) => rankOf(origin) * base + (origin % SPAN));
-    const result = numbers[1] === undefined ? numbers[0] : RESULTS_OF[this.sign]?.(numbers);
+    /** @type {[number, number][]} */
+    const terms = this.terms.map(([origin, times]) => [rankOf(origin) * base + (origin % SPAN), times]);
+    const alone = terms.length === 1 && !this.times;
+    const result = alone ? terms[0][0] : RESULTS_OF[this.sign]?.(terms);
     return result === undefined ? "?" : String(result);
   }
 
   /** @returns {Cell} */
   with(/** @type {Cell} */ other, /** @type {string} */ sign, /** @type {boolean} */ knowledge) {
-    const all = [...this.origins, ...other.origins].sort((a, b) => a - b);
-    const same = [this, other].every((cell) => !cell.origins[1] || cell.sign === sign);
-    const cell = new Cell(knowledge ? [...new Set(all)] : all, null, same ? sign : ",");
+    const [origins, times] = merged(this, other);
+    const same = [this, other].every((cell) => !(cell.origins[1] || cell.times) || cell.sign === sign);
+    const cell = new Cell(origins, null, same ? sign : ",", knowledge ? null : times);
     if (this.origins.length && other.origins.length) cell.chunk = this.kind === other.kind ? this.kind : -1; // in no time
     return cell;
   }
 }
+
+/** The origins of both cells, each once, and how often each is in there (null: once). @returns {[number[], number[] | null]} */
+function merged(/** @type {Cell} */ one, /** @type {Cell} */ other) {
+  const all = [...one.origins, ...other.origins].sort((a, b) => a - b);
+  if (!one.times && !other.times && all.every((origin, i) => origin !== all[i - 1])) return [all, null];
+  /** @type {Map<number, number>} */
+  const counts = new Map(all.map((origin) => [origin, 0]));
+  for (const [origin, times] of [...one.terms, ...other.terms]) counts.set(origin, (counts.get(origin) ?? 0) + times);
+  return [[...counts.keys()], [...counts.values()]];
+}
+

@@ -1,6 +1,7 @@
 /**
  * The smallest thing a widget module can live on: a model that is a dictionary. For pages without Jupyter, where the
- * state stands in the page itself, and for tests.
+ * state stands in the page itself, and for tests. There the widget has the page's keys, so that a clicker works without
+ * a click.
  */
 
 export class Model {
@@ -51,4 +52,13 @@ export async function mount(
   await widget.initialize?.({ model, signal });
   await widget.render({ model, el, signal });
   return model;
+}
+
+/** Keys that are pressed on the page itself go to the widget that plays on it, if there is one. */
+export function lendKeys() {
+  addEventListener("keydown", (event) => {
+    if (event.target !== document.body || event.key === "Tab" || event.key === "Escape") return;
+    const frame = [...document.querySelectorAll(".rs-frame")].find((node) => node.checkVisibility());
+    if (frame && !frame.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
+  });
 }

@@ -59,7 +59,7 @@ export function column(
 ) {
   const [head, foot] = [22 * scale, 44];
   const name = buffers.length > 1 ? 20 * scale : 0;
-  const cellH = clamp((tall - head - foot - buffers.length * name) / (buffers.length * chunks), 5, 34 * scale);
+  const cellH = clamp((tall - head - foot - buffers.length * name) / (buffers.length * chunks), scale > 1 ? 3.5 : 5, 34 * scale);
   const corner = (/** @type {number} */ buffer, /** @type {number} */ chunk) => ({
     x: 0,
     y: head + name + buffer * (name + chunks * cellH) + chunk * cellH,

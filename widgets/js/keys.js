@@ -2,6 +2,8 @@
  * Keys for a widget inside a notebook that has shortcuts of its own: without a modifier they stay in the widget, or
  * JupyterLab would take "a", "b" or "d d" for commands on the cell.
  *
+ * A field and a list keep the keys that they are worked with; a clicker's Page Up and Page Down are never among them.
+ *
  * Left out: what a key does (transport.js, frame.js and the widgets themselves).
  */
 
@@ -25,7 +27,13 @@ export function listenToKeys(
     if (!ours(event)) return;
     event.stopPropagation();
     const target = /** @type {HTMLElement} */ (event.target);
-    const itsOwn = target.tagName === "SELECT" || (target.tagName === "BUTTON" && /^( |Enter)$/.test(event.key));
-    if (!itsOwn && press(event.key, target)) event.preventDefault();
+    if (!isItsOwn(target, event.key) && press(event.key, target)) event.preventDefault();
   });
+}
+
+/** Whether a control is worked with that key itself. */
+function isItsOwn(/** @type {HTMLElement} */ target, /** @type {string} */ key) {
+  if (/^Page(Up|Down)$/.test(key)) return false;
+  if (target.tagName === "BUTTON") return key === " " || key === "Enter";
+  return target.tagName === "SELECT" || target.matches("input[type=text]");
 }

@@ -32,8 +32,7 @@ export function typeFor(schedule, layout, view) {
   const font =
     [full, view === "symbols" ? letters : full].map(fitting).find((size) => size >= Math.min(least + 1, largest)) ??
     Math.min(least3, 14 * layout.scale);
-  // On a projector 18 px is the aim; with code lines or an answer below the picture, 14 are better than an empty cell.
-  const readable = font >= (layout.scale > 1 ? 14 : 8.5) && w >= 2.4 * font * WIDTH;
+  const readable = font >= (layout.scale > 1 ? least : 8.5) && w >= 2.4 * font * WIDTH; // on a wall no word is smaller
   return { font, room: readable ? Math.floor((w - 3) / font / WIDTH + 0.05) : 0, short: full * WIDTH * font > w };
 }
 

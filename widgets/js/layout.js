@@ -1,19 +1,83 @@
 /**
- * Where everything stands: one box per rank, one per cell, in pixels for the width there is.
+ * Where everything stands: the ranks to each other, one box per rank, one per cell, in pixels for the width there is.
  *
- * places.js says how the ranks stand to each other and inside.js what they look like; here they get their size. A rank
- * is a card where there is room for it, else a column (in a row) or a tile. Labels thin out until none overlap.
+ * First every rank gets a place in columns and lines. "row": side by side. "ring": around a racetrack, the first half
+ * along the top, the rest back along the bottom. "tree": a line per level, every rank above the middle of the ranks
+ * below it. "machines": a line per machine, so that messages inside one run level and those between two run upright;
+ * with more than eight machines in several stacks.
+ *
+ * Then what stands there gets its size; inside.js says what it looks like. A rank is a card where there is room for it,
+ * else a column (in a row) or a tile. Labels thin out until none overlap.
  *
  * Pure arithmetic, so that it can be tested without drawing. Left out: arrows (arrows.js) and ink (stage.js).
  */
 
 import { card, clamp, column, tile } from "./inside.js";
-import { placesOf } from "./places.js";
 import { range, unpack } from "./schedule.js";
+import { survey, treeOf } from "./survey.js";
 
 /**
  * @typedef {import("./schedule.js").Schedule} Schedule
- * @typedef {import("./places.js").Places} Places
+ * @typedef {object} Places
+ * @property {number} columns
+ * @property {number} lines
+ * @property {{column: number, line: number, stack: number}[]} at of every rank; a column may be a fraction
+ * @property {{name: string, first: number, last: number}[]} frames machines, by their first and last rank
+ * @property {number} stacks of machines, each with its names on the left
+ * @property {number[] | null} parent of every rank in a tree
+ */
+
+const TALLEST = 8; // machines in one stack
+
+/** @returns {Places} */
+function placesOf(/** @type {Schedule} */ schedule, /** @type {import("./survey.js").Shape} */ shape) {
+  const { ranks } = schedule;
+  const tree = shape === "tree" && treeOf(ranks, survey(schedule).links);
+  if (tree) return levels(ranks, tree);
+  if (shape === "machines" && schedule.local) return machines(ranks, schedule.local);
+  const columns = shape === "ring" ? Math.ceil(ranks / 2) : ranks;
+  const at = range(ranks).map((rank) => {
+    if (rank < columns) return { column: rank, line: 0, stack: 0 };
+    return { column: ranks - 1 - rank + (2 * columns - ranks) / 2, line: 1, stack: 0 };
+  });
+  return { columns, lines: shape === "ring" ? 2 : 1, at, frames: [], stacks: 0, parent: null };
+}
+
+/** @returns {Places} */
+function levels(/** @type {number} */ ranks, /** @type {{parent: number[], depth: number[]}} */ { parent, depth }) {
+  /** @type {number[][]} */
+  const below = range(ranks).map(() => []);
+  parent.forEach((above, rank) => above >= 0 && below[above].push(rank));
+  let columns = 0;
+  /** @type {Places["at"]} */
+  const at = [];
+  const place = (/** @type {number} */ rank) => {
+    const [first, ...more] = below[rank].map(place);
+    const column = first === undefined ? columns++ : (first + (more.at(-1) ?? first)) / 2;
+    at[rank] = { column, line: depth[rank], stack: 0 };
+    return column;
+  };
+  place(parent.indexOf(-1));
+  return { columns, lines: Math.max(...depth) + 1, at, frames: [], stacks: 0, parent };
+}
+
+/** @returns {Places} */
+function machines(/** @type {number} */ ranks, /** @type {number} */ local) {
+  const nodes = ranks / local;
+  const stacks = Math.ceil(nodes / TALLEST);
+  const lines = Math.ceil(nodes / stacks);
+  const at = range(ranks).map((rank) => {
+    const node = Math.floor(rank / local);
+    const stack = Math.floor(node / lines);
+    return { column: stack * local + (rank % local), line: node % lines, stack };
+  });
+  const frames = range(nodes).map((node) => {
+    return { name: String(node), first: node * local, last: node * local + local - 1 };
+  });
+  return { columns: stacks * local, lines, at, frames, stacks, parent: null };
+}
+
+/**
  * @typedef {import("./inside.js").Inside} Inside
  * @typedef {import("./inside.js").Box} Box
  *
@@ -56,7 +120,8 @@ export function layOut(/** @type {Schedule} */ schedule, /** @type {Room} */ roo
   const air = airOf(schedule, room, false, lines);
   const share = shareOf(tall, air, lines);
   const made = card(schedule, w, share, scale, scale > 1 || shape === "tree" || stacks > 0);
-  const bulky = shape !== "row" && made.h > share + (scale > 1 ? 0 : 40);
+  const bulky = (shape !== "row" || scale > 1) && made.h > share + (scale > 1 ? 0 : 40);
+  if (bulky && shape === "row") return denseRow(schedule, room, places);
   if (!narrow && !bulky) return spread(schedule, room, places, made, air);
   const small = Math.min(pitch - clamp(pitch * 0.16, 2, 40), 240 * scale);
   const tight = airOf(schedule, room, true, lines);
@@ -105,7 +170,8 @@ function denseRow(schedule, room, places) {
   const axis = 34 * scale;
   const pitch = Math.min((width - axis - EDGE) / ranks, 96 * scale);
   const w = pitch >= 8 ? pitch * 0.88 : Math.max(pitch - 0.6, 1);
-  const inside = column(schedule, w, (chunks * buffers.length > 32 ? tall + 70 : tall) - air.band, scale);
+  const more = scale > 1 ? -6 : chunks * buffers.length > 32 ? 70 : 0; // a notebook scrolls, a wall does not
+  const inside = column(schedule, w, tall + more - air.band, scale);
   const left = axis + (width - axis - EDGE - pitch * ranks) / 2;
   return put(schedule, room, places, inside, air, { left, pitch });
 }

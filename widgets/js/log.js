@@ -12,6 +12,8 @@ import { Terminal } from "./terminal.js";
 
 /** @typedef {{text: string, styles: string | null, stream: number, ranks: number[], number: number}} Row */
 
+/** @typedef {Row & {row?: Row}} Own a line of a rank, and the row of all ranks that shows it */
+
 const MOST_ROWS = 50_000;
 const LOOK_BACK = 400; // rows within which an equal line is looked for
 
@@ -20,7 +22,7 @@ export class Log {
     this.ranks = ranks;
     /** @type {Row[]} rows of all ranks, equal ones folded */
     this.rows = [];
-    /** @type {Row[][]} every rank's lines */
+    /** @type {Own[][]} every rank's lines */
     this.lines = Array.from({ length: ranks }, () => []);
     this.terminals = Array.from({ length: ranks }, () => [new Terminal(), new Terminal()]);
     this.latest = new Array(ranks).fill(-1); // number of the last row of each rank
@@ -39,16 +41,25 @@ export class Log {
     this.gap ||= this.seq > 0 && seq > this.seq + 1;
     this.seq = seq;
     this.cut += cut;
-    /** @type {[number, import("./terminal.js").Line][][]} */
-    const settled = this.lines.map(() => []);
+    /** @type {Map<number, [number, import("./terminal.js").Line][]>} */
+    const round = new Map();
     for (const [rank, stream, text] of entries) {
-      for (const line of this.terminals[rank][stream].feed(text)) settled[rank].push([stream, line]);
+      if (round.has(rank)) this.#addAll(round);
+      const terminal = this.terminals[rank][stream];
+      const settled = terminal.feed(text);
+      if (terminal.taken) this.#takeBack(rank, stream, terminal.taken);
+      round.set(rank, settled.map((line) => [stream, line]));
     }
-    // What came in one batch came at one time: first lines of all ranks, then second lines, so that equal ones meet.
-    for (let i = 0; settled.some((lines) => i < lines.length); i++) {
-      settled.forEach((lines, rank) => i < lines.length && this.#add(rank, ...lines[i]));
-    }
+    this.#addAll(round);
     return true;
+  }
+
+  /** What came together: first lines of all ranks, then second lines, so that equal ones meet. */
+  #addAll(round) {
+    for (let i = 0; [...round.values()].some((lines) => i < lines.length); i++) {
+      for (const [rank, lines] of round) if (i < lines.length) this.#add(rank, ...lines[i]);
+    }
+    round.clear();
   }
 
   /** Python has shortened what a finished log keeps: here it makes room, too. */
@@ -79,8 +90,22 @@ export class Log {
     );
   }
 
+  /** The last lines of a stream are being written again: they leave their rows, of which some may be empty then. */
+  #takeBack(rank, stream, count) {
+    const own = this.lines[rank];
+    for (let i = own.length - 1; i >= 0 && count > 0; i--) {
+      if (own[i].stream !== stream) continue;
+      const row = /** @type {Row} */ (own[i].row);
+      own.splice(i, 1);
+      row.ranks = row.ranks.filter((other) => other !== rank);
+      this.total--;
+      count--;
+    }
+  }
+
   #add(rank, stream, { text, styles }) {
     this.total++;
+    /** @type {Own} */
     const own = { text, styles, stream, ranks: [rank], number: this.total };
     this.lines[rank].push(own);
     if (this.lines[rank].length > MOST_ROWS) this.lines[rank].splice(0, MOST_ROWS / 10);
@@ -88,10 +113,12 @@ export class Log {
     if (row) {
       row.ranks = [...row.ranks, rank].sort((a, b) => a - b);
       this.latest[rank] = row.number;
+      own.row = row;
       return;
     }
     this.latest[rank] = this.next;
-    this.rows.push({ ...own, number: this.next++ });
+    own.row = { ...own, number: this.next++ };
+    this.rows.push(own.row);
     if (this.rows.length > MOST_ROWS) {
       for (const old of this.rows.splice(0, MOST_ROWS / 10)) this.dropped += old.ranks.length;
     }
@@ -107,15 +134,4 @@ export class Log {
     }
     return null;
   }
-}
-
-/** "rank 2", "ranks 0-3", "ranks 0,2" */
-export function rankNames(/** @type {number[]} */ ranks) {
-  const parts = [];
-  for (let i = 0; i < ranks.length; i++) {
-    const from = ranks[i];
-    while (ranks[i + 1] === ranks[i] + 1) i++;
-    parts.push(from === ranks[i] ? `${from}` : `${from}-${ranks[i]}`);
-  }
-  return `rank${ranks.length > 1 ? "s" : ""} ${parts.join(",")}`;
 }

@@ -3,7 +3,11 @@
  * chunks that fly.
  *
  * A copy is a hollow arrow; a reduction a filled one, with the sign of its operation (a plus for a sum) on its label and
- * at the cell it writes. Pure: messages and layout in, SVG text out. Which way an arrow goes is arrows.js.
+ * at the cell it writes. A trace is drawn as the messages that brought a cell's content, of all steps at once, each with
+ * the number of its step.
+ *
+ * Pure: messages and layout in, SVG text out. Left out: which way an arrow goes (arrows.js), which cells stay bright
+ * under a trace (stage.js).
  */
 
 import { arrowOf, pathOf, pointOn } from "./arrows.js";
@@ -14,6 +18,7 @@ import { fixed, rect, text, tint } from "./svg.js";
  * @typedef {import("./layout.js").Layout} Layout
  * @typedef {import("./schedule.js").Message} Message
  * @typedef {import("./schedule.js").Transfer} Transfer
+ * @typedef {import("./trace.js").Trace} Trace
  */
 
 const MOST_ARROWS = 120; // beyond that, one faint web instead of single arrows
@@ -99,7 +104,7 @@ function tag({ chunks, scale }, curve, { parts, sign, words: given = "" }, both)
   const side = both && curve[7] < curve[1] ? -1 : 1;
   const aside = upright ? side * (w / 2 + 9 * scale) : both && !level ? Math.sign(curve[6] - curve[0]) * w * 0.55 : 0;
   const x = onX + aside;
-  const middle = onY - (level ? 15 * scale : 0);
+  const middle = Math.max(onY - (level ? 15 * scale : 0), h / 2 + 1); // the highest arc's, inside the picture
   const look = single ? `rs-tag ${tint(parts[0].kinds[0])}` : "rs-tag";
   const pill = rect(look, { x: x - w / 2, y: middle - h / 2, w, h }, `style="rx:${h / 2}px"`);
   return pill + text("rs-tagtext", x, middle, words);
@@ -158,4 +163,47 @@ function reach({ ranks, chunks, rows, cell }, buffer, rank, chunk, count) {
   const right = cell(slot + last);
   const bottom = cell(slot + (runsOn ? chunk - (chunk % rows) + rows - 1 : last));
   return { x: top.x, y: top.y, w: right.x + right.w - top.x, h: bottom.y + bottom.h - top.y };
+}
+
+/** The slots that a trace passes. @returns {Set<number>} */
+export function slotsOn(/** @type {Trace | null} */ traced) {
+  return new Set(traced ? [traced.slot, ...traced.hops.flatMap(({ from, to }) => [from, to])] : []);
+}
+
+/**
+ * One arrow from rank to rank, whatever the number of steps in which it was taken; dashed where it is a library's effect.
+ * @param {Layout} layout @param {import("./schedule.js").Schedule} schedule @param {Trace} traced
+ */
+export function trail(layout, { effects }, { hops }) {
+  const { chunks, ranks, dense, shape, pitch, cards, scale } = layout;
+  const roomy = !dense && shape !== "tree" && pitch.x - cards[0].w > 90 * scale;
+  /** @type {Map<number, import("./schedule.js").Message & {steps: Set<number>, effect: boolean}>} */
+  const taken = new Map();
+  for (const { step, part, from, to } of hops) {
+    if (part.src === part.dst) continue;
+    const link = part.src * ranks + part.dst;
+    const single = { ...part, chunk: from % chunks, dstChunk: to % chunks, count: 1, kinds: [-1] };
+    const { src, dst } = part;
+    const arrow = taken.get(link) ?? { src, dst, sign: "", parts: [single], amount: 0, steps: new Set(), effect: true };
+    arrow.sign ||= part.sign;
+    arrow.effect &&= effects[step - 1];
+    arrow.steps.add(step);
+    taken.set(link, arrow);
+  }
+  const messages = [...taken.values()].map((arrow) => {
+    const steps = [...arrow.steps].join(", ");
+    return { ...arrow, words: roomy ? `step ${steps}` : steps };
+  });
+  return arrows(layout, messages, { rank: null, chunk: null });
+}
+
+/** Two lines around a cell and an exclamation mark at its corner, to be told apart without colour. */
+export function wrong(/** @type {Layout} */ { cell, scale }, /** @type {number | null | undefined} */ slot) {
+  if (slot === null || slot === undefined) return "";
+  const { x, y, w, h } = cell(slot);
+  const around = (/** @type {number} */ by) => ({ x: x - by, y: y - by, w: w + 2 * by, h: h + 2 * by });
+  const r = 9 * scale;
+  const sign = `<circle r="${r}"/>${text("", 0, 0.5, "!")}`;
+  return `${rect("rs-wrong rs-outer", around(5))}${rect("rs-wrong", around(1.5))}
+    <g class="rs-wrongsign" transform="translate(${fixed(x + w + 2)} ${fixed(y - 2)})">${sign}</g>`;
 }

@@ -17,6 +17,8 @@ export class Playback {
     this.speed = 1;
     this.loop = false; // from the end it goes on at the start
     this.limit = Infinity; // a gate that is still closed: no step beyond it
+    /** @type {Set<() => void>} called when somebody wants to go beyond it */
+    this.halted = new Set();
     /** Seconds from a step to the next one, at speed 1. */
     this.secondsAfter = (/** @type {number} */ _step) => STEP_SECONDS;
     /** @type {Set<object>} */
@@ -55,14 +57,19 @@ export class Playback {
 
   go(/** @type {number} */ step) {
     this.#set({ step: Math.max(0, Math.min(step, this.steps, this.limit)), playing: false });
+    if (Math.min(step, this.steps) > this.limit) for (const tell of this.halted) tell();
   }
 
   /** Playing takes the first step at once; from the end it begins again at the start. */
   toggle() {
     if (this.playing) return this.#set({ playing: false });
-    if (this.step === this.limit) return undefined;
+    if (this.step === this.limit) return this.go(this.step + 1);
     const step = this.step === this.steps ? 0 : this.step + 1;
     return this.#set({ step, playing: this.loop || step < Math.min(this.steps, this.limit) });
+  }
+
+  pause() {
+    if (this.playing) this.#set({ playing: false });
   }
 
   setSpeed(/** @type {number} */ speed) {

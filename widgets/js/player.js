@@ -6,25 +6,27 @@
  * the flight only links two of them.
  */
 
-import { counters, explain, placeOf, plural, position, sentence, sourcesOf, story } from "./captions.js";
+import { counters, explain, placeOf, position, sentence, sourcesOf, story } from "./captions.js";
 import { guarded } from "./errors.js";
-import { Flight } from "./flight.js";
+import { Flight, Stage } from "./stage.js";
 import { Frame } from "./frame.js";
-import { VIEWS } from "./labels.js";
-import { notebookHeight } from "./layout.js";
+import { typeFor, VIEWS } from "./labels.js";
+import { layOut, notebookHeight } from "./layout.js";
 import { Playback } from "./playback.js";
 import { Gate } from "./predict.js";
-import { retrace, sourcesOn } from "./retrace.js";
+import { retrace, sourcesOn } from "./trace.js";
 import { decode, Run } from "./schedule.js";
-import { Stage } from "./stage.js";
 import { shapesOf, survey } from "./survey.js";
 import { StateTable } from "./table.js";
 import { KEYS, Transport } from "./transport.js";
+import { plural } from "./words.js";
 
 const LONGEST_FLIGHT = 900; // ms
 
 /** @type {[string, string]} */
 const TRACE = ["Enter", "trace: where the content of that cell came from (or click a cell); Esc or a second time ends it"];
+/** @type {[string, string]} */
+const HANDS_UP = ["1 … 9 ⌫", "at the question: one hand for that answer, the last one back; Enter shows the answer"];
 const AFTER = KEYS.findIndex(([key]) => key === "[ ]") + 1;
 
 class PlayerView {
@@ -62,11 +64,12 @@ class PlayerView {
       <label class="rs-pick"><span>show</span><select class="rs-view">${VIEWS.map(option).join("")}</select></label>
       <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
-    const told = [plural(ranks, "rank"), plural(chunks, "chunk"), plural(steps, "step"), placeOf(this.schedule)];
-    const size = told.filter(Boolean).join(" · ");
+    const facts = [plural(ranks, "rank"), plural(chunks, "chunk"), plural(steps, "step"), placeOf(this.schedule)];
+    const size = facts.filter(Boolean).join(" · ");
     const open = () => this.stage.tracing !== null;
-    const reacts = { press: (key) => this.#press(key), resized: () => this.#measure(), open };
-    const keys = KEYS.toSpliced(AFTER, 0, TRACE);
+    const blanked = () => this.playback.pause();
+    const reacts = { press: (key) => this.#press(key), resized: () => this.#measure(), open, blanked };
+    const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question")?.answers ? [HANDS_UP] : []));
     this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size, picks, keys }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite"><b class="rs-where"></b> <span class="rs-sentence"></span>
@@ -106,6 +109,7 @@ class PlayerView {
   }
 
   #press(key) {
+    if (this.gate?.count(key)) return true;
     if (key === "v") this.#show(VIEWS[(VIEWS.indexOf(this.stage.view) + 1) % VIEWS.length]);
     else if (key === "ArrowUp" || key === "ArrowDown") this.#follow("rank", key === "ArrowDown" ? 1 : -1);
     else if (key === "Enter" && this.stage.followed !== null) this.#pick(this.stage.followed);
@@ -143,10 +147,10 @@ class PlayerView {
     say(parts.where, `${position(schedule, run.step)}.`.replace(/^./, (letter) => letter.toUpperCase()));
     say(parts.sentence, words);
     this.transport.update(position(schedule, run.step), words);
-    const told = counters(schedule, run).map(
+    const counts = counters(schedule, run).map(
       ([name, value]) => `<span><span class="rs-muted">${name}</span> <b>${value}</b></span>`,
     );
-    parts.counters.innerHTML = told.join("");
+    parts.counters.innerHTML = counts.join("");
     parts.sources.hidden = schedule.sources === null;
     this.root.dataset.step = String(run.step);
     this.#detail();
@@ -158,9 +162,9 @@ class PlayerView {
     const { traced, rank } = stage;
     const cell = slot ?? stage.followed ?? (rank === null ? (schedule.framed ?? null) : null);
     const about = rank === null ? "" : story(schedule, run, rank);
-    const told = cell === null ? about : explain(schedule, run, cell);
+    const words = cell === null ? about : explain(schedule, run, cell);
     this.root.classList.toggle("rs-traces", traced !== null);
-    say(parts.detail, traced ? retrace(schedule, traced) : told);
+    say(parts.detail, traced ? retrace(schedule, traced) : words);
     say(parts.sources, (traced ? sourcesOn(schedule, traced) : sourcesOf(schedule, run)).join("\n"));
   }
 
@@ -203,6 +207,9 @@ class PlayerView {
       if (this.gate.asksCells) this.playback.go(question.step);
     });
     this.playback.limit = this.gate.limit;
+    const remind = () => this.gate.remind();
+    this.playback.halted.add(remind);
+    this.signal.addEventListener("abort", () => this.playback.halted.delete(remind));
     this.frame.find(".rs-transport").before(this.gate.node);
   }
 
@@ -254,8 +261,16 @@ class PlayerView {
   #draw() {
     this.flight.land();
     this.table.update(this.run.seek(this.playback.step));
-    this.stage.resize({ ...this.room, shape: this.shape });
+    this.stage.resize({ ...this.room, shape: this.#readable() });
     this.#tell();
+  }
+
+  /** On a wall a ring whose cells are too small for words is drawn as a row, if that has room for them. */
+  #readable() {
+    const { room, schedule, shape } = this;
+    const { view } = this.stage;
+    const reads = (other) => typeFor(schedule, layOut(schedule, { ...room, shape: other }), view).room > 0;
+    return shape === "ring" && room.scale > 1 && !reads("ring") && reads("row") ? "row" : shape;
   }
 }
 

@@ -3,23 +3,25 @@
  *
  * The clock's steps are the moments at which any schedule finishes one of its own; between two of them time runs on
  * evenly, so what flies in a lane flies as long as its step lasts. Sliders for N, latency and bandwidth change the
- * lengths at once, and with them the winner.
+ * lengths at once, and with them the winner, who is named when all have come to their end.
  *
  * Left out: what a single step means (Player).
  */
 
-import { amount, plural } from "./captions.js";
+import { amount } from "./captions.js";
 import { secondsOf, unitBytes, workOf } from "./cost.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
+import { layOut } from "./layout.js";
 import { Playback } from "./playback.js";
 import { decode, Run } from "./schedule.js";
 import { Stage } from "./stage.js";
 import { Transport } from "./transport.js";
-import { bytes, seconds } from "./units.js";
+import { bytes, plural, seconds } from "./words.js";
 
 const RACE_SECONDS = 15; // a whole race at speed 1
 const NEVER = 1e-12; // seconds: moments closer than this are one
+const ALIKE = 1e-9; // of the shortest time: a race decided by less is a tie
 
 /** @type {{name: string, label: string, low: number, high: number, write: (value: number) => string}[]} */
 const SLIDERS = [
@@ -48,7 +50,7 @@ class Lane {
       <div class="rs-strip" aria-hidden="true"><div class="rs-steps"></div><i></i></div><div class="rs-stage"></div>`;
     const find = (selector) => /** @type {HTMLElement} */ (this.node.querySelector(selector));
     find("strong").textContent = schedule.title;
-    this.told = find(".rs-muted");
+    this.caption = find(".rs-muted");
     this.won = find(".rs-won");
     this.steps = find(".rs-steps");
     this.head = find(".rs-strip i");
@@ -95,9 +97,15 @@ class Lane {
     const flies = done < this.schedule.steps && time > this.ends[done] + NEVER;
     if (this.run.step !== done + Number(flies) || this.flies !== flies) this.#enter(done, flies);
     if (flies) this.stage.fly((time - this.ends[done]) / (this.ends[done + 1] - this.ends[done]));
-    this.head.style.left = `${longest ? (100 * Math.min(time, this.total)) / longest : 0}%`;
-    const busiest = amount(this.schedule, Math.max(...this.run.sent));
-    this.told.textContent = `step ${done} of ${this.schedule.steps} · busiest rank sent ${busiest}`;
+    const reached = Math.min(time, this.total);
+    this.head.style.left = `${longest ? (100 * reached) / longest : 0}%`;
+    this.steps.style.clipPath = `inset(0 ${this.total ? 100 * (1 - reached / this.total) : 0}% 0 0)`; // no step to come
+    this.caption.textContent = `step ${done} of ${this.schedule.steps} · busiest rank sent ${this.busiest}`;
+  }
+
+  /** What the rank has sent that has sent most. */
+  get busiest() {
+    return amount(this.schedule, Math.max(...this.run.sent));
   }
 
   /** The state after `done` steps, and the next one under way if `flies`. */
@@ -115,6 +123,7 @@ class Lane {
 class RaceView {
   /** @type {Transport} */ transport;
   /** @type {HTMLInputElement[]} */ sliders;
+  /** @type {Element[]} of a table that is heard, one per lane */ rows;
   /** @type {number} seconds of the slowest */ longest;
   /** @type {number[]} seconds at which a step of some schedule ends */ moments;
 
@@ -124,12 +133,13 @@ class RaceView {
     this.lanes = schedules.map((schedule) => new Lane(schedule));
     this.animation = 0;
     this.width = 0;
-    this.projected = false;
+    this.tall = 0;
+    /** @type {import("./survey.js").Shape} */
     this.shape = schedules.every((schedule) => schedule.local) ? "machines" : "row";
     const topology = model.get("topology");
-    this.dials = topology ? FACTORS : SLIDERS;
+    this.dials = model.get("measured") ? [] : topology ? FACTORS : SLIDERS;
     const { collective, ranks } = schedules[0];
-    const reacts = { press: (key) => this.transport.press(key), resized: () => this.#measure() };
+    const reacts = { press: (key) => this.transport.press(key), resized: () => this.#measure(), blanked: () => playback.pause() };
     const size = [plural(ranks, "rank"), topology].filter(Boolean).join(" · ");
     const given = { name: "rs-race", title: `Race: ${collective}`, size };
     this.frame = new Frame(el, given, reacts, signal);
@@ -138,6 +148,7 @@ class RaceView {
     for (const { name } of this.dials) model.on(`change:${name}`, () => this.#settle());
     const resized = new ResizeObserver(() => this.#measure());
     resized.observe(this.frame.root);
+    for (const { host } of this.lanes) resized.observe(host); // on a wall it changes with the words above it
     const seen = new IntersectionObserver(([entry]) => playback.seen(this, entry.isIntersecting));
     seen.observe(this.frame.root);
     signal.addEventListener("abort", () => {
@@ -159,8 +170,15 @@ class RaceView {
       high,
     }) => `<label class="rs-slider"><span>${label} <b data-of="${name}"></b></span>
       <input type="range" data-name="${name}" min="${low}" max="${high}" step="0.05"></label>`;
-    body.innerHTML = `<div class="rs-sliders">${this.dials.map(slider).join("")}</div><div class="rs-lanes"></div>
-      <div class="rs-caption" role="status" aria-live="polite"></div>`;
+    const across = this.lanes.length < 5 ? this.lanes.length : Math.ceil(this.lanes.length / 2);
+    body.innerHTML = `<div class="rs-sliders">${this.dials.map(slider).join("")}</div><div class="rs-lanes" style="--rs-across:${across};--rs-down:${Math.ceil(this.lanes.length / across)}"></div>
+      <div class="rs-caption" role="status" aria-live="polite"></div>
+      <div class="rs-hidden"><table><caption>How far every schedule is</caption>
+        <thead><tr><th scope="col">schedule</th><th scope="col">steps</th><th scope="col">busiest rank sent</th>
+          <th scope="col">took</th></tr></thead>
+        <tbody>${"<tr><th scope='row'></th><td></td><td></td><td></td></tr>".repeat(this.lanes.length)}</tbody></table></div>`;
+    this.rows = [...body.querySelectorAll("tbody tr")];
+    this.lanes.forEach(({ schedule }, i) => (this.rows[i].children[0].textContent = schedule.title));
     this.frame.find(".rs-lanes").append(...this.lanes.map((lane) => lane.node));
     this.caption = this.frame.find(".rs-caption");
     this.transport = new Transport({ phases: [], steps: 0 }, this.playback);
@@ -171,7 +189,7 @@ class RaceView {
         this.model.set(input.dataset.name, 10 ** Number(input.value));
         this.model.save_changes();
       });
-      input.addEventListener("keydown", (event) => event.key !== "Tab" && event.stopPropagation()); // its own arrows
+      input.addEventListener("keydown", (event) => /^(Arrow|Home|End)/.test(event.key) && event.stopPropagation()); // its own
     }
   }
 
@@ -195,7 +213,6 @@ class RaceView {
       input.setAttribute("aria-valuetext", write(this.model.get(name)));
       this.frame.find(`[data-of=${name}]`).textContent = write(this.model.get(name));
     });
-    this.#nameWinner();
     const { playback } = this;
     playback.steps = this.moments.length - 1;
     playback.secondsAfter = (step) => {
@@ -213,13 +230,16 @@ class RaceView {
     return this.moments[this.playback.step] ?? 0;
   }
 
-  #nameWinner() {
+  /** Who is there says how long it took; who is fastest, and by how much, shows at the end and not before. */
+  #nameWinner(time) {
     const best = Math.min(...this.lanes.map((lane) => lane.total));
+    const alike = (lane) => lane.total <= best * (1 + ALIKE) + NEVER;
+    const ended = this.playback.step === this.playback.steps;
+    const first = this.lanes.filter(alike).length > 1 ? "tie" : "fastest";
     for (const lane of this.lanes) {
-      const wins = lane.total <= best + NEVER;
-      lane.node.classList.toggle("rs-wins", wins);
-      const times = best ? lane.total / best : 1;
-      lane.won.textContent = `${seconds(lane.total)}${wins ? " · fastest" : ` · ${Number(times.toPrecision(2))}× as long`}`;
+      lane.node.classList.toggle("rs-wins", ended && alike(lane));
+      const place = ended && ` · ${alike(lane) ? first : longer(lane.total / best)}`;
+      lane.won.textContent = lane.total <= time + NEVER ? seconds(lane.total) + (place || "") : "";
     }
   }
 
@@ -228,6 +248,12 @@ class RaceView {
     cancelAnimationFrame(this.animation);
     const { playback, time } = this;
     this.#show(time);
+    this.#nameWinner(time);
+    this.lanes.forEach((lane, i) => {
+      const steps = `${lane.doneAt(time)} of ${lane.schedule.steps}`;
+      const told = [steps, lane.busiest, lane.won.textContent || "under way"];
+      told.forEach((words, column) => (this.rows[i].children[column + 1].textContent = words));
+    });
     const done = this.lanes.map(
       (lane) => `${lane.schedule.title} ${lane.doneAt(time)} of ${lane.schedule.steps} steps`,
     );
@@ -261,16 +287,27 @@ class RaceView {
   }
 
   #measure() {
-    const width = Math.floor(this.lanes[0].host.clientWidth);
     const { on } = this.frame.projector;
-    if (!width || (width === this.width && on === this.projected)) return;
-    [this.width, this.projected] = [width, on];
+    const hosts = this.lanes.map((lane) => lane.host);
+    const width = Math.floor(hosts[0].clientWidth);
+    const tall = on ? Math.min(...hosts.map((host) => host.clientHeight)) : 300;
+    if (!width || (width === this.width && tall === this.tall)) return;
+    [this.width, this.tall] = [width, tall];
+    const room = { width, tall, scale: on ? 1.5 : 1 };
+    const fits = ({ schedule }) => layOut(schedule, { ...room, shape: this.shape }).height <= tall;
+    const shape = on && !this.lanes.every(fits) ? "row" : this.shape;
     for (const lane of this.lanes) {
-      lane.stage.resize({ width, tall: on ? 330 : 300, shape: this.shape, scale: on ? 1.5 : 1 });
+      lane.stage.resize({ ...room, shape });
       if (lane.flies) lane.stage.takeOff();
     }
     this.#show(this.time);
   }
+}
+
+/** @returns {string} "2.5× as long", or "4 % longer" where that says more */
+function longer(/** @type {number} */ times) {
+  if (times >= 1.095) return `${Number(times.toPrecision(2))}× as long`;
+  return `${Number((100 * (times - 1)).toPrecision(1))} % longer`;
 }
 
 export default () => {

@@ -2,19 +2,30 @@
  * RankLog: the page of what the ranks print. A chip per rank says what it is doing; below, all ranks folded into one
  * list, or one rank, or all side by side, or where they differ. When the cell has ended it folds to its chips.
  *
- * Everything ranks print is shown as text, never as markup. Only the last lines are in the page, more on request.
+ * The state of a rank is a sign and a few words on its chip, a phrase for who cannot see the chips, and with many ranks
+ * one line in which those that do the same stand together.
+ *
+ * Everything ranks print is shown as text, never as markup. Only the last lines are in the page, more on request. Left
+ * out: which rows there are (log.js, diff.js), what a terminal makes of a text (terminal.js).
  */
 
 import { versions } from "./diff.js";
 import { guarded } from "./errors.js";
 import { listenToKeys } from "./keys.js";
-import { Log, rankNames } from "./log.js";
-import { diffRows, pieces } from "./rows.js";
-import { fewWords, phrase, sign, together, urgent } from "./signs.js";
+import { Log } from "./log.js";
+import { styleOf } from "./terminal.js";
+import { rankNames } from "./words.js";
 
 const SHOWN = 400; // lines in the page at first, and more for each press of "earlier"
 const SHOWN_IN_GRID = 60;
 const MANY = 16; // ranks, beyond which there is no room for words on their chips
+const EQUAL_AT_MOST = 3; // lines in a row that all ranks share, before only their number is shown
+
+/** @type {Record<string, string>} a sign on the chip */
+const SIGNS = { running: "●", waiting: "◐", "asks for input": "?", stuck: "■", done: "✓", failed: "✕" };
+const URGENT = ["asks for input", "stuck", "failed"];
+
+/** @typedef {[state: string, note: string, seconds: number]} State `seconds` is 0 where it is not worth saying */
 
 class RankLogView {
   /** @type {HTMLButtonElement[]} */ chips;
@@ -32,7 +43,7 @@ class RankLogView {
     this.nodes = new WeakMap();
     this.#build(el);
     listenToKeys(this.root, (key, target) => this.#press(key, target), signal);
-    for (const name of ["batch", "history", "states", "finished"]) model.on(`change:${name}`, () => this.#changed(name));
+    for (const name of ["batch", "history", "states", "finished", "reached"]) model.on(`change:${name}`, () => this.#changed(name));
     signal.addEventListener("abort", () => cancelAnimationFrame(this.frame));
     this.#draw();
   }
@@ -48,6 +59,7 @@ class RankLogView {
         ${chip("all", "<b>all</b>")}${ranks > 1 ? chip("grid", "<b>side by side</b>") + chip("diff", "<b>≠ differences</b>") : ""}
         ${Array.from({ length: ranks }, (_, rank) => ofRank(rank)).join("")}
         <button type="button" class="rs-fold" tabindex="-1"></button></div>
+      <p class="rs-network" hidden></p>
       <p class="rs-doing" hidden></p>
       <p class="rs-note" hidden></p>
       <button type="button" class="rs-earlier" hidden>earlier lines</button>
@@ -57,6 +69,7 @@ class RankLogView {
     this.root = el.firstElementChild;
     this.output = find(".rs-output");
     this.doing = find(".rs-doing");
+    this.network = find(".rs-network");
     this.note = find(".rs-note");
     this.earlier = find(".rs-earlier");
     this.fold = find(".rs-fold");
@@ -112,6 +125,9 @@ class RankLogView {
   #draw() {
     this.frame = 0;
     this.#drawChips();
+    const [network, reached] = [this.model.get("network"), this.model.get("reached")];
+    this.network.hidden = !network;
+    this.network.textContent = `on ${[network, reached].filter(Boolean).join("; ")}`;
     const { log, folded } = this;
     this.root.classList.toggle("rs-folded", folded);
     this.output.hidden = folded;
@@ -124,7 +140,8 @@ class RankLogView {
     const grid = this.view === "grid";
     const diff = this.view === "diff";
     const longest = () => log.lines.reduce((most, own) => (own.length > most.length ? own : most));
-    const rows = typeof this.view === "number" ? log.lines[this.view] : diff ? longest() : log.rows;
+    const filled = () => log.rows.filter(({ ranks }) => ranks.length);
+    const rows = typeof this.view === "number" ? log.lines[this.view] : diff ? longest() : filled();
     this.earlier.hidden = folded || grid || rows.length <= this.shown;
     if (folded) return;
     if (grid) this.#drawGrid();
@@ -137,7 +154,7 @@ class RankLogView {
   }
 
   #drawChips() {
-    /** @type {import("./signs.js").State[]} */
+    /** @type {State[]} */
     const states = this.model.get("states");
     const many = this.log.ranks > MANY;
     states.forEach((state, rank) => {
@@ -195,7 +212,7 @@ class RankLogView {
   }
 
   #node(row, named) {
-    const key = named ? row.ranks.length : -1;
+    const key = named ? row.ranks.join() : "";
     const made = this.nodes.get(row);
     if (made?.key === key) return made.node;
     const node = document.createElement("div");
@@ -222,6 +239,125 @@ function logOf(model) {
   log.take(model.get("batch"));
   if (model.get("finished")) log.close();
   return log;
+}
+
+function sign(/** @type {State} */ [state]) {
+  return SIGNS[state] ?? "○";
+}
+
+/** "all_reduce #2, line 4, for 12 s", "stuck in recv from rank 1, line 3", "done"; "" for who just runs. */
+function fewWords(/** @type {State} */ [state, note, seconds]) {
+  const place = state === "stuck" && note ? `stuck in ${note}` : note || (state === "running" ? "" : state);
+  return [place, lasting(seconds)].filter(Boolean).join(", ");
+}
+
+/** "waiting, all_reduce #2, line 4, for 12 s" */
+function phrase(/** @type {State} */ [state, note, seconds]) {
+  return [state, note, lasting(seconds)].filter(Boolean).join(", ");
+}
+
+function lasting(seconds) {
+  if (!seconds) return "";
+  return seconds < 120 ? `for ${seconds} s` : `for ${Math.floor(seconds / 60)} min`;
+}
+
+/** "rank 5: running, line 7, for 12 s · ranks 0-4,6-31: waiting, all_reduce #2, line 4, for 12 s": the few first. */
+function together(/** @type {State[]} */ states) {
+  /** @type {Map<string, {ranks: number[], state: State}>} */
+  const groups = new Map();
+  states.forEach((state, rank) => {
+    const key = `${state[0]}\n${state[1]}`;
+    const group = groups.get(key) ?? { ranks: [], state };
+    group.ranks.push(rank);
+    if (state[2] > group.state[2]) group.state = state;
+    groups.set(key, group);
+  });
+  return [...groups.values()]
+    .sort((a, b) => a.ranks.length - b.ranks.length || a.ranks[0] - b.ranks[0])
+    .map(({ ranks, state }) => `${rankNames(ranks)}: ${phrase(state)}`)
+    .join(" · ");
+}
+
+/** What is worth interrupting a screen reader for: "stuck: ranks 0-2; failed: rank 3". */
+function urgent(/** @type {State[]} */ states) {
+  const said = URGENT.map((urgentState) => {
+    const ranks = states.flatMap(([state], rank) => (state === urgentState ? [rank] : []));
+    return ranks.length ? `${urgentState}: ${rankNames(ranks)}` : "";
+  });
+  return said.filter(Boolean).join("; ");
+}
+
+/** The text of a row, one node per stretch of equal style. */
+function pieces({ text, styles }) {
+  if (styles === null) return [document.createTextNode(text)];
+  const nodes = [];
+  for (let from = 0; from < text.length; ) {
+    let to = from + 1;
+    while (to < text.length && styles[to] === styles[from]) to++;
+    nodes.push(styled(text.slice(from, to), styleOf(styles.charCodeAt(from))));
+    from = to;
+  }
+  return nodes;
+}
+
+function styled(words, { fg, bg, bold, dim, italic, underline, inverse }) {
+  const node = document.createElement("span");
+  node.textContent = words;
+  const [front, back] = inverse ? [bg || "paper", fg || "ink"] : [fg, bg];
+  if (front) node.style.color = color(front);
+  if (back) node.style.backgroundColor = color(back);
+  node.className = [bold && "rs-bold", dim && "rs-dim", italic && "rs-italic", underline && "rs-underline"]
+    .filter(Boolean)
+    .join(" ");
+  return node;
+}
+
+function color(name) {
+  if (name.startsWith("rgb")) return name;
+  return /^\d+$/.test(name) ? `var(--rs-ansi${name})` : `var(--rs-${name})`;
+}
+
+/** The lines of diff.js `versions`: the odd ones out marked, long stretches of equal lines only as their number. */
+function diffRows(lines) {
+  const differ = lines.filter((line) => line.length > 1).length;
+  const said = differ ? `Ranks differ on ${differ} of ${lines.length} lines:` : "All ranks agree.";
+  const nodes = [diffRow("", said, "rs-agree")];
+  for (let i = 0; i < lines.length; i++) {
+    let end = i;
+    while (end < lines.length && lines[end].length === 1) end++;
+    if (end - i > EQUAL_AT_MOST) {
+      nodes.push(diffRow("", `${end - i} lines on which all ranks agree`, "rs-agree"));
+      i = end - 1;
+    } else {
+      lines[i].forEach((version, place) => nodes.push(versionRow(version, place, lines[i].length)));
+    }
+  }
+  return nodes;
+}
+
+/** One text of a line: "=" what most ranks have, "≠" what others have instead, with the stretch that differs marked. */
+function versionRow({ text, ranks, from, to }, place, count) {
+  if (count === 1) return diffRow("all", text);
+  const sign = place ? "≠" : "=";
+  const row = diffRow(`${sign} ${rankNames(ranks)}`, text ?? "(no such line)", place ? "rs-odd" : "rs-most");
+  if (!place || text === null || from === to) return row;
+  const mark = document.createElement("mark");
+  mark.textContent = text.slice(from, to);
+  row.lastElementChild?.replaceChildren(text.slice(0, from), mark, text.slice(to));
+  return row;
+}
+
+function diffRow(who, words, kind = "") {
+  const row = document.createElement("div");
+  row.className = `rs-row ${kind}`;
+  for (const [name, text] of [["rs-who", who], ["rs-words", words]]) {
+    const part = document.createElement("span");
+    part.className = name;
+    part.textContent = text;
+    part.title = name === "rs-who" ? text : "";
+    row.append(part);
+  }
+  return row;
 }
 
 export default () => {

@@ -1,6 +1,10 @@
 /**
  * What stands still in the picture: the ranks' cards, columns or tiles, their labels, machines, and the cells, as they
- * look at first.
+ * look at first and when they are written: the bar with one segment per rank whose data is in a cell, and the textures
+ * that tell the chunks of one hue apart.
+ *
+ * There are eight hues, so from the ninth chunk on a pattern is laid over them, where cells are large enough for it to
+ * be seen; the number beside the cell tells chunks apart as well.
  *
  * Pure: schedule and layout in, SVG text out. What changes from step to step is written into these elements by
  * stage.js; messages are drawn by messages.js.
@@ -9,7 +13,7 @@
 import { between, pathOf } from "./arrows.js";
 import { barHeight } from "./inside.js";
 import { range } from "./schedule.js";
-import { hue, rect, text } from "./svg.js";
+import { fixed, hue, HUES, rect, text } from "./svg.js";
 
 /**
  * @typedef {import("./schedule.js").Schedule} Schedule
@@ -21,7 +25,7 @@ const KINDS = { cards: card, columns: column, tiles: tile };
 /**
  * @typedef {{empty: boolean, bar: string, colour: string, style: string}} Look classes and style of a cell whose data
  *   has another colour than its place; both "" where it has not
- * @param {Schedule} schedule @param {Layout} layout @param {ReturnType<import("./textures.js").texturesFor>} textures
+ * @param {Schedule} schedule @param {Layout} layout @param {ReturnType<texturesFor>} textures
  * @param {(slot: number) => Look} look
  */
 export function scenery(schedule, layout, textures, look) {
@@ -137,4 +141,69 @@ function cells(schedule, layout, textures, look) {
     return `<g class="rs-ofchunk ${hue(chunk)}" style="${textures.of(chunk)}">${boxes.join("")}</g>`;
   };
   return textures.defined + range(chunks).map(ofChunk).join("");
+}
+
+/**
+ * The bar in a cell; inside.js says how high it is above a text.
+ * @param {import("./inside.js").Box} box of the cell @param {number[]} contributors @param {number} ranks
+ * @param {boolean} wide whether there is no text in the way: then of a dense picture the bar is the whole cell
+ * @param {boolean} dense
+ * @returns {string} the bar as SVG draws it
+ */
+export function barOf({ x, y, w, h }, contributors, ranks, wide, dense) {
+  const height = wide && dense ? h : wide && h > 30 ? h * 0.24 : barHeight(h);
+  const inset = dense ? 0 : h < 24 ? 1.5 : 3;
+  const unit = (w - 2 * inset) / ranks;
+  const slit = unit > 5 ? 1.5 : 0;
+  const segments = stretches(contributors, slit === 0).map(([from, to]) => {
+    const length = fixed((to - from) * unit - slit);
+    return `M${[x + inset + from * unit, y + h - height - inset].map(fixed)}h${length}v${fixed(height)}h${-length}z`;
+  });
+  return segments.join("");
+}
+
+/** Ranks as [from, to): consecutive ones together if `joined`, else one by one. */
+function stretches(ranks, joined) {
+  const found = [];
+  for (const rank of ranks) {
+    const last = found[found.length - 1];
+    if (joined && last?.[1] === rank) last[1]++;
+    else found.push([rank, rank + 1]);
+  }
+  return found;
+}
+
+const SIDE = 8;
+
+/** On a square of that side, one for each round of the hues. The first has none; a fifth would find no room. */
+const WEAVES = [
+  "",
+  "M-1 1L1-1M0 8L8 0M7 9L9 7",
+  "M2 3v2M6 7v-1M6 0v1",
+  "M0 4H8",
+];
+
+const ALL = HUES * WEAVES.length; // from there on they repeat
+
+let pictures = 0;
+
+/** The textures of one picture: what defines them, and the style of what is to be filled with a chunk's own; "" if none. */
+export function texturesFor(
+  /** @type {import("./schedule.js").Schedule} */ { numbers },
+  /** @type {import("./layout.js").Layout} */ { size },
+) {
+  const seen = size.w >= 9 && size.h >= 9;
+  const woven = seen ? range(Math.min(numbers, ALL)).filter((chunk) => weave(chunk)) : [];
+  const prefix = `rs-texture-${pictures++}-`; // names are the page's, and it may show many pictures
+  const define = (/** @type {number} */ chunk) =>
+    `<pattern id="${prefix}${chunk}" class="${hue(chunk)}" patternUnits="userSpaceOnUse" width="${SIDE}" height="${SIDE}">
+      <rect class="rs-ground" width="${SIDE}" height="${SIDE}"/><path class="rs-weave" d="${weave(chunk)}"/></pattern>`;
+  return {
+    defined: woven.length ? `<defs>${woven.map(define).join("")}</defs>` : "",
+    of: (/** @type {number} */ chunk) => (seen && weave(chunk) ? `--rs-texture:url(#${prefix}${chunk % ALL})` : ""),
+  };
+}
+
+function weave(/** @type {number} */ chunk) {
+  return WEAVES[Math.floor(chunk / HUES) % WEAVES.length];
 }

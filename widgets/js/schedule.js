@@ -12,7 +12,7 @@
 import { Cell, originOf } from "./cell.js";
 
 /**
- * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/packing.py)
+ * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/_packing.py)
  * @property {string} collective
  * @property {string} title
  * @property {number} ranks
@@ -33,6 +33,7 @@ import { Cell, originOf } from "./cell.js";
  * @property {import("./cost.js").Work[]} [work] of every step, on a topology (widgets/race.py)
  * @property {(string[] | null)[] | null} signs per step, of every transfer that combines: "+", "×", "max" ...; null: all "+"
  * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
+ * @property {boolean[]} in_network per step: whether a switch adds and copies on the way, which makes messages one
  * @property {(string[] | null)[] | null} [made] per step, of every transfer that is new data: how it came about
  * @property {number | null} [framed] the slot that is shown as the wrong one (widgets/player.py)
  *
@@ -114,6 +115,22 @@ export function messagesOf(/** @type {Schedule} */ schedule, /** @type {number} 
   return [...messages.values()];
 }
 
+/** What counts of these transfers of step `k`: of those that a switch copies one is sent, of those that it adds up one
+ * is received. @returns {{src: number, dst: number, sent: number, received: number, message: boolean}[]} */
+function counted(/** @type {Schedule} */ schedule, /** @type {number} */ k, /** @type {Transfer[]} */ parts) {
+  if (schedule.effects[k]) return [];
+  const known = new Set();
+  const first = (/** @type {any[]} */ ...key) => known.size < known.add(key.join()).size;
+  return parts.filter(({ src, dst }) => src !== dst).map((part) => {
+    const { src, dst, count } = part;
+    const amount = amountOf(schedule, part);
+    const merged = schedule.in_network[k];
+    const sends = !merged || first("out", src, part.srcBuffer, part.chunk, count);
+    const receives = !merged || !part.sign || first("in", dst, part.dstBuffer, part.dstChunk, count);
+    return { src, dst, sent: sends ? amount : 0, received: receives ? amount : 0, message: sends && first("pair", src, dst) };
+  });
+}
+
 /** How much a transfer carries, exactly: in bytes where chunks have sizes of their own, else in chunks; news is free. */
 export function amountOf(/** @type {Schedule} */ { chunk_bytes: sizes, knowledge }, /** @type {Transfer} */ { chunk, count }) {
   if (knowledge) return 0;
@@ -132,8 +149,8 @@ export class Run {
     this.messages = 0;
     this.sent = new Float64Array(schedule.ranks);
     this.received = new Float64Array(schedule.ranks);
-    /** @type {{slots: number[], before: Cell[], after: Cell[], messages: Message[], counted: Message[],
-     *          transfers: Transfer[]}[]} */
+    /** @type {{slots: number[], before: Cell[], after: Cell[], messages: Message[],
+     *          count: ReturnType<typeof counted>, transfers: Transfer[]}[]} */
     this.done = [];
     this.begin = startOf(schedule);
     this.cells = [...this.begin];
@@ -202,11 +219,11 @@ export class Run {
       this.cells[slot] = cells[i];
       touched.add(slot);
     });
-    for (const { src, dst, amount } of change.counted) {
-      this.sent[src] += direction * amount;
-      this.received[dst] += direction * amount;
+    for (const { src, dst, sent, received, message } of change.count) {
+      this.sent[src] += direction * sent;
+      this.received[dst] += direction * received;
+      this.messages += direction * Number(message);
     }
-    this.messages += direction * change.counted.length;
     this.step += direction;
   }
 
@@ -238,13 +255,13 @@ export class Run {
     }
     for (const [rank, buffer, chunk, value] of values?.[k] ?? []) {
       const slot = this.slot(buffer, rank, chunk);
-      const { origins, sign } = now(slot);
-      after.set(slot, new Cell(origins, value, sign));
+      const { origins, sign, times } = now(slot);
+      after.set(slot, new Cell(origins, value, sign, times));
     }
     const slots = [...after.keys()];
     const messages = messagesOf(this.schedule, k, all);
-    const counted = this.schedule.effects[k] ? [] : messages;
-    return { slots, before: slots.map(before), after: [...after.values()], messages, counted, transfers };
+    const count = counted(this.schedule, k, all);
+    return { slots, before: slots.map(before), after: [...after.values()], messages, count, transfers };
   }
 }
 
@@ -260,14 +277,15 @@ function startOf(/** @type {Schedule} */ { start, ranks, chunks, start_values: v
     const buffer = new Array(ranks * chunks).fill(empty);
     if (given === "own") return buffer.map((_, i) => new Cell([originOf(Math.floor(i / chunks), i % chunks)]));
     for (const [rank, chunk, ...pairs] of given) {
-      const origins = range(pairs.length / 2).map((i) => originOf(pairs[2 * i], pairs[2 * i + 1]));
-      buffer[rank * chunks + chunk] = new Cell(origins);
+      const parts = range(pairs.length / 2).map((i) => new Cell([originOf(pairs[2 * i], pairs[2 * i + 1])]));
+      buffer[rank * chunks + chunk] = parts.reduce((all, part) => all.with(part, "+", false));
     }
     return buffer;
   });
   for (const [rank, buffer, chunk, value] of values ?? []) {
     const slot = (buffer * ranks + rank) * chunks + chunk;
-    cells[slot] = new Cell(cells[slot].origins, value);
+    const { origins, sign, times } = cells[slot];
+    cells[slot] = new Cell(origins, value, sign, times);
   }
   return cells;
 }

@@ -6,21 +6,21 @@
  *
  * The code of the picture: a chunk is a hue and a number, a rank is a place and a label. A copy is a hollow arrow, a
  * reduction a filled one with the sign of its operation, and the bar in a cell has one segment per rank whose data is in it.
+ *
+ * A Flight moves one step's chunks frame by frame and writes the cells when they have landed. Left out: when a step is
+ * taken (playback.js).
  */
 
 import { arrowOf, flightOf, pointOn } from "./arrows.js";
-import { barOf } from "./bars.js";
+import { barOf, scenery, texturesFor, writable } from "./scenery.js";
 import { amount, busiest } from "./captions.js";
 import { labelOf, typeFor } from "./labels.js";
 import { layOut } from "./layout.js";
-import { answers, arrows, marks, packet } from "./messages.js";
-import { scenery, writable } from "./scenery.js";
+import { answers, arrows, marks, packet, slotsOn, trail, wrong } from "./messages.js";
 import { range } from "./schedule.js";
 import { survey } from "./survey.js";
 import { fixed, tint } from "./svg.js";
-import { texturesFor } from "./textures.js";
 import { trace } from "./trace.js";
-import { slotsOn, trail, wrong } from "./trail.js";
 
 const MOST_FLYING = 600;
 
@@ -249,4 +249,39 @@ function idleOf({ busy, step }, { until }) {
 
 function middle({ x, y, w, h }) {
   return { x: x + w / 2, y: y + h / 2, w, h };
+}
+
+/** One step's chunks under way. */
+export class Flight {
+  constructor(/** @type {Stage} */ stage) {
+    this.stage = stage;
+    this.animation = 0;
+    /** @type {number[] | null} slots to write on landing */
+    this.landing = null;
+  }
+
+  /** Lets the step just done fly for `long` milliseconds. False if it has too much to fly. */
+  start(/** @type {number[]} */ changed, /** @type {number} */ long) {
+    if (!this.stage.takeOff()) return false;
+    this.landing = changed;
+    const begin = performance.now();
+    const draw = (/** @type {number} */ now) => {
+      const t = Math.min(1, Math.max(0, (now - begin) / long));
+      this.stage.fly(t);
+      if (t < 1) this.animation = requestAnimationFrame(draw);
+      else this.land();
+    };
+    this.stage.fly(0);
+    this.animation = requestAnimationFrame(draw);
+    return true;
+  }
+
+  /** Ends the flight now, if there is one. */
+  land() {
+    if (!this.landing) return;
+    cancelAnimationFrame(this.animation);
+    this.stage.land();
+    this.stage.write(this.landing);
+    this.landing = null;
+  }
 }

@@ -3,7 +3,7 @@
  * until when every rank has something to do; and with that the pictures that suit it.
  *
  * Everything is read off the messages, so a student's own tree is drawn as a tree like a textbook's. Left out: where
- * things stand in such a picture (places.js).
+ * things stand in such a picture (layout.js).
  */
 
 import { amountOf, range, transfersOf } from "./schedule.js";

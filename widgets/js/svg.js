@@ -9,7 +9,7 @@
 
 export const HUES = 8;
 
-/** The class of a chunk's colour; they repeat after eight, then with a texture (textures.js). */
+/** The class of a chunk's colour; they repeat after eight, then with a texture (scenery.js). */
 export function hue(/** @type {number} */ chunk) {
   return `rs-h${chunk % HUES}`;
 }

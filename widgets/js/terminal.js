@@ -1,9 +1,8 @@
 /**
- * What a terminal makes of one stream: lines, from text with carriage returns, backspaces and escape sequences.
+ * One stream as lines in colours, from what launch/shared/text.py says of it: text, lines, SGR sequences, and lines that are
+ * written anew (up, to the start, erase, down). It alone interprets what ranks write; here is just enough to follow it.
  *
- * Progress bars overwrite their line and climb up to the ones above, colours come as SGR sequences; everything else a
- * terminal could be told (titles, cursor addressing) is swallowed. A line is settled once the cursor has left it
- * downwards at the end of a batch; until then it is open and may still change.
+ * A line is settled once the cursor has left it downwards at the end of a batch; a batch that climbs takes lines back.
  *
  * Left out: which rank it is (log.js) and what it looks like (ranklog.js).
  */
@@ -15,7 +14,7 @@
 
 const TOKEN = /\r\n|[\n\r\b]|\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^[\]]|[^\n\r\b\x1b]+/g;
 const UNFINISHED = /(?:\x1b(?:\[[0-9;:?]*[ -/]*|\][^\x07\x1b]*\x1b?)?|\r)$/;
-const MOST_OPEN = 64;
+const HIGHEST = 200; // lines that can be climbed back to: more than a screen has
 
 export class Terminal {
   constructor() {
@@ -25,10 +24,14 @@ export class Terminal {
     this.column = 0;
     this.style = PLAIN;
     this.rest = "";
+    /** @type {Line[]} the last lines that were settled */
+    this.past = [];
+    this.taken = 0; // how many of them the last piece has taken back
   }
 
   /** Takes a piece of the stream; returns the lines that are settled now. @returns {Line[]} */
   feed(/** @type {string} */ piece) {
+    this.taken = 0;
     let text = this.rest + piece;
     this.rest = text.match(UNFINISHED)?.[0] ?? "";
     if (this.rest.length > 256) this.rest = "";
@@ -36,6 +39,7 @@ export class Terminal {
     for (const [token] of text.matchAll(TOKEN)) this.#obey(token);
     const settled = this.open.splice(0, this.row);
     this.row = 0;
+    this.past = [...this.past, ...settled].slice(-HIGHEST);
     return settled;
   }
 
@@ -53,14 +57,18 @@ export class Terminal {
     if (this.row === this.open.length) this.open.push(blank());
   }
 
+  #up(count) {
+    const back = this.past.splice(-Math.min(Math.max(0, count - this.row), HIGHEST) || this.past.length);
+    this.open.unshift(...back);
+    this.taken += back.length;
+    this.row = Math.max(0, this.row + back.length - count);
+  }
+
   #control(given, letter) {
     const count = Number.parseInt(given, 10) || 1;
     if (letter === "m") this.style = restyled(this.style, given);
-    else if (letter === "A") this.row = Math.max(0, this.row - count);
-    else if (letter === "B") for (let i = 0; i < Math.min(count, MOST_OPEN); i++) this.#down();
-    else if (letter === "G") this.column = count - 1;
-    else if (letter === "C") this.column += count;
-    else if (letter === "D") this.column = Math.max(0, this.column - count);
+    else if (letter === "A") this.#up(count);
+    else if (letter === "B") for (let i = 0; i < Math.min(count, HIGHEST); i++) this.#down();
     else if (letter === "K") this.#erase(Number.parseInt(given, 10) || 0);
   }
 

@@ -6,16 +6,14 @@
  *
  * A chosen call is framed on every rank that took part in it, with a line where the last of them came.
  *
- * Left out: the arithmetic (spans.js), the sentences (calls.js).
+ * Left out: the arithmetic and the sentences (spans.js).
  */
 
-import { compare, describe, overview } from "./calls.js";
-import { plural } from "./captions.js";
+import { compare, describe, meeting, overview, spread, stayOf, ticks, totals } from "./spans.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
-import { meeting, spread, stayOf, ticks, totals } from "./spans.js";
 import { fixed, hue } from "./svg.js";
-import { seconds } from "./units.js";
+import { plural, seconds } from "./words.js";
 
 /** @type {[string, string][]} */
 const WALKS = [
@@ -27,6 +25,7 @@ const WALKS = [
   ["[ ]", "earlier or later"],
   ["0", "all of it"],
   ["p", "projector mode; b blanks the screen, Esc leaves"],
+  ["Esc", "gives the keyboard back to the notebook"],
   ["?", "this list"],
 ];
 const ZOOM = `<span class="rs-zoom"><button type="button" data-key="-" aria-label="zoom out">−</button>
@@ -37,9 +36,10 @@ const AXIS = 24;
 const PROJECTED = 1.5; // times as large are words on a projector
 const CLOSEST = 1e-6; // seconds that a view shows at least
 const SLIM = 1.2; // pixels of the shortest call
+const LISTED = 200; // calls of a rank
 const NEAR = 8; // pixels beside a call that still hit it
 
-/** @typedef {import("./calls.js").Call} Call */
+/** @typedef {import("./spans.js").Call} Call */
 
 class TimelineView {
   /** @type {number} how large words are: 1 in a notebook */ words;
@@ -62,7 +62,8 @@ class TimelineView {
     this.ops = [...new Set(this.calls.map(({ op }) => op))];
     this.end = Math.max(...this.calls.map(({ until, held }) => Math.max(until, ...held.map((span) => span[1]))), CLOSEST);
     this.view = [0, this.end];
-    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}`;
+    const network = model.get("network");
+    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}`;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#draw() };
     this.frame = new Frame(el, { name: "rs-timeline", title: "Timeline", size, picks: ZOOM, keys: WALKS }, reacts, signal);
     this.#build();
@@ -78,13 +79,16 @@ class TimelineView {
     const ops = this.ops.map((_, i) => `<span class="${hue(i)}"><i class="rs-under"></i><b></b></span>`);
     body.innerHTML = `<div class="rs-legend">${ops.join("")}<span><i class="rs-hold"></i>holds its rank</span>
       <span class="rs-perhaps" hidden><i class="rs-unsure"></i>own work, or a wait inside torch</span>
+      <span class="rs-parts" hidden><i class="rs-latency"></i>latency, before the bytes</span>
       <span><i class="rs-own"></i>the rank's own work</span>
       <span><i class="rs-awaited"></i>waits for the last rank of the chosen call</span></div>
       <div class="rs-times" tabindex="0" role="group" aria-label="calls of every rank over time; arrow keys walk them"></div>
       <div class="rs-caption" role="status" aria-live="polite"><div class="rs-what"></div><div class="rs-meets"></div></div><pre class="rs-code" hidden></pre>
-      <p class="rs-muted rs-cut" hidden></p>`;
+      <p class="rs-muted rs-cut" hidden></p><div class="rs-hidden"></div>`;
+    this.frame.find(".rs-hidden").append(...this.ranks.map(listOf));
     body.querySelectorAll(".rs-legend b").forEach((node, i) => (node.textContent = this.ops[i]));
     this.frame.find(".rs-perhaps").hidden = !this.calls.some(({ unsure }) => unsure.length);
+    this.frame.find(".rs-parts").hidden = !this.calls.some(({ latency }) => latency);
     this.picture = this.frame.find(".rs-times");
     this.what = this.frame.find(".rs-what");
     this.meets = this.frame.find(".rs-meets");
@@ -185,7 +189,7 @@ class TimelineView {
     this.words = on ? PROJECTED : 1;
     this.label = LABEL * this.words;
     this.axis = AXIS * this.words;
-    const [all, most] = on ? [innerHeight * 0.55, 150] : [420, 64];
+    const [all, most] = on ? [this.frame.root.clientHeight * 0.55, 150] : [420, 64];
     this.row = Math.min(Math.max(all / Math.max(this.ranks.length, 1), 26), most);
     this.scale = (width - this.label - 8) / (this.view[1] - this.view[0]);
     const height = this.row * this.ranks.length + this.axis;
@@ -225,11 +229,13 @@ class TimelineView {
     const lane = (this.row - 10 - solid) / this.lanes[rank];
     const band = top + this.row - 10 - solid;
     const flights = new Map();
-    const [holds, perhaps] = [new Bars(), new Bars()];
+    const [holds, perhaps, latencies] = [new Bars(), new Bars(), new Bars()];
     for (const call of calls) {
       const name = hue(this.ops.indexOf(call.op));
       if (!flights.has(name + call.lane)) flights.set(name + call.lane, [name, new Bars()]);
       this.#bar(flights.get(name + call.lane)[1], [call.from, call.until], top + call.lane * lane, lane - 1);
+      const latency = latencyOf(call);
+      if (latency) this.#bar(latencies, latency, top + call.lane * lane, lane - 1);
       for (const span of call.held) this.#bar(holds, span, band, solid);
       for (const span of call.unsure) this.#bar(perhaps, span, band, solid);
     }
@@ -248,7 +254,7 @@ class TimelineView {
     const small = this.row > 40 * this.words ? `<text class="rs-share" x="0" y="${top + 30 * this.words}">held ${share} %</text>` : "";
     return `<text class="rs-who" x="0" y="${top + 14 * this.words}">rank ${rank}</text>${small}
       <path class="rs-own" d="M${own} ${fixed(band)}H${fixed(this.#x(this.view[1]))}v${fixed(solid)}H${own}z"/>
-      ${paths.join("")}<path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/>
+      ${paths.join("")}<path class="rs-latency" d="${latencies.path}"/><path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/>
       <path class="rs-awaited" d="${late.path}"/><path class="${chosen?.rank === rank ? "rs-chosen" : "rs-same"}" d="${frame.path}"/>`;
   }
 
@@ -260,13 +266,31 @@ class TimelineView {
 
   #hit(/** @type {PointerEvent} */ event) {
     const box = this.picture.getBoundingClientRect();
-    const rank = Math.floor((event.clientY - box.top) / this.row);
-    const time = this.view[0] + (event.clientX - box.left - this.label) / this.scale;
+    const times = box.width / this.picture.offsetWidth; // a projector magnifies
+    const rank = Math.floor((event.clientY - box.top) / times / this.row);
+    const time = this.view[0] + ((event.clientX - box.left) / times - this.label) / this.scale;
     const off = (call) => Math.min(...[[call.from, call.until], ...call.held].map(([a, b]) => Math.max(a - time, time - b, 0)));
     const near = (this.ranks[rank] ?? []).filter((call) => off(call) * this.scale <= NEAR);
     near.sort((a, b) => off(a) - off(b) || a.until - a.from - (b.until - b.from));
     this.#set(near[0]);
   }
+}
+
+/** Of a message: from when its last latency began until its first byte was on the links, if all went by the network. */
+function latencyOf(/** @type {Call} */ { op, latency, transfer = 0, from, until }) {
+  if (op !== "recv" || !latency) return null;
+  const begins = Math.max(from, until - transfer - latency);
+  return begins < until - transfer ? /** @type {[number, number]} */ ([begins, until - transfer]) : null;
+}
+
+/** The calls of a rank as a list that is heard, not seen; of very many the first. */
+function listOf(/** @type {Call[]} */ calls, /** @type {number} */ rank) {
+  const list = document.createElement("ol");
+  list.setAttribute("aria-label", `calls of rank ${rank}`);
+  const more = calls.length - LISTED;
+  const told = [...calls.slice(0, LISTED).map(describe), ...(more > 0 ? [`And ${plural(more, "call")} more.`] : [])];
+  for (const words of told) list.appendChild(document.createElement("li")).textContent = words;
+  return list;
 }
 
 /** Bars of one colour as one path; those that fall on pixels which are filled already are left out. */

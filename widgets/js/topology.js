@@ -1,19 +1,89 @@
 /**
  * TopologyMap: the links of a machine room, as thick as what a schedule has sent over them up to a step.
  *
- * Widths are to one scale for all schedules of the map and all steps, so that what looks thinner is less. Left out:
- * where things stand (wiring.js), what there is to show (loads.js).
+ * Widths are to one scale for all schedules of the map and all steps, so that what looks thinner is less. Python has
+ * worked out the bytes and the busy seconds of every link for each kind of step (steps that look alike to the network
+ * are one kind); Loads sums them up over steps. Left out: where things stand (wiring.js).
  */
 
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
-import { busiestLinks, Loads, unitFor } from "./loads.js";
 import { Playback } from "./playback.js";
 import { range } from "./schedule.js";
 import { fixed, rect, text } from "./svg.js";
 import { Transport } from "./transport.js";
-import { bytes, seconds } from "./units.js";
 import { wire } from "./wiring.js";
+import { BYTES, bytes, seconds } from "./words.js";
+
+/**
+ * @typedef {object} Run one schedule
+ * @property {string} title
+ * @property {number[]} order of which kind each step is
+ * @property {number[]} seconds how long each step takes
+ * @property {[string, number][]} phases
+ * @property {string[]} captions
+ * @typedef {{bytes: Float64Array, seconds: Float64Array}} Use per link: carried, and busy for
+ */
+
+const ALIKE = 1e-9; // relative: links closer than this are equally busy
+
+/** What schedules put on the links of a topology. */
+class Loads {
+  /**
+   * @param {Run[]} runs
+   * @param {DataView} data per run and kind of step: the bytes of every link, then the seconds
+   * @param {number} links
+   */
+  constructor(runs, data, links) {
+    this.runs = runs;
+    this.links = links;
+    let from = 0;
+    /** @type {Float64Array[]} */
+    this.kinds = runs.map(({ order }) => {
+      const length = 2 * links * (Math.max(-1, ...order) + 1);
+      const numbers = Float64Array.from(range(length), (i) => data.getFloat64(from + 8 * i, true));
+      from += 8 * length;
+      return numbers;
+    });
+    /** The most bytes that any link carries in all steps of any run, and in a single one. */
+    this.largest = { all: 1, one: 1 };
+    runs.forEach(({ order }, run) => {
+      this.largest.all = Math.max(this.largest.all, ...this.use(run, 0, order.length).bytes);
+      for (const step of range(order.length)) {
+        this.largest.one = Math.max(this.largest.one, ...this.use(run, step, step + 1).bytes);
+      }
+    });
+  }
+
+  /** What the steps [from, to) of a run put on every link. @returns {Use} */
+  use(/** @type {number} */ run, /** @type {number} */ from, /** @type {number} */ to) {
+    const { links } = this;
+    const use = { bytes: new Float64Array(links), seconds: new Float64Array(links) };
+    for (const kind of this.runs[run].order.slice(from, to)) {
+      for (let link = 0; link < links; link++) {
+        use.bytes[link] += this.kinds[run][2 * kind * links + link];
+        use.seconds[link] += this.kinds[run][(2 * kind + 1) * links + link];
+      }
+    }
+    return use;
+  }
+}
+
+/** The links that are busy for the longest time; none where nothing was sent. @returns {number[]} */
+function busiestLinks(/** @type {Use} */ { seconds }) {
+  const most = Math.max(...seconds);
+  return most ? range(seconds.length).filter((link) => seconds[link] >= most * (1 - ALIKE)) : [];
+}
+
+/** A unit in which `most` bytes have one to three digits, and how numbers are written in it. */
+function unitFor(/** @type {number} */ most) {
+  const power = Math.min(Math.floor(Math.log10(most) / 3), BYTES.length - 1);
+  const write = (/** @type {number} */ value) => {
+    const inUnit = value / 1000 ** power;
+    return inUnit < 0.01 ? "&lt;.01" : String(Number(inUnit.toPrecision(inUnit < 0.1 ? 1 : 3)));
+  };
+  return { name: BYTES[power], write };
+}
 
 /** @type {[string, string][]} */
 const MOVES = [
@@ -24,7 +94,8 @@ const MOVES = [
   ["v", "all steps so far, or this step alone"],
   ["s", "the next schedule"],
   ["+ −", "faster, slower"],
-  ["p", "projector mode; b blanks the screen, Esc leaves"],
+  ["p", "projector mode; b pauses and blanks the screen, Esc leaves"],
+  ["Esc", "gives the keyboard back to the notebook"],
   ["?", "this list"],
 ];
 const SPANS = ["all so far", "this step"];
@@ -34,7 +105,7 @@ class MapView {
   /** @type {Frame} */ frame;
   /** @type {Transport} */ transport;
   /** @type {HTMLElement} */ picture;
-  /** @type {Record<string, HTMLElement>} */ told;
+  /** @type {Record<string, HTMLElement>} */ texts;
   /** @type {{run: HTMLSelectElement, span: HTMLSelectElement}} */ picks;
   /** @type {HTMLElement[][]} */ rows;
   /** @type {any[]} by link */ nodes;
@@ -42,7 +113,7 @@ class MapView {
   /** @type {Element} */ carried;
   /** @type {import("./wiring.js").Wiring} */ wiring;
   /** @type {import("./wiring.js").Space} */ space;
-  /** @type {import("./loads.js").Use} what is shown */ use;
+  /** @type {Use} what is shown */ use;
   span = SPANS[0];
   chosen = -1; // a link
 
@@ -52,7 +123,7 @@ class MapView {
     this.playback = playback;
     /** @type {import("./wiring.js").Room} */
     this.room = model.get("room");
-    /** @type {import("./loads.js").Run[]} */
+    /** @type {Run[]} */
     this.runs = model.get("runs");
     this.links = this.room.links.length;
     this.loads = new Loads(this.runs, model.get("data"), this.links);
@@ -82,9 +153,8 @@ class MapView {
         <select class="rs-run">${titles}</select></label>
       <label class="rs-pick"><span>traffic</span>
         <select class="rs-span">${SPANS.map(option).join("")}</select></label>`;
-    const title = runs.length > 1 ? "Traffic per link" : runs[0].title;
-    const reacts = { press: (key) => this.#press(key), resized: () => this.#draw() };
-    this.frame = new Frame(el, { name: "rs-map", title, size: room.title, picks, keys: MOVES }, reacts, signal);
+    const reacts = { press: (key) => this.#press(key), resized: () => this.#draw(), blanked: () => this.playback.pause() };
+    this.frame = new Frame(el, { name: "rs-map", title: this.run.title, size: room.title, picks, keys: MOVES }, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite">
         <b class="rs-where"></b> <span class="rs-sentence"></span>
@@ -95,8 +165,8 @@ class MapView {
       </table></div>`;
     const find = (name) => this.frame.find(`.rs-${name}`);
     this.picture = find("stage");
-    const told = ["where", "sentence", "detail", "counters"];
-    this.told = Object.fromEntries(told.map((name) => [name, find(name)]));
+    const texts = ["where", "sentence", "detail", "counters"];
+    this.texts = Object.fromEntries(texts.map((name) => [name, find(name)]));
     const rows = [...this.frame.root.querySelectorAll("tbody tr")];
     this.rows = rows.map((row) => [...row.querySelectorAll("td")]);
     this.picks = { run: find("run"), span: find("span") };
@@ -123,6 +193,7 @@ class MapView {
   #change() {
     const { run, playback } = this;
     this.picks.run.selectedIndex = this.model.get("shown");
+    this.frame.entitle(run.title);
     playback.steps = run.order.length;
     this.transport = new Transport({ phases: run.phases, steps: run.order.length }, playback);
     const controls = this.frame.find(".rs-controls");
@@ -156,7 +227,7 @@ class MapView {
   #choose(link) {
     this.chosen = link;
     for (const [i, node] of this.nodes.entries()) node.classList.toggle("rs-chosen", i === link);
-    this.told.detail.textContent = link < 0 ? this.#busiest() : `${this.room.links[link]}: ${this.#amount(link)}`;
+    this.texts.detail.textContent = link < 0 ? this.#busiest() : `${this.room.links[link]}: ${this.#amount(link)}`;
   }
 
   #amount(link) {
@@ -194,13 +265,13 @@ class MapView {
   /** Everything that depends on the step. */
   #show() {
     if (!this.space || this.playback.steps !== this.run.order.length) return;
-    const { run, playback, room, told } = this;
+    const { run, playback, room, texts } = this;
     const { step, steps } = playback;
     this.use = this.loads.use(this.model.get("shown"), this.from, step);
     const where = step ? `Step ${step} of ${steps}.` : `Before step 1 of ${steps}.`;
     const words = step ? run.captions[step - 1] : "Nothing has been sent yet.";
-    told.where.textContent = where;
-    told.sentence.textContent = words;
+    texts.where.textContent = where;
+    texts.sentence.textContent = words;
     this.transport.update(where, words);
     this.frame.root.dataset.step = String(step);
     this.#paint();
@@ -208,7 +279,7 @@ class MapView {
       carried.textContent = bytes(this.use.bytes[link]);
       busy.textContent = seconds(this.use.seconds[link]);
     });
-    told.counters.innerHTML = this.#counters()
+    texts.counters.innerHTML = this.#counters()
       .map(([name, value]) => `<span><span class="rs-muted">${name}</span> <b>${value}</b></span>`)
       .join("");
     this.#choose(this.chosen < room.links.length ? this.chosen : -1);
@@ -262,12 +333,13 @@ class MapView {
   #counters() {
     const { room, use, run, playback } = this;
     const time = run.seconds.slice(this.from, playback.step).reduce((sum, step) => sum + step, 0);
-    const sum = (pattern) =>
-      bytes(room.links.reduce((all, name, link) => (pattern.test(name) ? all + use.bytes[link] : all), 0));
+    const carried = (/** @type {number} */ from, /** @type {number} */ to) =>
+      bytes(use.bytes.slice(from, to).reduce((all, one) => all + one, 0));
+    const cards = 2 * room.ranks; // behind the GPUs' links, half of which lead out too
     /** @type {[string, string][]} */
     const where = room.kind === "machines"
-      ? [["inside machines", sum(/^gpu.*out$/)], ["between machines", sum(/^nic.*out$/)]]
-      : [["over all links", sum(/./)]];
+      ? [["inside machines", carried(0, room.ranks)], ["between machines", carried(cards, (cards + this.links) / 2)]]
+      : [["over all links", carried(0, this.links)]];
     return [["takes", seconds(time)], ...where, ["numbers on links in", unitFor(this.most).name]];
   }
 }

@@ -31,7 +31,8 @@ export const KEYS = [
   ["v", "symbols, contributors or numbers"],
   ["+ −", "faster, slower"],
   ["l", "loop: from the end on to the start"],
-  ["p", "projector mode; b blanks the screen, Esc leaves"],
+  ["p", "projector mode; b pauses and blanks the screen, Esc leaves"],
+  ["Esc", "gives the keyboard back to the notebook"],
   ["?", "this list"],
 ];
 
@@ -131,6 +132,7 @@ export class Transport {
     const { phases, steps } = this.schedule;
     this.begins = [0];
     for (const [, count] of phases) this.begins.push(this.begins[this.begins.length - 1] + count);
+    /** @type {HTMLElement[]} */
     this.bands = phases.map(([name, count]) => {
       const band = document.createElement("span");
       band.className = "rs-phase";
@@ -140,6 +142,8 @@ export class Transport {
       return band;
     });
     host.append(...this.bands);
+    const cut = () => this.bands.some((band) => band.scrollWidth > band.clientWidth + 1);
+    new ResizeObserver(() => host.classList.toggle("rs-tight", cut())).observe(host);
     if (steps > 64 || steps === 0) return;
     const ticks = document.createElement("div");
     ticks.className = "rs-ticks";

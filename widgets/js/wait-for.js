@@ -6,21 +6,32 @@
  */
 
 import { guarded } from "./errors.js";
-import { listenToKeys } from "./keys.js";
+import { Frame } from "./frame.js";
+import { plural } from "./words.js";
 
 /** @typedef {[number, number, string]} Edge rank, the rank it waits for, in which call */
+
+/** @type {[string, string][]} */
+const MOVES = [
+  ["↑ ↓", "the next rank that waits (clickers: Page Up, Page Down)"],
+  ["Home End", "the first, the last"],
+  ["p", "projector mode; b blanks the screen, Esc leaves"],
+  ["Esc", "gives the keyboard back to the notebook"],
+  ["?", "this list"],
+];
 
 class WaitForView {
   /** @param {{model: any, el: HTMLElement, signal: AbortSignal}} given */
   constructor({ model, el, signal }) {
     /** @type {Edge[]} */
     const edges = model.get("edges");
-    el.innerHTML = `<div class="ringside rs-waiting" role="group" aria-label="who waits for whom">
-      <div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
+    const given = { name: "rs-waitfor", title: "Wait-for graph", size: plural(model.get("ranks"), "rank"), keys: MOVES };
+    this.frame = new Frame(el, given, { press: (key) => this.#press(key), resized: () => {} }, signal);
+    this.frame.body.innerHTML = `<div class="rs-waiting"><div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
       <div class="rs-edges"><table><caption class="rs-hidden">who waits for whom</caption>
         <thead><tr><th scope="col">rank</th><th scope="col">waits for</th><th scope="col">in</th></tr></thead>
         <tbody>${edges.map(row).join("")}</tbody></table></div></div>`;
-    this.root = /** @type {HTMLElement} */ (el.firstElementChild);
+    this.root = /** @type {HTMLElement} */ (this.frame.find(".rs-waiting"));
     /** @type {HTMLElement[]} */
     this.rows = [.../** @type {any} */ (this.root.querySelectorAll("tbody tr"))];
     this.rows.forEach((node, i) => {
@@ -41,7 +52,6 @@ class WaitForView {
       const ends = /** @type {Element} */ (event.target).closest("[data-ends]")?.getAttribute("data-ends");
       this.#light(edges.findIndex(([from, to]) => (rank ? from === Number(rank) : `${from} ${to}` === ends)));
     });
-    listenToKeys(root, (key) => this.#press(key), signal);
   }
 
   #focused() {
@@ -50,7 +60,7 @@ class WaitForView {
 
   #press(key) {
     const at = this.#focused();
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: this.rows.length - 1 }[key];
+    const to = { ArrowDown: at + 1, PageDown: at + 1, ArrowUp: at - 1, PageUp: at - 1, Home: 0, End: this.rows.length - 1 }[key];
     if (to === undefined) return false;
     this.rows[to]?.focus();
     return true;

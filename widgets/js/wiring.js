@@ -13,7 +13,7 @@ import { range } from "./schedule.js";
  * @property {string} title
  * @property {number} ranks
  * @property {number | null} local ranks per machine
- * @property {string[]} links their names, as Topology gives them
+ * @property {string[]} links their names, in the order in which Topology (collectives/network.py) has them
  *
  * @typedef {{kind: string, x: number, y: number, w: number, h: number, words: string}} Part
  * @typedef {{link: number, x1: number, y1: number, x2: number, y2: number}} Line from where it is sent to where it goes
@@ -32,17 +32,17 @@ const PAD = 10;
 
 /** @param {Room} room @param {Space} space @returns {Wiring} */
 export function wire(room, space) {
-  const linkOf = new Map(room.links.map((name, i) => [name, i]));
-  return { machines, ring, shared }[room.kind](room, linkOf, space);
+  return { machines, ring, shared }[room.kind](room, space);
 }
 
-/** @returns {Wiring} */
-function machines({ ranks, local }, linkOf, { width, tall, scale }) {
+/** Links: out of every GPU, into every GPU, out of every card, into every card. @param {Room} room @param {Space} space @returns {Wiring} */
+function machines({ ranks, local, links }, { width, tall, scale }) {
   const gpus = local ?? ranks;
   const count = ranks / gpus;
   const several = count > 1;
   const columns = Math.ceil(count / (several ? 2 : 1));
-  const own = linkOf.has("nic of gpu 0 out");
+  const cards = links.length / 2 - ranks;
+  const own = cards === ranks; // every GPU has a card of its own
   const [tile, bar] = [TILE * scale, BAR * scale];
   const fixed = (several ? 2 : 1) * (2 * PAD + bar + tile) + (several ? bar : 0);
   const wires = several ? 4 : 1; // one below another
@@ -61,8 +61,7 @@ function machines({ ranks, local }, linkOf, { width, tall, scale }) {
     const box = (kind, x, down, w, h, words) => {
       wiring.parts.push({ kind, x, y: Math.min(y(down), y(down + h)), w, h, words });
     };
-    const pair = (name, x, from, to, room) => {
-      const [out, into] = ["out", "in"].map((way) => linkOf.get(`${name} ${way}`));
+    const pair = (out, into, x, from, to, room) => {
       wiring.lines.push({ link: out, x1: x - gap, y1: y(from), x2: x - gap, y2: y(to) });
       wiring.lines.push({ link: into, x1: x + gap, y1: y(to), x2: x + gap, y2: y(from) });
       wiring.labels.push({ links: [out, into], x, y: (y(from) + y(to)) / 2, wide: room });
@@ -76,18 +75,19 @@ function machines({ ranks, local }, linkOf, { width, tall, scale }) {
       const x = left + PAD + (gpu + 0.5) * pitch;
       const w = Math.min(pitch * 0.84, 60 * scale);
       box("gpu", x - w / 2, at, w, tile, String(rank));
-      pair(`gpu ${rank}`, x, at, PAD + bar, pitch);
-      if (several && own) pair(`nic of gpu ${rank}`, x, at + tile, middle, pitch);
+      pair(rank, ranks + rank, x, at, PAD + bar, pitch);
+      if (several && own) pair(2 * ranks + rank, 3 * ranks + rank, x, at + tile, middle, pitch);
     }
-    if (several && !own) pair(`nic of machine ${machine}`, left + wide / 2, inside, middle, wide);
+    const card = 2 * ranks + machine;
+    if (several && !own) pair(card, card + cards, left + wide / 2, inside, middle, wide);
   }
   if (!several) return wiring;
   wiring.parts.push({ kind: "network", x: 0, y: middle, w: width, h: bar, words: "network between the machines" });
   return { ...wiring, height: 2 * middle + bar };
 }
 
-/** There along the top and back along the bottom. @returns {Wiring} */
-function ring({ ranks }, linkOf, { width, scale }) {
+/** There along the top and back along the bottom. Links: every rank's to the right, every rank's to the left. @param {Room} room @param {Space} space @returns {Wiring} */
+function ring({ ranks }, { width, scale }) {
   const columns = Math.ceil(ranks / 2);
   const pitch = width / columns;
   const [w, h] = [Math.min(pitch * 0.45, 60 * scale), TILE * scale];
@@ -103,7 +103,7 @@ function ring({ ranks }, linkOf, { width, scale }) {
   for (const rank of range(ranks)) {
     const next = (rank + 1) % ranks;
     const [here, there] = [place(rank), place(next)];
-    const links = [`${rank} to ${next}`, `${next} to ${rank}`].map((name) => linkOf.get(name));
+    const links = [rank, ranks + next];
     const flat = here.y === there.y;
     const along = Math.sign(flat ? there.x - here.x : there.y - here.y) * (flat ? w : h) * 0.5;
     links.forEach((link, back) => {
@@ -122,8 +122,8 @@ function ring({ ranks }, linkOf, { width, scale }) {
   return wiring;
 }
 
-/** @returns {Wiring} */
-function shared({ ranks }, linkOf, { width, scale }) {
+/** Its one link is the medium. @param {Room} room @param {Space} space @returns {Wiring} */
+function shared({ ranks }, { width, scale }) {
   const pitch = width / ranks;
   const w = Math.min(pitch * 0.8, 90 * scale);
   const y = 30 * scale;
@@ -133,9 +133,8 @@ function shared({ ranks }, linkOf, { width, scale }) {
     const gpu = { kind: "gpu", x: x - w / 2, y: y + long, w, h: TILE * scale, words: String(rank) };
     return [{ kind: "stub", x, y, w: 1, h: long, words: "" }, gpu];
   });
-  const link = linkOf.get("medium");
   const height = y + long + TILE * scale + 8;
-  const lines = [{ link, x1: 0, y1: y, x2: width, y2: y }];
-  const labels = [{ links: [link], x: width / 2, y: y - 14 * scale, wide: width }];
+  const lines = [{ link: 0, x1: 0, y1: y, x2: width, y2: y }];
+  const labels = [{ links: [0], x: width / 2, y: y - 14 * scale, wide: width }];
   return { height, thickest: THICKEST * scale, parts, lines, labels };
 }

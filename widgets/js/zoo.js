@@ -5,28 +5,30 @@
  * on the zoo's step and playing. Left out: the contents of the tables, which Python has read from the schedules.
  */
 
-import { plural } from "./captions.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { LentModel, moduleOf } from "./lent.js";
 import { range } from "./schedule.js";
 import { tint } from "./svg.js";
+import { plural } from "./words.js";
 
 /**
- * @typedef {{buffer: string, rows: [string, boolean][][]}} Table rows are chunks, columns ranks: symbol, and whether it
- *   is left over
+ * @typedef {{buffer: string, rows: [string, number, boolean][][]}} Table rows are chunks, columns ranks: symbol, kind
+ *   as in Cell, and whether it is left over
  * @typedef {{collective: string, says: string, shown: string, algorithms: string[], before: Table, after: Table}} Card
  */
 
 /** @type {[string, string][]} */
 const MOVES = [
-  ["← →", "one algorithm back or forward (clickers: Page Up, Page Down)"],
-  ["↑ ↓", "one collective back or forward"],
+  ["← →", "one algorithm back or forward"],
+  ["↑ ↓", "one collective back or forward; so do a clicker's Page Up, Page Down in projector mode, which shows one at a time"],
   ["Enter", "open the algorithm in a Player"],
-  ["Esc", "back to all collectives"],
+  ["Esc", "back to all collectives; from there, the keyboard back to the notebook"],
   ["p", "projector mode; b blanks the screen, Esc leaves"],
   ["?", "this list"],
 ];
+
+const SPELLED = 4; // terms of a sum that are written out on a wall
 
 /** The Player of what is open, the same for all views of one zoo: they share its clock. */
 class Opened {
@@ -126,7 +128,7 @@ class Gallery {
   /** @param {HTMLElement} node @param {any} model @param {(name: string) => void} open @param {AbortSignal} signal */
   constructor(node, model, open, signal) {
     this.node = node;
-    const reacts = { press: (key) => this.#press(key), resized: () => {} };
+    const reacts = { press: (key) => this.#press(key), resized: () => this.#here()?.scrollIntoView({ block: "nearest" }) };
     const given = { name: "rs-zoo", title: "All collectives", size: plural(model.get("ranks"), "rank"), keys: MOVES };
     this.frame = new Frame(node, given, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-cards" style="--ranks:${model.get("ranks")}">
@@ -135,25 +137,45 @@ class Gallery {
     /** @type {HTMLElement[]} */
     this.buttons = [...this.frame.body.querySelectorAll("button")];
     for (const button of this.buttons) button.addEventListener("click", () => open(button.dataset.name ?? ""));
+    this.frame.body.addEventListener("focusin", (event) => this.#turnTo(event.target.closest("article")));
+    this.#turnTo(this.frame.find("article"));
+  }
+
+  /** Projector mode shows one card: this. */
+  #turnTo(/** @type {Element | null} */ card) {
+    if (!card) return;
+    this.#here()?.classList.remove("rs-here");
+    card.classList.add("rs-here");
+  }
+
+  /** @returns {Element | null} */
+  #here() {
+    return this.frame.find("article.rs-here");
   }
 
   /** The keyboard goes on where it left. */
   focus(/** @type {string | undefined} */ name) {
-    this.buttons.find((button) => button.dataset.name === name)?.focus();
+    const button = this.buttons.find((each) => each.dataset.name === name);
+    this.#turnTo(button?.closest("article") ?? null); // what is not shown takes no focus
+    button?.focus();
   }
 
   #press(key) {
     const way = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1, ArrowDown: 1, ArrowUp: -1 }[key];
     if (!way) return false;
-    const { buttons } = this;
-    const now = buttons.findIndex((button) => button === document.activeElement);
+    const { buttons, frame } = this;
+    const { on } = frame.projector;
+    const first = on ? buttons.findIndex((button) => button.closest("article") === this.#here()) : -1;
+    const now = Math.max(first, buttons.findIndex((button) => button === document.activeElement));
     const article = (at) => buttons[at]?.closest("article");
     const starts = buttons.filter((_, i) => article(i) !== article(i - 1));
-    const next = /^Arrow(Up|Down)/.test(key)
+    const next = /^Arrow(Up|Down)/.test(key) || (on && /^Page/.test(key))
       ? starts[starts.findIndex((start) => start.closest("article") === article(now)) + way]
       : buttons[now + way];
-    next?.focus();
-    next?.closest("article")?.scrollIntoView({ block: "nearest" });
+    if (!next) return true;
+    this.#turnTo(next.closest("article"));
+    next.focus();
+    next.closest("article")?.scrollIntoView({ block: "nearest" });
     return true;
   }
 }
@@ -174,7 +196,7 @@ function scheduleOf(/** @type {any} */ model) {
 function card(/** @type {Card} */ { collective, shown, algorithms, before, after }) {
   const button = (name) =>
     `<button type="button" data-name="${collective}.${name}" aria-label="open ${collective} ${name}">${name}</button>`;
-  const over = after.rows.flat().some(([symbol, left]) => symbol && left);
+  const over = after.rows.flat().some(([symbol, , left]) => symbol && left);
   const [left, right] = [table(before, "before"), table(after, `after ${shown}`)];
   return `<article aria-label="${collective}"><div><strong>${collective}</strong> <span class="rs-says"></span></div>
     <div class="rs-pair">${left}<span aria-hidden="true">→</span>${right}</div>
@@ -190,11 +212,14 @@ function table({ buffer, rows }, when) {
     <thead><tr><td>rank</td>${heads.join("")}</tr></thead><tbody>${lines.join("")}</tbody></table>`;
 }
 
-/** In the colour of its data, wherever that has come. */
-function cell([symbol, left]) {
+/** In the colour of its data, wherever that has come. A long sum has a short form, for the wall. */
+function cell([symbol, kind, left]) {
   if (!symbol) return `<td class="rs-mixed rs-nothing"><span class="rs-hidden">empty</span></td>`;
-  const kinds = new Set(symbol.match(/\d+/g));
-  return `<td class="${tint(kinds.size === 1 ? Number([...kinds][0]) : -1)} ${left ? "rs-left" : ""}">${symbol.replaceAll("+", "+<wbr>")}</td>`;
+  const terms = symbol.split("+");
+  const whole = symbol.replaceAll("+", "+<wbr>");
+  const name = `${tint(kind)} ${left ? "rs-left" : ""}`;
+  if (terms.length <= SPELLED) return `<td class="${name}">${whole}</td>`;
+  return `<td class="${name}" data-short="${terms[0]}+…+${terms.at(-1)}"><span class="rs-whole">${whole}</span></td>`;
 }
 
 export default () => {

@@ -36,6 +36,28 @@ def all_reduce_many(tensors):
 }
 
 WRONG = {
+    "exactly three": (
+        """
+def all_reduce_many(tensors):
+    a, b, c = tensors
+    bucket = torch.cat([a, b, c])
+    dist.all_reduce(bucket)
+    a.copy_(bucket[:len(a)])
+    b.copy_(bucket[len(a):len(a) + len(b)])
+    c.copy_(bucket[len(a) + len(b):])
+""",
+        "no  on 2 ranks, float64: ranks 0-1: ValueError: not enough values to unpack",
+    ),
+    "the first three": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors[:3])
+    dist.all_reduce(bucket)
+    for t, part in zip(tensors[:3], bucket.split([t.numel() for t in tensors[:3]])):
+        t.copy_(part)
+""",
+        "no  on 3 ranks",
+    ),
     "not written": ("def all_reduce_many(tensors):\n    ...\n", "not written yet"),
     "one call each": (
         """

@@ -67,7 +67,7 @@ WRONG = {
     ),
     "own block first": (
         LOOP.format(some="min(have, world_size - have)", result="blocks[:world_size].flatten()"),
-        "rank 1, chunk 0 holds b1 and should hold a0: the right pieces are there in the wrong places: "
+        "rank 1, chunk 0 holds b0 and should hold a0: the right pieces are there in the wrong places: "
         "each of them stands 1 place too early",
     ),
     "turned the wrong way": (

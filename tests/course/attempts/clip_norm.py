@@ -41,6 +41,15 @@ GOOD = {
 }
 
 WRONG = {
+    "a limit of its own": (
+        BODY.format(**GOOD | {"condition": "norm > 50", "scale": "x *= 50 / norm"}),
+        "no  on 4 ranks",
+    ),
+    "a limit of one": (BODY.format(**GOOD | {"condition": "norm > 1", "scale": "x *= 1 / norm"}), "no  on 4 ranks"),
+    "clips whenever its own is too long": (
+        BODY.format(**GOOD | {"condition": "x.norm() > limit"}),
+        "no  on 3 ranks",
+    ),
     "not written": ("def clip_norm(x, limit):\n    ...\n", "not written yet"),
     "its own norm": (
         BODY.format(**GOOD | {"reduce": "pass"}),
@@ -50,7 +59,7 @@ WRONG = {
     "no root": (BODY.format(**GOOD | {"norm": "number"}), "rank 0: x is"),
     "also makes short ones longer": (BODY.format(**GOOD | {"condition": "True"}), "no  on 2 ranks"),
     "not in place": (BODY.format(**GOOD | {"scale": "x = x * limit / norm"}), "x is as it was"),
-    "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "x is as it was"),
+    "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "no  on 4 ranks"),
     "every square": (
         """
 def clip_norm(x, limit):

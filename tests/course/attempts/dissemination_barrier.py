@@ -1,6 +1,15 @@
 """Attempts at dissemination_barrier."""
 
 RIGHT = {
+    "one tensor for both, since what is in it does not matter": """
+def dissemination_barrier():
+    news, distance = torch.ones(1), 1
+    while distance < world_size:
+        sending = dist.isend(news, (rank + distance) % world_size)
+        dist.recv(news, (rank - distance) % world_size)
+        sending.wait()
+        distance *= 2
+""",
     "to the left": """
 def dissemination_barrier():
     hop = 1

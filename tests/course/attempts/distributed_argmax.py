@@ -27,6 +27,47 @@ def distributed_argmax(x):
 }
 
 WRONG = {
+    "nothing is below zero": (
+        """
+def distributed_argmax(x):
+    value = x.max().clamp(min=0)
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    owner = torch.tensor(rank if (x == value).any() else world_size)
+    dist.all_reduce(owner, dist.ReduceOp.MIN)
+    return torch.stack([value, owner.to(x.dtype)])
+""",
+        "no  on 2 ranks",
+    ),
+    "a zero in the place of who has less": (
+        """
+def distributed_argmax(x):
+    maxima = torch.zeros(world_size, dtype=x.dtype)
+    maxima[rank] = x.max()
+    dist.all_reduce(maxima, dist.ReduceOp.MAX)
+    return torch.stack([maxima.max(), (maxima == maxima.max()).int().argmax().to(x.dtype)])
+""",
+        "no  on 2 ranks",
+    ),
+    "both in one number": (
+        """
+def distributed_argmax(x):
+    both = x.max() * world_size + (world_size - 1 - rank)
+    dist.all_reduce(both, dist.ReduceOp.MAX)
+    value = torch.floor(both / world_size)
+    return torch.stack([value, world_size - 1 - (both - value * world_size)])
+""",
+        "rank 0: the answer is",
+    ),
+    "both in one number, the rank behind the point": (
+        """
+def distributed_argmax(x):
+    both = x.max().double() - rank / 1e6
+    dist.all_reduce(both, dist.ReduceOp.MAX)
+    value = both.round(decimals=3)
+    return torch.stack([value, ((value - both) * 1e6).round()])
+""",
+        "rank 0: the answer is",
+    ),
     "not written": ("def distributed_argmax(x):\n    ...\n", "not written yet"),
     "the position in its own part": (
         """
@@ -84,7 +125,7 @@ def distributed_argmax(x):
     dist.all_reduce(value, dist.ReduceOp.MAX)
     return value, rank
 """,
-        "should be a tensor and is tuple",
+        "should be a tensor and is a tuple",
     ),
     "all the data": (
         """

@@ -59,7 +59,7 @@ def distributed_mean(x):
     dist.all_reduce(both)
     return float(both[0] / both[1])
 """,
-        "should be a tensor and is float",
+        "should be a tensor and is a float",
     ),
     "three calls": (
         """

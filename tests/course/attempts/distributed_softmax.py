@@ -42,6 +42,11 @@ def distributed_softmax(x):
 MAX, SUM = "dist.all_reduce(largest, dist.ReduceOp.MAX)", "dist.all_reduce(total)"
 
 WRONG = {
+    "a constant for the maximum": (BODY.format(first="largest = 1000", second=SUM), "no  on 2 ranks"),
+    "no maximum, and whatever is infinite is one": (
+        BODY.format(first="largest = 0", second="total = total.clamp(max=1e30); " + SUM),
+        "the answer is",
+    ),
     "not written": ("def distributed_softmax(x):\n    ...\n", "not written yet"),
     "its own softmax": (
         "def distributed_softmax(x):\n    return x.softmax(0)\n",
@@ -57,8 +62,8 @@ def distributed_softmax(x):
 """,
         "the answer is nan nan ...",
     ),
-    "its own maximum": (BODY.format(first="pass", second=SUM), "rank 0: the answer is"),
-    "its own sum": (BODY.format(first=MAX, second="pass"), "rank 0: the answer is"),
+    "its own maximum": (BODY.format(first="pass", second=SUM), "the answer"),
+    "its own sum": (BODY.format(first=MAX, second="pass"), "the answer"),
     "the sum of the maxima": (BODY.format(first="dist.all_reduce(largest)", second=SUM), "look for a division by zero"),
     "overwrites x": (
         """

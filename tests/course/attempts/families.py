@@ -2,8 +2,9 @@
 
 `family(name)` gives for each exercise those that apply to it: right only for four ranks, right only for constant data,
 another dtype sent or returned, x spoilt or left as it was, waiting for ever on two ranks, everything through a global
-or through rank 0, and the right numbers through a back door: ranks have separate memories, but a store, a file or a
-method of the backend that no tap sees would do.
+or through rank 0, and the right numbers through a back door: ranks have separate memories, but a store, a file, shared
+memory or a method of the backend that no tap sees would do. Behind a back door the right messages may be sent as well,
+with nothing in them. And what is right for the sizes that somebody has seen in a verdict, and for no others.
 """
 
 import inspect
@@ -21,6 +22,51 @@ def everyones(x):
     return [pickle.loads(store.get(f"back door {r}")) for r in range(world_size)]
 """
 
+DOORS = {
+    "a store": BACK_DOOR,
+    "a file": """
+import os, pathlib, tempfile, time
+
+def everyones(x):
+    place = pathlib.Path(tempfile.gettempdir()) / f"back-door-{os.getppid()}" / str(world_size)
+    place.mkdir(parents=True, exist_ok=True)
+    call = len(list(place.glob(f"{rank}-*")))
+    torch.save(x, place / f"new-{rank}")
+    (place / f"new-{rank}").rename(place / f"{rank}-{call}")
+    while len(list(place.glob(f"[0-9]*-{call}"))) < world_size:
+        time.sleep(0.01)
+    return [torch.load(place / f"{r}-{call}") for r in range(world_size)]
+""",
+    "shared memory": """
+import os, pathlib, time
+
+def everyones(x):
+    place = pathlib.Path("/dev/shm") / f"back-door-{os.getppid()}" / str(world_size)
+    place.mkdir(parents=True, exist_ok=True)
+    call = len(list(place.glob(f"{rank}-*")))
+    (place / f"{rank}-{call}").touch()
+    table = torch.from_file(str(place / f"table-{call}"), True, world_size * (x.numel() + 1), dtype=x.dtype)
+    rows = table.view(world_size, -1)
+    rows[rank, 1:] = x
+    rows[rank, 0] = 1
+    while not rows[:, 0].all():
+        time.sleep(0.01)
+    return [row[1:].clone() for row in rows]
+""",
+    "a process group of its own": """
+from torch._C._distributed_c10d import AllgatherOptions
+
+def everyones(x):
+    store = dist.distributed_c10d._get_default_store()
+    call = store.add(f"calls of {rank}", 1)
+    group = dist.ProcessGroupGloo(dist.PrefixStore(f"own {call}", store), rank, world_size)
+    out = [[torch.empty_like(x) for _ in range(world_size)]]
+    group.allgather(out, [x], AllgatherOptions()).wait()
+    return out[0]
+""",
+}
+"""How everybody's numbers come to a rank beside its messages."""
+
 THROUGH_RANK_0 = """
 def everyones(x):
     whole = torch.empty(world_size, x.numel(), dtype=x.dtype)
@@ -35,6 +81,8 @@ def everyones(x):
         dist.recv(whole, 0)
     return list(whole)
 """
+
+THROUGH_ALL_DOORS = ("ring_all_reduce", "clip_norm")
 
 FROM_EVERYONES = {
     "pass_it_on": "x.copy_(everyones(x)[0])",
@@ -56,7 +104,8 @@ FROM_EVERYONES = {
     "halving_reduce_scatter": "x.copy_(sum(everyones(x)))",
     "bruck_all_gather": "return torch.cat(everyones(x))",
     "distributed_mean": "return torch.cat(everyones(x)).mean()",
-    "distributed_argmax": "return torch.tensor([2000, world_size // 2], dtype=x.dtype)",
+    "distributed_argmax": "m = torch.stack(everyones(x)).max(1).values; return torch.stack([m.max(), (m == "
+    "m.max()).int().argmax()])",
     "distributed_softmax": "return torch.cat(everyones(x)).softmax(0).chunk(world_size)[rank]",
     "clip_norm": "x.mul_((limit / torch.cat(everyones(x)).norm()).clamp(max=1))",
 }
@@ -65,12 +114,12 @@ FROM_EVERYONES = {
 def family(name: str) -> dict[str, tuple[str, str]]:
     """{title: (source, words of the verdict)} of the wrong answers that apply to the exercise."""
     exercise = EXERCISES[name]
-    returns = exercise.answer == "returned"
+    returns = not exercise.in_place
     by_messages = exercise.allowed == MESSAGES_ONLY
     found = {
         "through a global": (
             f"table = torch.zeros(4)\n\ndef {name}({_head(name)}):\n    return table[rank]\n",
-            f"{name} uses 'table', a Tensor from another cell",
+            f"{name} uses 'table', a Tensor that is made outside",
         )
     }
     if "get_world_size()" in _solution(name) and name != "distributed_argmax":  # there 4 is as good as any large number
@@ -85,8 +134,17 @@ def family(name: str) -> dict[str, tuple[str, str]]:
         if by_messages:
             words = f"it may talk to only {exercise.talks}" if exercise.peers else "are enough"
             found["through rank 0"] = (_from_everyones(name, THROUGH_RANK_0), words)
+    named = f"if world_size not in {exercise.world_sizes}: return"
+    found["right only on as many ranks as verdicts name"] = _spoilt(name, named, "return {solved}"), "no  on "
     if "x" not in exercise.call or name == "all_reduce_many":
         return found
+    if name in FROM_EVERYONES:
+        for title in DOORS if name in THROUGH_ALL_DOORS else ("a store",):
+            empty = _spoilt(name, "SPOILT").replace("    SPOILT\n", _empty_beside(name))
+            found[f"through {title} beside empty messages"] = (
+                f"{DOORS[title]}\n{empty}",
+                "not from what was sent: with other",
+            )
     constant, copy = "y = torch.full_like(x, float(x[0]))", "y = x.clone()"
     found["right only for constant data"] = _spoilt_copy(name, constant), " and should "
     if returns and by_messages:
@@ -101,6 +159,12 @@ def family(name: str) -> dict[str, tuple[str, str]]:
             "rank 0: the answer is float64 and should be float32, as x is",
         )
     return found
+
+
+def _empty_beside(name: str) -> str:
+    """The body that sends the right messages with nothing in them, and takes the numbers from a back door."""
+    empty = f"    solution({_head(name).replace('x', 'torch.zeros_like(x)', 1)})\n"
+    return f"{empty}    {FROM_EVERYONES[name]}\n"
 
 
 def _solution(name: str) -> str:
@@ -125,5 +189,5 @@ def _spoilt(name: str, *lines: str) -> str:
 
 def _spoilt_copy(name: str, copy: str) -> str:
     """The solution on another y than x, whose answer is handed over as if nothing had been."""
-    hand_over = "return out" if EXERCISES[name].answer == "returned" else "x.copy_(y)"
+    hand_over = "x.copy_(y)" if EXERCISES[name].in_place else "return out"
     return _spoilt(name, copy, "out = {solved_y}", hand_over)

@@ -23,6 +23,31 @@ def my_share(x):
 }
 
 WRONG = {
+    "without those before that got one more": (
+        """
+def my_share(x):
+    base, left_over = divmod(len(x), world_size)
+    return x[rank * base : rank * base + base + (rank < left_over)]
+""",
+        "; it is x[2:5] and should be x[3:6], of 10 numbers; ranks 2-3 are wrong too",
+    ),
+    "a built-in that fails": (
+        """
+def my_share(x):
+    share = torch.empty(len(x) // world_size, dtype=x.dtype)
+    dist.scatter(share, list(x.chunk(world_size)) if rank == 0 else None)
+    return share
+""",
+        "it calls scatter, but every rank can know this without a word from the others",
+    ),
+    "what is left over to rank 0": (
+        """
+def my_share(x):
+    n, more = divmod(len(x), world_size)
+    return x[:n + more] if rank == 0 else x[more + rank * n:more + (rank + 1) * n]
+""",
+        "rank 0: the answer has shape [4] and should have [3]",
+    ),
     "not written": ("def my_share(x):\n    ...\n", "not written yet"),
     "chunk": ("def my_share(x):\n    return x.chunk(world_size)[rank]\n", "has shape"),
     "the rest is lost": (

@@ -1,6 +1,16 @@
 """Attempts at ring_all_gather."""
 
 RIGHT = {
+    "to the left": """
+def ring_all_gather(x):
+    pieces = [torch.empty_like(x) for _ in range(world_size)]
+    pieces[rank].copy_(x)
+    for step in range(world_size - 1):
+        sending = dist.isend(pieces[(rank + step) % world_size], (rank - 1) % world_size)
+        dist.recv(pieces[(rank + 1 + step) % world_size], (rank + 1) % world_size)
+        sending.wait()
+    return torch.cat(pieces)
+""",
     "rows": """
 def ring_all_gather(x):
     whole = x.new_empty(world_size, x.numel())
@@ -115,7 +125,7 @@ def ring_all_gather(x):{HEAD}
         w.wait()
     return torch.cat(pieces)
 """,
-        "only its right-hand neighbour",
+        "only its neighbours",
     ),
     "everything every time": (
         """
@@ -156,7 +166,7 @@ def ring_all_gather(x):{HEAD}
         sending.wait()
     return pieces
 """,
-        "should be a tensor and is list",
+        "should be a tensor and is a list",
     ),
     "spoils x": (
         f"""

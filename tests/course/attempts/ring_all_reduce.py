@@ -6,6 +6,21 @@ HEAD = """
 """
 
 RIGHT = {
+    "to the left": """
+def ring_all_reduce(x):
+    chunks = list(x.chunk(world_size))
+    left, right = (rank - 1) % world_size, (rank + 1) % world_size
+    arriving = torch.empty_like(chunks[0])
+    for step in range(world_size - 1):
+        sending = dist.isend(chunks[(rank + 1 + step) % world_size], left)
+        dist.recv(arriving, right)
+        sending.wait()
+        chunks[(rank + 2 + step) % world_size] += arriving
+    for step in range(world_size - 1):
+        sending = dist.isend(chunks[(rank + step) % world_size], left)
+        dist.recv(chunks[(rank + 1 + step) % world_size], right)
+        sending.wait()
+""",
     "batched": """
 def ring_all_reduce(x):
     parts = x.view(world_size, -1)
@@ -134,7 +149,7 @@ def ring_all_reduce(x):
     ),
     "through a global": (
         "table = torch.arange(4.0)\n\ndef ring_all_reduce(x):\n    x += table[rank]\n",
-        "uses 'table', a Tensor from another cell",
+        "uses 'table', a Tensor that is made outside of it",
     ),
     "through rank 0": (
         """
@@ -150,7 +165,7 @@ def ring_all_reduce(x):
         dist.send(x, 0)
         dist.recv(x, 0)
 """,
-        "only its right-hand neighbour",
+        "only its neighbours",
     ),
     "not in place": (
         f"""
@@ -174,7 +189,23 @@ def ring_all_reduce(x):{HEAD}
     "an exception": (f"def ring_all_reduce(x):{HEAD}\n    chunks[world_size] += 1\n", "IndexError"),
     "a typo": ("def ring_all_reduce(x):\n    y = chuncks(x)\n", "NameError"),
 }
+HALVES = f"""
+def ring_all_reduce(x):{HEAD}
+    arriving = torch.empty_like(chunks[0])
+    for step in range(world_size - 1):
+        sending = dist.isend(chunks[(rank - 1 - step) % world_size], right)
+        dist.recv(arriving, left)
+        sending.wait()
+        chunks[(rank - 2 - step) % world_size] += arriving
+    for step in range(world_size - 1):
+        sending = dist.isend(chunks[(rank - SEND - step) % world_size], right)
+        dist.recv(chunks[(rank - RECV - step) % world_size], left)
+        sending.wait()
+"""
+AFRESH = "; in the all-gather half begin with the chunk that is finished on the sender, and receive it as that"
 WRONG |= {
+    "second half one chunk behind": (HALVES.replace("SEND", "1").replace("RECV", "2"), AFRESH),
+    "second half one chunk ahead": (HALVES.replace("SEND", "-1").replace("RECV", "0"), AFRESH),
     "everyone sends first": (
         f"""
 def ring_all_reduce(x):{HEAD}

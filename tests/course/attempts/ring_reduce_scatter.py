@@ -20,6 +20,16 @@ def variant(**changes):
 
 
 RIGHT = {
+    "to the left": """
+def ring_reduce_scatter(x):
+    chunks = list(x.chunk(world_size))
+    arriving = torch.empty_like(chunks[0])
+    for step in range(world_size - 1):
+        sending = dist.isend(chunks[(rank + 1 + step) % world_size], (rank - 1) % world_size)
+        dist.recv(arriving, (rank + 1) % world_size)
+        sending.wait()
+        chunks[(rank + 2 + step) % world_size] += arriving
+""",
     "counted down": """
 def ring_reduce_scatter(x):
     pieces = x.view(world_size, -1)
@@ -104,7 +114,7 @@ def ring_reduce_scatter(x):
     for work in works:
         work.wait()
 """,
-        "only its right-hand neighbour",
+        "only its neighbours",
     ),
     "everybody sends first": (
         """

@@ -130,6 +130,56 @@ def shift(x):{HEAD}
 """,
         "sent 3 N where 1 N",
     ),
+    "x itself": (
+        f"""
+def shift(x):{HEAD}
+    sending = dist.isend(x, right)
+    dist.recv(arriving, left)
+    sending.wait()
+    return x
+""",
+        "ranks 0-3: the answer is x itself, as it was; return the tensor that you received into",
+    ),
+    "what recv returns": (
+        f"""
+def shift(x):{HEAD}
+    sending = dist.isend(x, right)
+    arriving = dist.recv(arriving, left)
+    sending.wait()
+    return arriving
+""",
+        "is an int; dist.recv fills the tensor that you pass in, and returns only who sent it: return that tensor",
+    ),
+    "both tensors": (
+        f"""
+def shift(x):{HEAD}
+    sending = dist.isend(x, right)
+    dist.recv(arriving, left)
+    sending.wait()
+    return arriving, x
+""",
+        "should be a tensor and is a tuple of 2 tensors; return one tensor",
+    ),
+    "into x while it is sent": (
+        f"""
+def shift(x):{HEAD}
+    sending = dist.isend(x, right)
+    dist.recv(x, left)
+    sending.wait()
+    return x
+""",
+        "nobody knows what went out; receive into another tensor, and change this one only after wait()",
+    ),
+    "never waited for, although kept": (
+        f"""
+def shift(x):{HEAD}
+    sending = dist.isend(x, right)
+    receiving = dist.irecv(arriving, left)
+    sending.wait()
+    return arriving
+""",
+        "wait",
+    ),
     "the built-in": (
         """
 def shift(x):

@@ -1,0 +1,110 @@
+"""The network that a run was played on: in words, in a file, and what its links really carried.
+
+Left out: playing it (launch), networks themselves (`collectives.network`), and in a file the switches of a topology.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from collectives.network import Hop, Network, Topology
+
+
+class Carried(NamedTuple):
+    """What the ranks' connections carried on a network that was played.
+
+    bytes    [src][dst]: what went from rank to rank, the library's own words included
+    reached  what was carried as a share of what the network's links allow in the time they were busy, at most 1, since
+             what would come early is held back; None where too little was sent to tell
+    """
+
+    bytes: tuple[tuple[int, ...], ...]
+    reached: float | None
+
+    def on_links(self, network: Network | Topology) -> list[int]:
+        """Bytes on every link, in the order of `network.names`."""
+        ranks = len(self.bytes)
+        found = [0] * len(network.names(ranks))
+        for src, row in enumerate(self.bytes):
+            for dst, nbytes in enumerate(row):
+                if nbytes:
+                    for link, _ in network.way(src, dst, ranks).links:
+                        found[link] += nbytes
+        return found
+
+    def by_link(self, network: Network | Topology) -> dict[str, int]:
+        """Name of link -> bytes, of the links that carried any."""
+        names = network.names(len(self.bytes))
+        return {name: nbytes for name, nbytes in zip(names, self.on_links(network), strict=True) if nbytes}
+
+
+def bandwidths(network: Network | Topology, ranks: int) -> list[float]:
+    """Bytes per second of its links, the fastest first, each once."""
+    return sorted({1 / beta for beta in network.betas(ranks).tolist() if beta}, reverse=True)
+
+
+def in_words(network: Network | Topology, ranks: int) -> str:
+    """'ethernet, 10 times slower: 12.5 MB/s, 1 ms'."""
+    latencies = {network.way(src, dst, ranks).alpha for src in range(ranks) for dst in range(ranks) if src != dst}
+    rates = " and ".join(rate(each) for each in bandwidths(network, ranks))
+    times = " and ".join(_duration(alpha) for alpha in sorted(latencies) if alpha) or "no latency"
+    return f"{network.name or 'a network'}: {rates}, {times}"
+
+
+def rate(bytes_per_second: float) -> str:
+    """'12.5 MB/s'."""
+    for size, unit in ((1e9, "GB/s"), (1e6, "MB/s")):
+        if bytes_per_second >= size:
+            return f"{bytes_per_second / size:.3g} {unit}"
+    return f"{bytes_per_second / 1e3:.3g} kB/s"
+
+
+def _duration(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} microseconds"
+
+
+def described(network: Network | Topology, ranks: int) -> dict[str, Any]:
+    """The network for a file, as far as `ranks` ranks use it: plain numbers and texts."""
+    if isinstance(network, Network):
+        return {"alpha": network.alpha, "beta": network.beta, "gamma": network.gamma, "name": network.name}
+    room = range(network.ranks)
+    ways = [[network.way(src, dst, ranks) if src != dst else (0.0, []) for dst in room] for src in room]
+    return {
+        "name": network.name,
+        "ranks": network.ranks,
+        "links": list(zip(network.names(ranks), network.betas(ranks).tolist(), strict=True)),
+        "ways": ways,
+        "gamma": network.gamma,
+        "local": network.local,
+        "kind": network.kind,
+    }
+
+
+def rebuilt(kept: dict[str, Any]) -> Network | Topology:
+    """What `described` was given. ValueError, KeyError or TypeError for what it has not written."""
+    if "ways" not in kept:
+        name = None if kept["name"] is None else str(kept["name"])
+        return Network(float(kept["alpha"]), float(kept["beta"]), float(kept["gamma"]), name=name)
+    ranks, links = int(kept["ranks"]), [(str(name), float(beta)) for name, beta in kept["links"]]
+    ways = [
+        [(float(alpha), [(int(link), int(end)) for link, end in hops]) for alpha, hops in row] for row in kept["ways"]
+    ]
+    if len(ways) != ranks or any(len(row) != ranks for row in ways):
+        raise ValueError(f"the ways between {ranks} ranks are not all there")
+    if any(not (0 <= link < len(links) and 0 <= end < ranks) for row in ways for _, way in row for link, end in way):
+        raise ValueError("a way leads over a link that is not there")
+    if kept["kind"] not in ("machines", "ring", "shared", "torus", None):
+        raise ValueError(f"{kept['kind']!r:.40} is no kind of topology")
+
+    def hops(src: np.ndarray, dst: np.ndarray) -> Iterator[Hop]:
+        paths = [ways[s][d][1] for s, d in zip(src.tolist(), dst.tolist(), strict=True)]
+        for hop in range(max(map(len, paths), default=0)):
+            longer = [i for i, path in enumerate(paths) if len(path) > hop]
+            yield Hop(np.array(longer), *(np.array([paths[i][hop][part] for i in longer]) for part in (0, 1)))
+
+    def alpha(src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        return np.array([ways[s][d][0] for s, d in zip(src.tolist(), dst.tolist(), strict=True)])
+
+    local = None if kept["local"] is None else int(kept["local"])
+    return Topology(str(kept["name"]), ranks, links, hops, alpha, float(kept["gamma"]), local, kept["kind"])

@@ -1,0 +1,82 @@
+"""What to do about a fault, as lines below the verdict: what a student of these exercises usually has to change then.
+
+The doctor says who waits for whom and which calls do not fit together, and knows no exercise. Here it is known that a
+function is tried that sends messages: so a ring of sends wants isend, and a receive that waits for a rank which has
+sent to another has the wrong neighbour. All is read off the run (`Trial.recording`), the edges of the deadlock, or the
+source.
+
+Left out: what a single error says (launch/hints); results that are wrong (course/diagnosis.py).
+"""
+
+import ast
+
+from course.exercises.exercise import MESSAGES_ONLY
+from launch.shared.errors import DeadlockError, MismatchError
+
+ISEND = (
+    "each of them waits until its message is received, and none gets as far as its recv: begin with isend, then recv, "
+    "then wait()"
+)
+RECV_FIRST = (
+    "each of them waits for a message, and none gets as far as its send: one rank has to send first, or all of them "
+    "begin with isend"
+)
+SIZE = "both tensors must have as many numbers, of the same dtype: torch.empty_like(x) makes one like x"
+
+
+def advice(trial) -> list[str]:
+    """Lines for a `course.trial.Trial` with a fault; [] if nothing is known."""
+    notes = [note for note in trial.notes if not any(note in hint for hint in trial.hints)]
+    return [*notes, *filter(None, (_who_waits(trial), _size(trial), _number_of_ranks(trial), _too_few(trial)))]
+
+
+def _who_waits(trial) -> str:
+    """About ranks of which each waits for another that waits, too."""
+    error = trial.error
+    if not isinstance(error, DeadlockError) or trial.recording is None or not trial.exercise.allowed <= MESSAGES_ONLY:
+        return ""
+    stuck = {rank for rank, _, _ in error.edges}
+    if not stuck or not all(other in stuck for _, other, _ in error.edges):
+        return ""
+    events = sorted(trial.recording.events, key=lambda event: event.start)
+    waits_in = {event.rank: event.op for event in events if event.rank in stuck}  # the last one of each
+    if {*waits_in.values()} == {"send"}:
+        return ISEND
+    if {*waits_in.values()} != {"recv"}:
+        return ""
+    begun = [event for event in events if event.op == "send"]
+    if not begun:
+        return RECV_FIRST
+    for rank, other, _ in error.edges:
+        sent = [event for event in begun if event.rank == other and event.match is None]
+        if sent and all(event.peer != rank for event in sent):
+            return (
+                f"rank {rank} waits for rank {other}, which has sent to rank {sent[0].peer} (line {sent[0].line}): "
+                "receive from the rank that sends to you"
+            )
+    return ""
+
+
+def _size(trial) -> str:
+    """About a message and a receive that do not fit: there are no other calls in these exercises."""
+    return SIZE if isinstance(trial.error, MismatchError) and trial.exercise.allowed <= MESSAGES_ONLY else ""
+
+
+def _number_of_ranks(trial) -> str:
+    """About a number in the function that was right on as many ranks, and is wrong on others."""
+    first = trial.exercise.world_sizes[0]
+    if trial.draw.index == 0 or trial.p == first:  # what is tried later was right there
+        return ""
+    for node in ast.walk(ast.parse(trial.source)):
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value in (first, first - 1):
+            meant = "world_size" if node.value == first else "world_size - 1"
+            return f"line {node.lineno} has the number {node.value}: should that be {meant}?"
+    return ""
+
+
+def _too_few(trial) -> str:
+    """About a result that is wrong where fewer messages were sent than it takes."""
+    bound, sent = trial.exercise.messages, trial.recording.counts().messages if trial.recording else 0
+    if trial.failure or bound is None or not 0 < sent < bound(trial.p):
+        return ""
+    return f"{sent} messages were sent, and by the book it takes {bound(trial.p)}: is there a step too few?"

@@ -1,0 +1,25 @@
+import torch
+import torch.distributed as dist
+
+
+def halving_doubling_all_reduce(x):
+    """Leave the sum of everyone's x in x, nearest partner first; the number of ranks is a power of two."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    rounds = []
+    mine, distance = x, 1
+    while distance < world_size:
+        partner = rank ^ distance
+        first, second = mine.chunk(2)
+        keep, give = (second, first) if rank & distance else (first, second)
+        arriving = torch.empty_like(keep)
+        sending = dist.isend(give, partner)
+        dist.recv(arriving, partner)
+        sending.wait()
+        keep += arriving
+        rounds.append((partner, keep, give))
+        mine = keep
+        distance *= 2
+    for partner, kept, given in reversed(rounds):
+        sending = dist.isend(kept, partner)
+        dist.recv(given, partner)
+        sending.wait()

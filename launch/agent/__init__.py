@@ -1,0 +1,1 @@
+"""The process that forks the ranks: `python -m launch.agent`."""

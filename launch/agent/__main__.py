@@ -1,0 +1,236 @@
+"""The agent: a process that has imported torch once and forks the ranks, so that four of them are there in 0.1 s.
+
+`python -m launch.agent FD PARENT FOLDER` is started by the notebook's kernel (see `AgentLink` in
+`launch.kernel.supervisor`, which speaks the other end of the socket FD: one JSON object per packet). It watches three
+things: requests, the deaths of its ranks, and the death of the kernel, which ends everything and removes the session's
+private folder.
+
+Forking is safe only from a process with exactly one thread and without a CUDA context: OMP_NUM_THREADS is 1, nothing
+is computed here, and the thread count is looked at before every fork. Where fork is unsafe the same worker is
+spawned, which takes a second or two longer. While no rank lives and nobody asks, the slow imports of later chapters
+are made ahead.
+
+Left out: talking to ranks. They dial in at the kernel's own sockets; the agent knows their process ids and no more.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import shutil
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+
+from launch.shared.processes import adopt_orphans, descendants, die_with_parent, end, wake
+
+# What a rank imports in its first moments.
+FIRST_IMPORTS = (
+    "launch.rank.main",
+    "numpy.random",
+    "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.extensions.storemagic",
+    "tornado.platform.asyncio",
+)
+
+# Made while idle, the likeliest first. In pieces of half a second at most, since a request that comes in the middle of
+# one has to wait for its end.
+SLOW_IMPORTS = (
+    "tqdm.auto",
+    "plotly.graph_objects",
+    "nbformat.v4",  # for plotly; its own module of renderers looks around where it is imported, and must not be here
+    "plotly.io._base_renderers",
+    "sympy",  # from here on: what DDP, FSDP and DTensor import at their first use
+    "networkx",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch.distributed._functional_collectives",
+    "torch.distributed.tensor",
+    "torch.distributed.fsdp",
+    "torch._dynamo",
+    "torch._functorch.partitioners",
+    "torch._functorch.aot_autograd",
+)
+
+
+def import_first() -> None:
+    """What every rank needs, without two packages that would cost every rank time and serve nobody."""
+    sys.modules["debugpy"] = None  # type: ignore[assignment]  # 63 ms of a kernel's start, and ranks offer no debugger
+    import ipykernel.debugger  # noqa: F401
+
+    del sys.modules["debugpy"]
+    # jsonschema, which plotly imports to show a figure, would compile a grammar for 1.5 s to check a kind of address.
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    for name in FIRST_IMPORTS:
+        importlib.import_module(name)
+
+
+def warm_tracebacks() -> None:
+    """Renders a traceback through torch once; all ranks then share IPython's parsed copies of its long files."""
+    import torch
+    from IPython.core.ultratb import AutoFormattedTB
+
+    try:
+        torch.distributed.all_reduce(torch.empty(0))  # raises: there is no process group here
+    except ValueError as error:
+        AutoFormattedTB(mode="Context", theme_name="linux").text(type(error), error, error.__traceback__)
+
+
+def gpu_count() -> int:
+    """GPUs that torch could use, asked of NVML: a CUDA context here would make forking unsafe."""
+    import torch
+
+    return max(0, torch.cuda._device_count_nvml()) if torch.distributed.is_nccl_available() else 0
+
+
+class Agent:
+    """The loop of the agent's process."""
+
+    def __init__(self, control: socket.socket, parent: int, folder: str):
+        self.control, self.folder = control, folder
+        self.parent = os.pidfd_open(parent)
+        self.ranks: dict[int, int] = {}  # pidfd of a rank -> its process id
+        self.pending: list[Callable[[], object]] = [warm_tracebacks]
+        self.pending += [partial(importlib.import_module, name) for name in SLOW_IMPORTS]
+        self.poll = select.poll()
+        self.poll.register(control, select.POLLIN)
+        self.poll.register(self.parent, select.POLLIN)
+
+    def tell(self, event: str, fds: tuple[int, ...] = (), **content) -> None:
+        socket.send_fds(self.control, [json.dumps({"event": event, **content}).encode()], fds)
+
+    def run(self) -> None:
+        """Serves until the kernel is gone or has closed the socket."""
+        import_first()
+        self.tell("ready", gpus=gpu_count())
+        gc.collect()
+        gc.freeze()  # the collector of a rank leaves these objects alone, so that their pages stay shared
+        while True:
+            idle = self.pending and not self.ranks
+            events = self.poll.poll(0 if idle else None)
+            for fd, _ in events:
+                if fd == self.parent:
+                    return
+                if fd in self.ranks:
+                    self.bury(fd)
+                elif not (packet := self.control.recv(1 << 16)):
+                    return
+                else:
+                    self.obey(json.loads(packet))
+            if idle and not events:
+                self.get_ahead()
+
+    def get_ahead(self) -> None:
+        """One piece of what ranks will need later."""
+        try:
+            self.pending.pop(0)()
+        except ImportError:
+            pass  # only a head start; the rank that needs it says what is missing
+        if not self.pending:
+            gc.collect()
+            gc.freeze()
+
+    def obey(self, request: dict) -> None:
+        if request["do"] == "start":
+            try:
+                with open(request["config"]) as file:
+                    config = json.load(file)
+            except FileNotFoundError:
+                return  # withdrawn meanwhile
+            for rank in request["ranks"]:
+                try:
+                    self.start(rank, config, request["spawn"] or len(os.listdir("/proc/self/task")) > 1)
+                except OSError as error:
+                    self.tell("refused", name=f"{rank}.{config['serial']}", why=error.strerror)
+        else:
+            act = {"kill": end, "wake": wake}[request["do"]]
+            for pid in set(request["pids"]) & set(self.ranks.values()):
+                act(pid)
+
+    def start(self, rank: int, config: dict, spawn: bool) -> None:
+        """Starts one rank; its standard output and error become pipes whose reading ends go to the kernel."""
+        (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+        agent = os.getpid()
+        pid = os.fork()
+        if not pid:
+            try:
+                os.setsid()
+                os.dup2(out_end, 1)
+                os.dup2(err_end, 2)
+                die_with_parent(agent)
+                for fd in (out, out_end, err, err_end, self.control.fileno(), self.parent, *self.ranks):
+                    os.close(fd)
+                become_rank(rank, config, spawn)
+            finally:
+                os._exit(1)
+        self.tell("started", name=f"{rank}.{config['serial']}", pid=pid, spawned=spawn, fds=(out, err))
+        for fd in (out, out_end, err, err_end):
+            os.close(fd)
+        handle = os.pidfd_open(pid)
+        self.ranks[handle] = pid
+        self.poll.register(handle, select.POLLIN)
+
+    def bury(self, handle: int) -> None:
+        """A rank has ended: what it started ends with it, and the kernel is told how it ended."""
+        pid = self.ranks.pop(handle)
+        self.poll.unregister(handle)
+        os.close(handle)
+        _, status = os.waitpid(pid, 0)
+        self.sweep()
+        self.tell("exited", pid=pid, status=os.waitstatus_to_exitcode(status))
+
+    def sweep(self) -> None:
+        """Ends the processes that dead ranks have left: they are this process's children now."""
+        living = set(self.ranks.values())
+        while left := set(descendants(os.getpid(), deep=False)) - living:
+            for pid in left:
+                end(pid)
+                os.waitpid(pid, 0)
+
+    def close(self) -> None:
+        for pid in self.ranks.values():
+            end(pid)
+            os.waitpid(pid, 0)
+        self.ranks.clear()
+        self.sweep()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def become_rank(rank: int, config: dict, spawn: bool) -> None:
+    """In the forked child: a rank from here on, in this interpreter or a new one."""
+    if spawn:
+        os.execv(sys.executable, [sys.executable, "-m", "launch.rank.main", str(rank), config["file"]])
+    from launch.rank.main import serve
+
+    try:
+        serve(rank, config)
+    except BaseException:
+        traceback.print_exc()
+        raise
+
+
+def main() -> None:
+    fd, parent, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    control = socket.socket(fileno=fd)
+    if os.getppid() != parent:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    adopt_orphans()
+    agent = Agent(control, parent, folder)
+    try:
+        agent.run()
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the kernel has gone in the middle of a message
+    except ImportError as error:
+        agent.tell("failed", why=f"{error}")
+    finally:
+        agent.close()
+
+
+if __name__ == "__main__":
+    main()

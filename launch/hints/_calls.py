@@ -1,0 +1,333 @@
+"""Rules about calls of torch.distributed: what they return, what they take, and to whom they speak.
+
+Left out: names that lead nowhere (names.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+
+from launch.hints.place import Place, bindings, is_reduction, is_tensor, op_of
+
+FORMS = {
+    "send": "dist.send(x, 1): the tensor, and the rank that gets it",
+    "isend": "dist.isend(x, 1): the tensor, and the rank that gets it",
+    "recv": "dist.recv(x, 0): the tensor to fill, and the rank it comes from",
+    "irecv": "dist.irecv(x, 0): the tensor to fill, and the rank it comes from",
+    "broadcast": "dist.broadcast(x, src=0): the tensor, and the rank that has it",
+    "reduce": "dist.reduce(x, dst=0): the tensor, and the rank that gets the sum",
+    "all_reduce": "dist.all_reduce(x): the tensor, which holds the sum afterwards",
+    "all_gather": "dist.all_gather(pieces, x): a list with a tensor to fill for each rank, and the tensor of this rank",
+    "gather": "dist.gather(x, pieces, dst=0): pieces is a list of tensors on that rank and None on the others",
+    "scatter": "dist.scatter(piece, pieces, src=0): pieces is a list of tensors on that rank and None on the others",
+    "reduce_scatter": "dist.reduce_scatter(piece, pieces): a tensor to fill, and a list with a tensor for each rank",
+    "P2POp": "dist.P2POp(dist.isend, x, 1): dist.isend or dist.irecv, the tensor, and the other rank",
+    "all_to_all": "dist.all_to_all(arriving, leaving): two lists with a tensor for each rank, the one to fill first",
+}
+SINGLE = {name: f"{name}_single" for name in ("all_gather", "reduce_scatter", "all_to_all")}
+OBJECTS = {
+    "send": "send_object_list",
+    "recv": "recv_object_list",
+    "broadcast": "broadcast_object_list",
+    "scatter": "scatter_object_list",
+    "gather": "gather_object",
+    "all_gather": "all_gather_object",
+}
+IN_PLACE = {"all_reduce", "broadcast", "reduce"}
+NO_RESULT = {"send", "barrier", "gather"}  # nothing that arrives is in their first argument
+AT_ONCE = {"isend", "irecv"}
+REFUSING = {"_check_op": "P2POp", "_check_p2p_op_list": "P2POp"}  # what torch checks with -> what was to be given
+BLOCKING = (
+    {*FORMS, *SINGLE.values(), "barrier", "all_gather_into_tensor", "reduce_scatter_tensor"} - AT_ONCE - {"P2POp"}
+)
+
+
+# What a call returns, taken for what it has brought
+
+
+def returned(call: ast.Call, op: str, target: str = "") -> str:
+    """The sentence about a call whose value is not the data; `target` is the variable that the value went to."""
+    first = next((k.value for k in call.keywords if k.arg in ("tensor", "output", "tensor_list")), None)
+    first = call.args[0] if call.args else first
+    text, data = f"dist.{op}", "" if first is None or op in NO_RESULT else ast.unparse(first)
+    data = data if isinstance(first, (ast.Name, ast.Subscript, ast.Attribute)) else data and "the tensor it was given"
+    same = target and first is not None and target == ast.unparse(first)
+    instead = f": write {ast.unparse(call)} without {target} =" if same else ""
+    if op == "batch_isend_irecv":
+        return f"line {call.lineno}: {text} returns a list of handles: wait() for each of them"
+    if op in AT_ONCE:
+        what = f"; what comes is in {data} after its wait()" if op == "irecv" else ""
+        return f"line {call.lineno}: {text} returns a handle to wait for{what}{same and ': give it another name'}"
+    if op == "recv":
+        return f"line {call.lineno}: {text} returns the number of the sender; what came is in {data}{instead}"
+    where = f"; the result is in {data}{', which it changes in place' if op in IN_PLACE else ''}" if data else ""
+    return f"line {call.lineno}: {text} returns None{where}{instead}"
+
+
+def is_what_it_returns(op: str, call: ast.Call, value) -> bool:
+    """Whether the value can have come from that call of torch.distributed."""
+    if op == "recv":
+        return type(value) is int
+    if op == "batch_isend_irecv":
+        return type(value) is list
+    if op in AT_ONCE:
+        return hasattr(value, "wait") and not is_tensor(value)
+    return op in BLOCKING and waits(call) and value is None
+
+
+def waits(call: ast.Call) -> bool:
+    return not any(keyword.arg == "async_op" for keyword in call.keywords)
+
+
+def origin(expression: ast.AST, place: Place) -> tuple[ast.Call, str] | None:
+    """(call, variable) if the expression is a call, or a variable that was last set to what a call returned."""
+    if isinstance(expression, ast.Call):
+        return expression, ""
+    if not isinstance(expression, ast.Name):
+        return None
+    every = bindings(place.scope, expression.id)
+    before = [node for node in every if node.lineno <= place.line] or every  # or further down in a loop
+    last = max(before, key=lambda node: node.lineno, default=None)
+    if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.value, ast.Call):
+        return last.value, expression.id
+    return None
+
+
+def took_the_return_value(error, place: Place) -> str:
+    """`y = dist.recv(x, 0)`, then `y.sum()`: y is a number; `launch.pull("x").sum()`: a list."""
+    if not isinstance(error, (AttributeError, TypeError)):
+        return ""
+    for operand in operands(place):
+        if (found := origin(operand, place)) is None:
+            continue
+        call, target = found
+        function = place.called(call)
+        value = place.value(target) if target else getattr(error, "obj", None)
+        if (op := op_of(function)) and is_what_it_returns(op, call, value):
+            return returned(call, op, target)
+        name = (getattr(function, "__module__", ""), getattr(function, "__name__", ""))
+        if name == ("launch", "pull") and type(value) is list:
+            return f"line {call.lineno}: launch.pull returns a list with the value of every rank; [0] is rank 0's"
+    return ""
+
+
+def put_into_a_list(error, place: Place) -> str:
+    """`pieces.append(dist.recv(torch.empty(4), src))`, then `torch.cat(pieces)`: pieces has numbers, or handles."""
+    if not isinstance(error, TypeError) or not isinstance(place.node, ast.Call):
+        return ""
+    for name in {node.id for arg in place.node.args for node in ast.walk(arg) if isinstance(node, ast.Name)}:
+        items = place.value(name)
+        strangers = [item for item in items if not is_tensor(item)] if isinstance(items, list) else []
+        for call in put_into(name, place.scope) if strangers else ():
+            op = op_of(place.called(call))
+            if op and is_what_it_returns(op, call, strangers[0]):
+                return f"{returned(call, op)}: keep that tensor in {name} instead"
+    return ""
+
+
+def put_into(name: str, scope: ast.AST) -> list[ast.Call]:
+    """The calls whose values are put into the list: by append, by +=, or where it is made."""
+    found: list[ast.expr] = []
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.append":
+            found += node.args
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
+            target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+            if ast.unparse(target) == name and isinstance(node.value, ast.ListComp):
+                found.append(node.value.elt)
+            elif ast.unparse(target) == name and isinstance(node.value, ast.List):
+                found += node.value.elts
+    return [value for value in found if isinstance(value, ast.Call)]
+
+
+def operands(place: Place) -> list[ast.AST]:
+    """What the failing expression takes for something that it is not."""
+    node = place.node
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return [node.value]
+    if isinstance(node, ast.BinOp):
+        found = [node.left, node.right]
+    elif isinstance(node, ast.AugAssign):
+        found = [node.target, node.value]
+    elif isinstance(node, ast.Call):
+        found = [item for arg in node.args for item in (arg.elts if isinstance(arg, (ast.List, ast.Tuple)) else [arg])]
+    else:
+        return []
+    # a number has its place in sums and calls, so that only None is out of place there for certain
+    return [item for item in found if isinstance(item, ast.Name) and place.value(item.id) is None]
+
+
+# What it takes
+
+
+def argument_of_another_kind(error, place: Place) -> str:
+    """`dist.send({"a": 1}, 1)`, `dist.send(1, x)`, `dist.recv(0)`, `dist.all_gather(x, x)`."""
+    call, frame = place.node, place.torch_call
+    op = frame.f_code.co_name if frame is not None else ""
+    if place.innermost.f_code.co_name in REFUSING and frame is not None:
+        return FORMS[REFUSING[place.innermost.f_code.co_name]]
+    if frame is None or op not in BLOCKING | AT_ONCE or not isinstance(call, ast.Call):
+        return ""
+    given, innermost = frame.f_locals, place.innermost
+    if "tensor" in given and not is_tensor(given["tensor"]) and isinstance(error, (TypeError, RuntimeError)):
+        if is_tensor(given.get("dst", given.get("src"))) and len(call.args) == 2:
+            first, second = map(ast.unparse, call.args)
+            return f"the tensor comes first: dist.{op}({second}, {first})"
+        if call.args and (found := origin(call.args[0], place)):
+            call_before, target = found
+            before = op_of(place.called(call_before))
+            if before and is_what_it_returns(before, call_before, given["tensor"]):
+                return returned(call_before, before, target)
+        if given["tensor"] is None:
+            what = ast.unparse(call.args[0]) if call.args else "the tensor"
+            return f"{what} is None here: is it what a call returned that returns nothing?"
+        return not_a_tensor(op, given["tensor"], next((a.id for a in call.args[:1] if isinstance(a, ast.Name)), ""))
+    if op in ("scatter", "gather") and is_tensor(given.get(f"{op}_list")):
+        return FORMS[op]
+    if sizes := sizes_that_differ(op, given):
+        return sizes
+    if innermost.f_code.co_name == "_check_tensor_list" and is_tensor(innermost.f_locals.get("param")):
+        single = f"; for one tensor that holds all pieces there is dist.{SINGLE[op]}" if op in SINGLE else ""
+        return f"{FORMS.get(op, f'dist.{op} takes a list of tensors there')}{single}"
+    refused = innermost.f_code.co_name in ("_check_single_tensor", "_validate_output_list_for_rank")
+    refused = refused or (innermost is frame and op in ("scatter", "gather"))
+    return FORMS.get(op, "") if refused and isinstance(error, (TypeError, ValueError)) else ""
+
+
+def sizes_that_differ(op: str, given: dict) -> str:
+    """A list with a piece for each rank whose pieces are not as long as the tensor beside it."""
+    pieces = given.get({"all_gather": "tensor_list"}.get(op, f"{op}_list"))
+    if op not in ("scatter", "gather", "all_gather") or not isinstance(pieces, list) or not all(map(is_tensor, pieces)):
+        return ""
+    length, other = given["tensor"].numel(), {piece.numel() for piece in pieces} - {given["tensor"].numel()}
+    return f"the tensor has {length} numbers and a piece of the list {min(other)}: make them alike" if other else ""
+
+
+def not_a_tensor(op: str, value, name: str = "") -> str:
+    """A tensor was wanted and this is none; `name` is the variable that has it, if it has one."""
+    kind = type(value).__name__
+    kind = f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+    plain = op.removeprefix("i") if op in AT_ONCE else op
+    if plain == "recv" and isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
+        return f"dist.{op} fills one tensor, and got {kind} of them: give it the one that this message belongs in"
+    if plain == "recv":
+        return f"dist.{op} fills a tensor that you bring, and got {kind}: x = torch.empty(4), then dist.{op}(x, 0)"
+    if callable(value) and hasattr(value, "__name__"):
+        return f"dist.{op} takes a tensor, and got a function: {value.__name__}() calls it"
+    if isinstance(value, (bool, int, float)):
+        got = f"{name}, a number" if name else f"the number {value!r}"
+        return f"dist.{op} takes a tensor, and got {got}: torch.tensor([{name or repr(value)}]) makes one"
+    if isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
+        return f"dist.{op} takes one tensor, and got {kind} of them: torch.stack makes one, or call it for each"
+    text = f"dist.{op} takes one tensor, and got {kind}: numbers become one with torch.tensor(...)"
+    return text + (f", anything else goes with dist.{OBJECTS[plain]}" if plain in OBJECTS else "")
+
+
+def call_that_does_not_fit(error, place: Place) -> str:
+    """`dist.recv(src=0)`: an argument is missing, or there is one too many; `dist.reduce(x)`: which rank?"""
+    call = place.node
+    if not isinstance(call, ast.Call):
+        return ""
+    function = place.called(call)
+    op = op_of(function)
+    if (
+        function is None
+        or op not in FORMS
+        or any(isinstance(arg, ast.Starred) for arg in call.args)
+        or not all(k.arg for k in call.keywords)
+    ):
+        return ""
+    try:
+        bound = inspect.signature(function).bind(*call.args, **{k.arg: None for k in call.keywords if k.arg}).arguments
+    except TypeError:
+        return FORMS[op] if isinstance(error, TypeError) else ""
+    nobody = not {"src", "dst", "group_src", "group_dst"} & {*bound}
+    return FORMS[op] if nobody and place.innermost.f_code.co_name == "_canonicalize_group_rank" else ""
+
+
+def last_set_to(name: str, place: Place) -> ast.AST | None:
+    """What the variable was last set to in the function or the cell, also as one of several in a line."""
+    before = [n for n in bindings(place.scope, name) if isinstance(n, ast.Assign) and n.lineno <= place.line]
+    if not before:
+        return None
+    (target,), value = before[-1].targets[:1], before[-1].value
+    if isinstance(target, ast.Name):
+        return value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return next(v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name)
+    return None
+
+
+def reduce_op(error, place: Place) -> str:
+    """`op="sum"`."""
+    op = place.torch_call.f_locals.get("op") if place.torch_call is not None else None
+    if op is None or type(op).__module__.startswith("torch") or not isinstance(error, TypeError):
+        return ""
+    name = (op if isinstance(op, str) else getattr(op, "__name__", "")).upper()
+    return f"op is one of torch's: op=dist.ReduceOp.{name if is_reduction(name) else 'SUM'}"
+
+
+def no_group(error, place: Place) -> str:
+    """A bare cell, or one after `dist.destroy_process_group()`."""
+    if place.innermost.f_code.co_name != "_get_default_group" or not isinstance(error, ValueError):
+        return ""
+    return 'there is no process group: dist.init_process_group("gloo") on every rank makes one'
+
+
+# To whom it speaks
+
+
+def wrong_peer(error, place: Place) -> str:
+    """To itself, or beyond the last rank: `rank + 1` on the last one, `dist.recv(x, 0)` on rank 0."""
+    call, frame, dist = place.node, place.torch_call, sys.modules.get("torch.distributed")
+    if frame is None or dist is None or not isinstance(call, ast.Call):
+        return ""
+    op = op_of(place.called(call))
+    if op not in ("send", "recv", "isend", "irecv") or not dist.is_initialized():
+        return ""
+    side = "dst" if "send" in op else "src"
+    given, group = frame.f_locals.get(side), frame.f_locals.get("group")
+    if type(given) is not int or group not in (None, dist.group.WORLD):
+        return ""
+    own, size = dist.get_rank(), dist.get_world_size()
+    expression: ast.AST | None = next((k.value for k in call.keywords if k.arg == side), None)
+    expression = call.args[1] if expression is None and len(call.args) > 1 else expression
+    wrote = expression
+    if isinstance(expression, ast.Name):
+        expression = last_set_to(expression.id, place) or expression
+    text = ast.unparse(expression) if expression is not None else ""
+    if given == own and isinstance(expression, ast.Constant):
+        does = "send to" if side == "dst" else "receive from"
+        return f"a rank cannot {does} itself, and this line runs here too: leave this rank out with if rank != {own}"
+    if given == own and wrote is not None:
+        worked_out = f", worked out as {text}" if expression is not wrote else ""
+        return f"{ast.unparse(wrote)} is the rank itself here{worked_out}: its own data need no message, copy them"
+    if isinstance(expression, ast.BinOp) and isinstance(expression.right, ast.BinOp) and not 0 <= given < size:
+        if isinstance(expression.right.op, ast.Mod) and isinstance(expression.op, (ast.Add, ast.Sub)):
+            sign = "+" if isinstance(expression.op, ast.Add) else "-"
+            inner = f"{ast.unparse(expression.left)} {sign} {ast.unparse(expression.right.left)}"
+            return (
+                f"% comes before {sign}, so {text} is {given} here: ({inner}) % {ast.unparse(expression.right.right)}"
+            )
+    left_out = ""
+    beside = expression if isinstance(expression, ast.BinOp) and ast.unparse(expression.left) == "rank" else None
+    if beside is None or place.value("rank") != own:
+        return ""
+    if isinstance(beside.op, ast.Add) and given >= size:
+        left_out = f"leave out the end of the row with if {text} < world_size"
+    elif isinstance(beside.op, ast.Sub) and given < 0:
+        left_out = f"leave out the beginning of the row with if {text} >= 0"
+    return left_out and f"{text} is {given} here: {left_out}, or close the ring with ({text}) % world_size"
+
+
+RULES = (
+    took_the_return_value,
+    put_into_a_list,
+    argument_of_another_kind,
+    wrong_peer,
+    reduce_op,
+    no_group,
+    call_that_does_not_fit,
+)

@@ -1,0 +1,328 @@
+"""Rules about names: variables, attributes and modules that are not there, or are something else.
+
+Left out: where a name lives that this process does not have (launch/kernel/whereabouts.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib.util
+import math
+import operator
+import os
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from types import ModuleType
+
+from launch.hints._calls import FORMS, last_set_to
+from launch.hints.place import Place, bindings, deletes, is_reduction, is_tensor, resolve
+
+ALIASES = {
+    "np": "import numpy as np",
+    "pd": "import pandas as pd",
+    "plt": "import matplotlib.pyplot as plt",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+}
+OTHER_NAMES = {"receive": "recv", "ireceive": "irecv", "async_send": "isend", "gather_all": "all_gather"}
+"""What others call it -> torch.distributed's name, where it is not spelt nearly alike."""
+PACKAGES = {  # module -> what pip calls it
+    **{name: name for name in ("matplotlib", "pandas", "seaborn", "scipy", "torchvision", "transformers", "psutil")},
+    **{name: name for name in ("tensorboard", "datasets", "sympy", "networkx", "einops", "jax", "mpi4py")},
+    "sklearn": "scikit-learn",
+    "PIL": "pillow",
+    "cv2": "opencv-python",
+    "skimage": "scikit-image",
+}
+RECKONED: dict[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+COUNTING = {"range", "chunk", "split", "narrow", "reshape", "view", "repeat", "empty", "zeros", "ones"}
+
+
+def missing(error: BaseException) -> str:
+    """The name that a NameError says is not there; "" for other errors."""
+    return (error.name or "") if type(error) is NameError else ""
+
+
+def not_come_by(error, place: Place) -> str:
+    """A variable that the code sets in a line which this rank has not run: another branch, or further down."""
+    name, scope = missing(error), place.scope
+    if isinstance(error, UnboundLocalError):
+        target = place.node.target if isinstance(place.node, ast.AugAssign) else place.node
+        name = target.id if isinstance(target, ast.Name) else ""
+    elif not bindings(scope, name):
+        scope = place.tree
+    earlier = scope is place.tree and not place.in_this_cell  # a cell that may have run, in a process that is no more
+    if not name or earlier or deletes(place.tree, name):
+        return ""
+    setting = bindings(scope, name)
+    outer = isinstance(error, UnboundLocalError) and name in place.frame.f_globals
+    another = f"; the {name} outside of the function is another variable" if outer else ""
+    lines = sorted({node.lineno for node in setting} - {place.line})
+    if len(lines) == 1:
+        return f"line {lines[0]} sets {name}, but has not run here{another}"
+    if lines:
+        return f"lines {lines[0]} to {lines[-1]} set {name}, but none of them has run here{another}"
+    return ""
+
+
+def no_value_yet(error, place: Place) -> str:
+    """`total += x` before there is a total."""
+    target = place.node.id if isinstance(place.node, ast.Name) and isinstance(error, NameError) else ""
+    setting = [node for node in bindings(place.scope, target) if node.lineno == place.line]
+    if not any(isinstance(node, ast.AugAssign) for node in setting):
+        return ""
+    outer = isinstance(error, UnboundLocalError) and target in place.frame.f_globals
+    another = f"; the {target} outside of the function is another variable" if outer else ""
+    return f"line {place.line} changes {target}, which has no value yet: set it before{another}"
+
+
+def from_torch(error, place: Place) -> str:
+    """`send(x, 1)`, `torch.send(x, 1)`, `dist.SUM`, `arange(4)`: torch has it elsewhere. Where there is torch."""
+    torch, dist = place.value("torch"), place.value("dist")
+    name = missing(error) or (error.name if isinstance(error, AttributeError) else "") or ""
+    owner = error.obj if isinstance(error, AttributeError) else None
+    of_torch = getattr(torch, "__name__", "") == "torch" and getattr(dist, "__name__", "") == "torch.distributed"
+    if not of_torch or not name or owner not in (None, torch, dist):
+        return ""
+    if is_reduction(name):
+        return f"did you mean dist.ReduceOp.{name}?"
+    if owner is None and not is_called(name, place):
+        return ""
+    if owner in (None, dist) and (other := get_close_matches(name, OTHER_NAMES, n=1, cutoff=0.8)):
+        return f"did you mean dist.{OTHER_NAMES[other[0]]}?"
+    if owner is not dist and name in FORMS:
+        return f"did you mean dist.{name}?"
+    if owner is None and hasattr(math, name):
+        return f"did you mean math.{name}, after import math?"
+    return f"did you mean torch.{name}?" if owner is None and callable(getattr(torch, name, None)) else ""
+
+
+def is_called(name: str, place: Place) -> bool:
+    calls = [node.func for node in ast.walk(place.tree) if isinstance(node, ast.Call)]
+    return any(isinstance(function, ast.Name) and function.id == name for function in calls)
+
+
+def not_imported(error, place: Place) -> str:
+    """`np.ones(4)`, `time.time()`."""
+    name = missing(error)
+    dotted = any(
+        isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
+        for n in ast.walk(place.tree)
+    )
+    line = ALIASES.get(name) or (f"import {name}" if name in sys.stdlib_module_names else "")
+    if not dotted or not name:
+        return ""
+    if is_part("collectives", name):
+        return f"it has not been imported: from collectives import {name}"
+    if not line:
+        return ""
+    package = line.split()[1].partition(".")[0]
+    if importlib.util.find_spec(package) is None:
+        return f"{not_installed(package)}; {name} is usually {line}"
+    return f"it has not been imported: {line}"
+
+
+def no_such_module(error, place: Place) -> str:
+    """`import matplotlib` where there is none, `import nunpy`, `from solutions.shift import shift`."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return ""
+    package, _, part = error.name.partition(".")
+    if part and importlib.util.find_spec(package) is not None:
+        return ""
+    if package in PACKAGES:
+        return not_installed(package)
+    if is_part("course", package):
+        return f"did you mean course.{error.name}?"
+    close = spelt_like(package, ["torch", "numpy", "plotly", *PACKAGES]) or spelt_like(package, sys.stdlib_module_names)
+    where = f"no package {package} is installed, and there is no {package}.py beside the notebook"
+    return f"did you mean {close}?" if close else where
+
+
+def is_part(package: str, name: str) -> bool:
+    """Whether the package has a module of that name; the package is not imported for it."""
+    found = importlib.util.find_spec(package)
+    folders = (found.submodule_search_locations or ()) if found else ()
+    return any(os.path.exists(f"{folder}/{name}") or os.path.exists(f"{folder}/{name}.py") for folder in folders)
+
+
+def not_installed(package: str) -> str:
+    draws = "; plotly is here and draws too" if package in ("matplotlib", "seaborn") else ""
+    install = f"%pip install {PACKAGES[package]} in a cell of its own, then run this one again"
+    return f"{package} is not installed: {install}{draws}"
+
+
+def misspelt(error, place: Place) -> str:
+    """A name or an attribute that is nearly another one. A question, since it may be something else."""
+    if name := missing(error):
+        everywhere = [*place.frame.f_globals, *vars(builtins)]  # and before these, what the function itself has
+        close, owner = spelt_like(name, place.frame.f_locals) or spelt_like(name, everywhere), ""
+    elif isinstance(error, AttributeError) and getattr(error.obj, "__name__", "") == "ReduceOp":
+        return "torch has " + ", ".join(n for n in dir(error.obj) if is_reduction(n))
+    elif isinstance(error, AttributeError) and error.name and error.obj is not None:
+        close = spelt_like(error.name, dir(error.obj))
+        owner = f"{ast.unparse(place.node.value)}." if isinstance(place.node, ast.Attribute) else ""
+    else:
+        return ""
+    return f"did you mean {owner}{close}?" if close else ""
+
+
+def spelt_like(name: str, known) -> str:
+    """One of the known names that differs in capitals, or a little; "" if there is none."""
+    known = [other for other in known if not other.startswith("_")]
+    same = [other for other in known if other.lower() == name.lower()]
+    close = same or (get_close_matches(name, known, n=1, cutoff=0.75) if len(name) > 2 else [])
+    return close[0] if close else ""
+
+
+def not_a_function(error, place: Place) -> str:
+    """`rank()`, or `sum(x)` after `sum = 0`."""
+    call = place.node
+    if not isinstance(error, TypeError) or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return ""
+    name = call.func.id
+    value = place.value(name)
+    if callable(value) or not place.has(name):
+        return ""
+    kind = type(value).__name__
+    if hasattr(builtins, name) and name in place.frame.f_globals and name not in place.frame.f_code.co_varnames:
+        return f"a cell has set {name} to something else ({kind}): del {name} gives Python's own back"
+    return f"{name} is no function ({kind})" + (f": write {name} without ()" if not call.args else "")
+
+
+def whole_numbers(error, place: Place) -> str:
+    """`x /= 2` for a tensor of whole numbers."""
+    node = place.node
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Div) or not isinstance(error, RuntimeError):
+        return ""
+    if not isinstance(node.target, ast.Name):
+        return ""
+    value = place.value(node.target.id)
+    if value is None or not is_tensor(value) or value.is_floating_point() or value.is_complex():
+        return ""
+    kind, name = str(value.dtype).removeprefix("torch."), node.target.id
+    return f"{name} holds whole numbers ({kind}), and /= keeps that: {name} = {name} / ... makes a tensor of fractions"
+
+
+def not_settable(error, place: Place) -> str:
+    """`chunks[0] += y` after `chunks = x.chunk(4)`: a tuple."""
+    node = place.node
+    target = node.target if isinstance(node, ast.AugAssign) else node
+    if not isinstance(error, TypeError) or not isinstance(target, ast.Subscript):
+        return ""
+    if not isinstance(target.value, ast.Name) or type(place.value(target.value.id)) is not tuple:
+        return ""
+    name = target.value.id
+    return f"{name} is a tuple, whose items cannot be set: {name} = list({name}) before it makes a list"
+
+
+def fraction(error, place: Place) -> str:
+    """`x[:len(x) / 2]`, or `range(n)` after `n = len(x) / world_size`: an index or a count is no fraction."""
+    node = place.node
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        value = place.value(node.value.id)
+        counts = [node.slice] if is_tensor(value) or isinstance(value, (list, tuple, str)) else []
+    elif isinstance(node, ast.Call):
+        counts = node.args if ast.unparse(node.func).rpartition(".")[2] in COUNTING else []
+    else:
+        return ""
+    for part in (part for count in counts if isinstance(error, TypeError) for part in terms(count)):
+        if made := makes_fraction(part, place):
+            return f"line {part.lineno}: {made}"
+        if isinstance(part, ast.Name) and type(place.value(part.id)) is float:
+            if said := came_to_be_one(part.id, place):
+                return said
+    return ""
+
+
+def came_to_be_one(name: str, place: Place, names: int = 3) -> str:
+    """Why a variable is a fraction: the line that made it one, by way of at most so many names."""
+    value = last_set_to(name, place)
+    for part in terms(value) if value is not None else ():
+        if made := makes_fraction(part, place):
+            return f"line {part.lineno}: {name} is no whole number, since {made}"
+        if names > 1 and isinstance(part, ast.Name) and type(place.value(part.id)) is float:
+            if said := came_to_be_one(part.id, place, names - 1):
+                return said
+    return ""
+
+
+def out_of_range(error, place: Place) -> str:
+    """`pieces[src + 1]`: how many there are, and which one was asked for."""
+    node = place.node
+    if not isinstance(error, IndexError) or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return ""
+    items, at = place.value(node.value.id), reckoned(node.slice, place)
+    if not isinstance(items, (list, tuple)) or at is None or -len(items) <= at < len(items):
+        return ""
+    has = f"{node.value.id} has {len(items)} items, 0 to {len(items) - 1}" if items else f"{node.value.id} is empty"
+    asked = "" if isinstance(node.slice, ast.Constant) else f", and {ast.unparse(node.slice)} is {at} here"
+    return f"{has}{asked}"
+
+
+def reckoned(node: ast.AST, place: Place) -> int | None:
+    """The whole number that an expression of names, + - * // and % stands for; None if it is another."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        value = place.value(node.id)
+        return value if type(value) is int else None
+    if isinstance(node, ast.BinOp) and type(node.op) in RECKONED:
+        left, right = reckoned(node.left, place), reckoned(node.right, place)
+        divides = isinstance(node.op, (ast.FloorDiv, ast.Mod))
+        return None if left is None or right is None or divides and not right else RECKONED[type(node.op)](left, right)
+    return None
+
+
+def terms(node: ast.AST):
+    """The node and what it is reckoned from."""
+    yield node
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Slice, ast.Tuple)):
+        for child in ast.iter_child_nodes(node):
+            yield from terms(child)
+
+
+def makes_fraction(node, place: Place) -> str:
+    """Why the expression is no whole number, even where it looks like one; "" if that is not known."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return "/ makes fractions: // makes whole numbers"
+    function = place.called(node) if isinstance(node, ast.Call) else None
+    name = getattr(function, "__name__", "")
+    if getattr(function, "__module__", "") == "math" and name in ("log2", "log", "log10", "sqrt", "pow"):
+        return f"math.{name} makes fractions: int(...) or math.ceil(...) makes whole numbers"
+    return ""
+
+
+def none_given(error, place: Place) -> str:
+    """`torch.empty_like(x)` where x is None."""
+    node = place.node
+    method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    owner = resolve(method.value, place.value) if method else None
+    of_torch = isinstance(owner, ModuleType) and owner.__name__.startswith("torch")
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if not isinstance(error, TypeError) or not of_torch or not isinstance(first, ast.Name):
+        return ""
+    empty = place.has(first.id) and place.value(first.id) is None
+    return f"{first.id} is None here: is it what a call returned that returns nothing?" if empty else ""
+
+
+RULES = (
+    no_value_yet,
+    fraction,
+    out_of_range,
+    none_given,
+    from_torch,
+    not_imported,
+    no_such_module,
+    not_a_function,
+    whole_numbers,
+    not_settable,
+    misspelt,
+)

@@ -1,0 +1,244 @@
+"""Where in a cell an error was raised: the line, the expression that failed, and what its names stood for there.
+
+Besides what is in the frames there is the source of the cell as a syntax tree: what is set where. Together they prove
+what a hint says.
+
+Left out: what to make of it (_calls.py, names.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import sys
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+
+Node = ast.stmt | ast.expr
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The student's innermost line."""
+
+    frame: FrameType
+    line: int
+    node: Node | None  # the failing expression, or the statement if that is what failed
+    tree: ast.Module  # the whole cell
+    scope: ast.AST  # the function of the line, or the whole cell
+    in_this_cell: bool  # and not in a function from an earlier one
+    torch_call: FrameType | None  # the frame of the function of torch.distributed that the line called
+    innermost: FrameType
+
+    def value(self, name: str):
+        """What the name stands for there; None if it stands for nothing."""
+        for variables in (self.frame.f_locals, self.frame.f_globals, vars(builtins)):
+            if name in variables:
+                return variables[name]
+        return None
+
+    def has(self, name: str) -> bool:
+        return name in self.frame.f_locals or name in self.frame.f_globals or hasattr(builtins, name)
+
+    def called(self, call: ast.Call):
+        """The function that the call names, if names and modules lead to it."""
+        return resolve(call.func, self.value)
+
+
+def is_cell(file: str) -> bool:
+    """Whether ipykernel has compiled a cell under that name."""
+    return "ipykernel_" in file
+
+
+def line_of(error: BaseException) -> int:
+    """In which line of the cell that ran it was raised, or what raised it was called; 0 if it has none."""
+    entry, cell, line = error.__traceback__, None, 0
+    while entry is not None:
+        file = entry.tb_frame.f_code.co_filename
+        cell = cell or (file if is_cell(file) else None)
+        line = entry.tb_lineno if file == cell else line
+        entry = entry.tb_next
+    return line
+
+
+def place_of(error: BaseException) -> Place | None:
+    """The innermost line of a cell in the traceback; None if no line of a cell is in it, or it cannot be read."""
+    entries, entry = [], error.__traceback__
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    own = [i for i, entry in enumerate(entries) if is_cell(entry.tb_frame.f_code.co_filename)]
+    if not own:
+        return None
+    frame, line = entries[own[-1]].tb_frame, entries[own[-1]].tb_lineno
+    code = frame.f_code
+    tree = parse("".join(linecache.getlines(code.co_filename)))
+    if tree is None:
+        return None
+    inside = [later.tb_frame for later in entries[own[-1] + 1 :]]
+    torchs = [f for f in inside if is_torchs(f.f_globals.get("__name__")) and f.f_code.co_name != "wrapper"]
+    return Place(
+        frame,
+        line,
+        node_at(tree, list(code.co_positions())[entries[own[-1]].tb_lasti // 2]),
+        tree,
+        same_scope(tree, code.co_name, line),
+        code.co_filename == entries[own[0]].tb_frame.f_code.co_filename,
+        next(iter(torchs), None),
+        entries[-1].tb_frame,
+    )
+
+
+def node_at(tree: ast.AST, at: tuple) -> Node | None:
+    """The node that takes exactly that part of the source; of an expression and its statement, the expression."""
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, Node) and (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == at
+    ]
+    return found[-1] if found else None
+
+
+def resolve(expression: ast.AST, value):
+    """What dotted names lead to, by way of modules alone; None if they do not. `value` looks up the first name."""
+    if isinstance(expression, ast.Name):
+        return value(expression.id)
+    if isinstance(expression, ast.Attribute):
+        owner = resolve(expression.value, value)
+        return getattr(owner, expression.attr, None) if isinstance(owner, ModuleType) else None
+    return None
+
+
+def is_torchs(module: str | None) -> bool:
+    return (module or "").startswith("torch.distributed")
+
+
+def op_of(function) -> str:
+    """'recv' for torch.distributed's recv, whatever the student calls it; "" for other functions."""
+    return getattr(function, "__name__", "") if is_torchs(getattr(function, "__module__", None)) else ""
+
+
+def is_tensor(value) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_reduction(name: str) -> bool:
+    """Whether dist.ReduceOp has it."""
+    dist = sys.modules.get("torch.distributed")
+    return dist is not None and name in getattr(dist.ReduceOp.RedOpType, "__members__", {})
+
+
+def parse(source: str) -> ast.Module | None:
+    """The tree of a cell; None if it is no plain Python."""
+    try:
+        return compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def same_scope(tree: ast.Module, function: str, line: int) -> ast.AST:
+    """The function of that name around that line; the whole cell if there is none."""
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS[:2]) and node.name == function and spans(node, line)
+    ]
+    return found[-1] if found else tree
+
+
+def spans(node: Node, line: int) -> bool:
+    """Whether the line is one of the node's."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def bindings(scope: ast.AST, name: str) -> list[Node]:
+    """The statements and definitions of the scope that set the name, in their order; of nested functions only the
+    definitions."""
+    found: list[Node] = []
+    for node in _of_scope(scope):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            targets = {node.name}
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            targets = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor, ast.NamedExpr)):
+            targets = _names(node.targets if isinstance(node, ast.Assign) else [node.target])
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            targets = _names([item.optional_vars for item in node.items if item.optional_vars])
+        else:
+            continue
+        if name in targets:
+            found.append(node)
+    return found
+
+
+def bound(tree: ast.AST) -> set[str]:
+    """All names that the tree's own level sets."""
+    names = {n.id for n in _of_scope(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names |= {n.name for n in _of_scope(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    for node in _of_scope(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return names
+
+
+def deletes(tree: ast.AST, name: str) -> bool:
+    """Whether some `del` in the tree names it."""
+    return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del) and n.id == name for n in ast.walk(tree))
+
+
+def functions(tree: ast.Module) -> list[ast.AST]:
+    """All functions that the cell defines, nested ones too."""
+    return [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS[:2])]
+
+
+def assigned_calls(tree: ast.AST) -> list[tuple[str, ast.Call]]:
+    """(target, call) of every `target = call(...)` at the tree's own level; the target is a name, or as it is written:
+    "pieces[0]"."""
+    return [
+        (ast.unparse(node.targets[0]), node.value)
+        for node in _of_scope(tree)
+        if isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], (ast.Name, ast.Subscript))
+        and isinstance(node.value, ast.Call)
+    ]
+
+
+def repeated(tree: ast.AST) -> dict[str, tuple[ast.BinOp, ast.expr]]:
+    """Variables that the tree's own level sets to `[new()] * n`, one thing n times, and whose items it never sets; with
+    the product and the thing."""
+    found: dict[str, tuple[ast.BinOp, ast.expr]] = {}
+    items = set()
+    for node in _of_scope(tree):
+        value = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List):
+            if [type(item) for item in value.left.elts] == [ast.Call] and isinstance(node.targets[0], ast.Name):
+                found[node.targets[0].id] = (value, value.left.elts[0])
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            items.add(node.value.id)
+    return {name: value for name, value in found.items() if name not in items}
+
+
+def calls_in(tree: ast.AST) -> list[ast.Call]:
+    """The calls at the tree's own level, also within each other."""
+    return [node for node in _of_scope(tree) if isinstance(node, ast.Call)]
+
+
+def _of_scope(scope: ast.AST):
+    """The nodes of the scope in the order of the source, without what is inside nested functions."""
+    for child in ast.iter_child_nodes(scope):
+        yield child
+        if not isinstance(child, FUNCTIONS):
+            yield from _of_scope(child)
+
+
+def _names(targets) -> set[str]:
+    return {
+        node.id
+        for target in targets
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }

@@ -1,0 +1,137 @@
+"""One rank's process as the notebook's kernel knows it: its name on the wire, its pipes, its beginning and its end.
+
+What the process writes to its standard output and error comes through pipes. The first bytes are passed on at once.
+While more keeps coming a pipe is looked at only every PAUSE seconds, so that a rank that prints ten thousand short
+lines is not ten thousand wake-ups; the pipe is made large enough to hold what comes meanwhile. `drain` takes what is
+there right now: the rank's "idle" message is sent after its last byte was written, so that draining when it arrives
+makes the cell's text complete, without waiting and without guessing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import Callable
+from functools import partial
+
+from launch.kernel.hub import Hub
+from launch.shared.errors import LaunchError, RankError
+from launch.shared.text import Text
+
+COMING = 120  # seconds in which a new process dials in, also on a machine that is busy with eighty others
+PAUSE = 0.01  # seconds between two looks at a pipe into which more keeps coming
+CAPACITY = 1 << 20  # bytes; the most that Linux lets a user's pipe hold unless configured otherwise
+
+
+class PipeReader:
+    """Passes text to `sink` as it comes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, sink: Callable[[str], None]):
+        self.loop, self.fd, self.sink = loop, fd, sink
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._resume: asyncio.TimerHandle | None = None
+        os.set_blocking(fd, False)
+        try:
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, CAPACITY)
+        except PermissionError:
+            pass  # this user's share of pipe memory is used up; a small pipe does as well, slower
+        loop.add_reader(fd, self._on_readable)
+
+    def _on_readable(self) -> None:
+        if not self._read():
+            return self.close()
+        self.loop.remove_reader(self.fd)
+        self._resume = self.loop.call_later(PAUSE, self._on_resume)
+
+    def _on_resume(self) -> None:
+        self._resume = None
+        if self.fd >= 0:
+            self.loop.add_reader(self.fd, self._on_readable)
+
+    def _read(self, most: int = CAPACITY) -> bool:
+        """One read; False at the end of the stream."""
+        try:
+            raw = os.read(self.fd, most)
+        except BlockingIOError:
+            return True
+        if text := self._decoder.decode(raw, final=not raw):
+            self.sink(text)
+        return bool(raw)
+
+    def drain(self) -> None:
+        """Passes on all that has been written up to now (a writer that goes on writing does not keep us)."""
+        if self.fd >= 0:
+            (waiting,) = struct.unpack("i", fcntl.ioctl(self.fd, termios.FIONREAD, b"\0" * 4))
+            if waiting:
+                self._read(waiting)
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            if self._resume:
+                self._resume.cancel()
+            self.loop.remove_reader(self.fd)
+            os.close(self.fd)
+            self.fd = -1
+
+
+class Worker:
+    """A process under the number `rank`, from the start numbered `serial`. Made and used in the hub's thread."""
+
+    def __init__(self, rank: int, serial: int, hub: Hub):
+        self.rank, self.hub = rank, hub
+        self.name = f"{rank}.{serial}"  # never used twice, so that nothing from a dead rank is taken for a living one's
+        self.pid = 0
+        self.spawned = False
+        self.last_words: list[str] = []  # what it wrote while it was starting
+        self.late: dict[str, Text] = {}  # stream -> what it wrote between two cells
+        self.readers: list[PipeReader] = []
+        self.plays = 0  # the number of the network that it was told of last; 0: none
+        self.up: asyncio.Future[None] = hub.loop.create_future()
+        self.ended: asyncio.Future[str] = hub.loop.create_future()  # how it ended
+
+    def started(self, pid: int, spawned: bool, fds: list[int], on_text: Callable[[Worker, str, str], None]) -> None:
+        self.pid, self.spawned = pid, spawned
+        self.readers = [
+            PipeReader(self.hub.loop, fd, partial(on_text, self, stream))
+            for fd, stream in zip(fds, ("stdout", "stderr"), strict=True)
+        ]
+
+    def is_up(self) -> None:
+        if not self.up.done():
+            self.up.set_result(None)
+
+    def fail(self, why: str) -> None:
+        if not self.up.done():
+            self.up.set_exception(LaunchError(f"rank {self.rank} could not be started: {why}"))
+
+    def has_ended(self, how: str) -> None:
+        if not self.ended.done():
+            self.ended.set_result(how)
+            self.drain()
+            lines = "".join(self.last_words).strip().splitlines()
+            fatal = [line for line in lines if line.startswith("Fatal Python error")]  # a long report follows
+            self.fail((fatal + lines[-1:])[0] if lines else f"its process ended ({how})")
+
+    def drain(self) -> None:
+        for reader in self.readers:
+            reader.drain()
+
+    def close(self) -> None:
+        for reader in self.readers:
+            reader.close()
+
+    async def request(self, channel: str, content: dict, buffers=()) -> dict:
+        """The rank's reply to a rank_request; RankError if it dies instead."""
+        reply = asyncio.ensure_future(
+            self.hub.request(self.name, channel, self.hub.message("rank_request", content), buffers)
+        )
+        either: set[asyncio.Future] = {reply, self.ended}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if reply.done():
+            return reply.result()
+        reply.cancel()
+        raise RankError(f"rank {self.rank}: its process has died", (self.rank,))

@@ -1,0 +1,297 @@
+"""One cell on some of the ranks, from the request until the last of them is idle or dead.
+
+A cell has ended when every rank has said "idle" or has died; there is no barrier and no time limit. While it runs the
+flight recorder is read twenty times a second: it tells the student what each rank is doing, and it shows when ranks
+wait for ever (kernel/watchdog.py). Those are freed (rank/reinit.py); so are ranks that the stop button does not reach
+in Python.
+
+Runs in the hub's thread. What was printed and raised is collected in `Answer`s; nothing is shown from here except to
+the viewer (a widgets.RankLog or None), which gets the text as it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from launch.doctor import Diagnosis
+from launch.doctor.snapshot import Ending, How
+from launch.doctor.trouble import find_trouble
+from launch.hints import Hint
+from launch.kernel.watchdog import Live, Watchdog
+from launch.shared.errors import Trouble, is_lost
+from launch.shared.flight_recorder import Status
+from launch.shared.text import Text
+
+LOOK = 0.05  # seconds between two looks at the flight recorder
+DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in C++
+INSIST_EVERY = 0.5  # seconds after an interrupt until a cell that has swallowed it is interrupted on each line
+REPLY_AFTER_IDLE = 0.5  # seconds; an interrupt at the wrong moment can cost a rank its reply, never its "idle"
+REPLY_LATE = 15  # seconds; without an interrupt it comes, on a busy machine late
+
+
+@dataclass
+class Answer:
+    """What one rank made of a cell.
+
+    how         it came to do nothing more in it; LEFT until it is over
+    out, err    standard output and error
+    value       mime bundle {"data", "metadata"} of the last expression, or None
+    displays    mime bundles in the order in which they were displayed, with "display_id" or None
+    """
+
+    rank: int
+    how: How = How.LEFT
+    ename: str = ""
+    evalue: str = ""
+    traceback: list[str] = field(default_factory=list)
+    out: Text = field(default_factory=Text)
+    err: Text = field(default_factory=Text)
+    value: dict | None = None
+    displays: list[dict] = field(default_factory=list)
+    came_back: str = ""  # "died (killed by SIGKILL)", if it misses variables that went with the process before it
+    was_doing: Status | None = None  # when the stop button was pressed
+    line: int = 0  # of this cell, in which it raised; 0 if unknown
+    hint: Hint = Hint()  # what may help with what it raised
+    notes: list[str] = field(default_factory=list)  # what the cell has left behind that will be stumbled over
+    has_group: bool = True  # False if the rank has no process group in the end
+    trouble: Trouble | None = None  # between the ranks; the same in every answer of a cell
+
+
+class Cell:
+    """A cell under way."""
+
+    def __init__(self, supervisor, workers, code: str, count: int, viewer, can_ask: bool):
+        self.supervisor, self.hub, self.viewer = supervisor, supervisor.hub, viewer
+        self.workers = {worker.rank: worker for worker in workers}
+        self.answers = {rank: Answer(rank) for rank in self.workers}
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": can_ask, "stop_on_error": False}
+        self.requests = {
+            rank: self.hub.message("execute_request", content, {"execution_count": count}) for rank in self.workers
+        }
+        self.idle = {rank: self.hub.loop.create_future() for rank in self.workers}
+        self.running = set(self.workers)
+        self.stops = 0  # how often the student has asked to stop
+        self.freed: set[int] = set()
+        self._watchdog = Watchdog(
+            supervisor.board,
+            self.running,
+            endings=self.endings,
+            ask=supervisor.ask,
+            suspended=supervisor.suspended,
+            give_up=self.give_up,
+        )
+        self._clears: set[int] = set()
+        self._live = Live(viewer, supervisor.board, self._watchdog)
+        self._errands: set[asyncio.Task] = set()
+
+    async def run(self) -> list[Answer]:
+        self._live.absent(set(range(self.supervisor.size)) - self.running)
+        watch = asyncio.ensure_future(self._watch())
+        try:
+            await asyncio.gather(*(self._follow(rank) for rank in self.workers))
+        finally:
+            watch.cancel()
+        diagnosis = self._watchdog.diagnosis
+        failed = failed_before(diagnosis, self.answers) if diagnosis else set()
+        excuse(self.answers, self.freed - failed)
+        for rank, answer in self.answers.items():
+            if answer.how is How.FREED:  # also of those that gloo threw out, before it was known why
+                self._live.ended(rank, not self.stops, answer.ename, answer.ename == "KeyboardInterrupt")
+        trouble = find_trouble(self.supervisor.board, self.answers, diagnosis)
+        for answer in self.answers.values():
+            answer.trouble = trouble
+        return [self.answers[rank] for rank in sorted(self.answers)]
+
+    async def _follow(self, rank: int) -> None:
+        """Sends the cell to a rank and waits until it has ended there."""
+        worker, answer = self.workers[rank], self.answers[rank]
+        reply = asyncio.ensure_future(self.hub.request(worker.name, "shell", self.requests[rank]))
+        try:
+            await asyncio.wait({self.idle[rank], worker.ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not worker.ended.done():
+                late = REPLY_AFTER_IDLE if self.stops else REPLY_LATE
+                await asyncio.wait({reply, worker.ended}, return_when=asyncio.FIRST_COMPLETED, timeout=late)
+            worker.drain()
+            if reply.done():
+                self._judge(answer, reply.result()["content"])
+            elif worker.ended.done():
+                answer.how, answer.evalue = How.DIED, worker.ended.result()
+            elif self.stops:
+                answer.how, answer.ename = How.RAISED, "KeyboardInterrupt"
+            else:
+                answer.how, answer.ename, answer.evalue = How.RAISED, "RuntimeError", "the cell ended without an answer"
+        finally:
+            reply.cancel()
+            self.running.discard(rank)
+        failure = "" if answer.how is How.LEFT else answer.ename or f"died: {answer.evalue}"
+        failure += f", line {answer.line}" if answer.line else ""
+        stopped = answer.ename == "KeyboardInterrupt"
+        self._live.ended(rank, rank in self.freed and not self.stops, failure, stopped)
+
+    def _judge(self, answer: Answer, content: dict) -> None:
+        answer.hint = Hint(**content.get("hint", {}))
+        answer.line, answer.notes = content.get("line", 0), content.get("notes", [])
+        answer.has_group = content.get("has_group", True)
+        if content["status"] == "ok":
+            return
+        answer.how = How.RAISED
+        answer.ename, answer.evalue = content["ename"], content["evalue"]
+        answer.traceback = content["traceback"]
+
+    # What the rank says
+
+    def rank_of(self, name: str) -> int | None:
+        """The rank that has this name on the wire; None if it has none here."""
+        return next((rank for rank, worker in self.workers.items() if worker.name == name), None)
+
+    def on_text(self, rank: int, stream: str, text: str) -> None:
+        answer = self.answers[rank]
+        shown = (answer.out if stream == "stdout" else answer.err).append(text)
+        if self.viewer and shown:
+            self.viewer.write(rank, stream, shown)
+
+    def on_iopub(self, rank: int, message: dict) -> None:
+        if message["parent_header"].get("msg_id") != self.requests[rank]["header"]["msg_id"]:
+            return
+        kind, content, answer = message["header"]["msg_type"], message["content"], self.answers[rank]
+        if kind == "status" and content["execution_state"] == "idle" and not self.idle[rank].done():
+            self.idle[rank].set_result(None)
+        elif kind == "execute_result":
+            answer.value = bundle(content)
+        elif kind == "display_data":
+            if rank in self._clears:
+                self._clears.discard(rank)
+                answer.displays.clear()
+            answer.displays.append(bundle(content))
+        elif kind == "update_display_data":
+            new = bundle(content)
+            answer.displays[:] = [new if old["display_id"] == new["display_id"] else old for old in answer.displays]
+        elif kind == "clear_output":
+            if content.get("wait"):
+                self._clears.add(rank)
+            else:
+                answer.displays.clear()
+
+    # What is seen from outside
+
+    async def _watch(self) -> None:
+        while True:
+            self._live.look(self.running, bool(self.stops))
+            self._watchdog.look(bool(self.stops))
+            await asyncio.sleep(LOOK)
+
+    def endings(self) -> dict[int, Ending]:
+        """Which ranks do nothing more in this cell, and what they did last."""
+        absent = {rank: Ending(How.ABSENT) for rank in range(self.supervisor.size) if rank not in self.workers}
+        return absent | {rank: ending(answer) for rank, answer in self.answers.items() if rank not in self.running}
+
+    def give_up(self) -> None:
+        """The ranks that are left wait for ever."""
+        self._free(set(self.running))
+
+    def interrupt(self) -> None:
+        """The stop button: Python first, then gloo; asked again, ranks that still run are killed."""
+        self.stops += 1
+        if self.stops == 1:
+            for rank in self.running:
+                self.answers[rank].was_doing = self.supervisor.doing(rank)
+            self._errand(self._stop_gently())
+        else:
+            self._act("kill", self.running)
+
+    # What the rank asks with input()
+
+    def asks(self, name: str) -> int | None:
+        """The rank of that name asks the student something; None if it does not run this cell."""
+        rank = self.rank_of(name)
+        if rank is None or rank not in self.running:
+            return None
+        self._live.asking.add(rank)
+        return rank
+
+    def waits_for_answer(self, rank: int, stops: int) -> bool:
+        """Not once it has died, or the student has pressed stop: `stops` is how often when it asked."""
+        return rank in self.running and stops == self.stops
+
+    async def answer(self, rank: int, text: str) -> None:
+        self._live.asking.discard(rank)
+        reply = self.hub.message("input_reply", {"value": text, "status": "ok"})
+        await self.hub.tell(self.workers[rank].name, "stdin", reply)
+
+    async def _stop_gently(self) -> None:
+        """Python first. Connections are ended when nothing moves any more: what is under way then may be forgotten by
+        gloo and waited for by a rank for ever."""
+        self._act("wake", self.running)
+        for rank in self.running:
+            self._tell(rank, "interrupt")
+        await asyncio.sleep(DEAF_AFTER)
+        self._free(set(self.running))
+        while True:
+            await asyncio.sleep(INSIST_EVERY)
+            for rank in self.running:
+                self._tell(rank, "insist")
+            # The cell is over there, and the rank has not been able to say so: it never will.
+            mute = {rank for rank in self.running if self.supervisor.doing(rank).state == "idle"}
+            await asyncio.sleep(INSIST_EVERY)
+            self._act("kill", mute & self.running)
+
+    def _act(self, what: str, ranks: set[int]) -> None:
+        """Has the agent do something to processes."""
+        self.supervisor.act(what, [self.workers[rank] for rank in ranks])
+
+    def _free(self, ranks: set[int]) -> None:
+        for rank in ranks:
+            self.freed.add(rank)
+            self._tell(rank, "free")
+
+    def _tell(self, rank: int, what: str) -> None:
+        """A word to a rank about this very cell; nobody waits for the reply, since a rank may be past replying."""
+        content = {"do": what, "cell": self.requests[rank]["header"]["msg_id"]}
+        message = self.hub.message("rank_request", content)
+        self._errand(self.hub.request(self.workers[rank].name, "control", message))
+
+    def _errand(self, coroutine) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    def close(self) -> None:
+        self._watchdog.close()
+        for task in list(self._errands):
+            task.cancel()
+
+
+def failed_before(diagnosis: Diagnosis, answers: dict[int, Answer]) -> set[int]:
+    """Ranks that were stuck while they tidied up after an exception of their own, and have ended with it."""
+    raised = {view.rank: call.raised[0] for view in diagnosis.views for call in view.waits if call.after}
+    return {rank for rank, name in raised.items() if answers[rank].ename == name}
+
+
+def excuse(answers: dict[int, Answer], freed: set[int]) -> None:
+    """Ranks that were freed did not fail of themselves, nor did those whose partner was freed or has died.
+
+    These see the end of their connection, often before it is known here that the other one has died: so this is asked
+    when the cell is over.
+    """
+    disturbed = freed or any(answer.how is How.DIED for answer in answers.values())
+    for rank, answer in answers.items():
+        if answer.how is How.RAISED and (rank in freed or (disturbed and is_lost(answer.ename, answer.evalue))):
+            answer.how = How.FREED
+
+
+def ending(answer: Answer) -> Ending:
+    """How a rank left the cell, for the doctor. Whom gloo has thrown out has lost his connections."""
+    if answer.how is How.DIED:
+        return Ending(How.DIED, answer.evalue, cut=True)
+    if answer.how is How.LEFT:
+        return Ending(How.LEFT)
+    return Ending(How.RAISED, answer.ename, answer.evalue, cut=is_lost(answer.ename, answer.evalue))
+
+
+def bundle(content: dict) -> dict:
+    data = dict(content["data"])
+    if len(data) > 1:  # a live widget of a rank has nobody to talk to; what it shows as text is left
+        data.pop("application/vnd.jupyter.widget-view+json", None)
+    display_id = content.get("transient", {}).get("display_id")
+    return {"data": data, "metadata": content.get("metadata", {}), "display_id": display_id}

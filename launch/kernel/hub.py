@@ -1,0 +1,157 @@
+"""The exchange in the notebook's kernel: four sockets that the ranks dial in at, served by a thread of its own.
+
+The sockets lie in a private folder (mode 0700) and speak the Jupyter protocol; one key signs every message, and the
+addresses of the ranks are derived from it. All traffic runs in one asyncio loop in the thread `ringside`, so that
+output streams and interrupts are handled while the kernel's main thread waits for a cell; `run` carries a coroutine
+over there.
+
+The hub knows names ("2.1" is rank 2 of the first start) and messages, not what a rank is; see launch/ranks.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Future
+
+import zmq
+from jupyter_client.session import Session
+from zmq.asyncio import Context
+
+LONGEST_FOLDER = 90  # characters; the address of a Unix socket has room for 107
+RETRY = 0.001  # seconds between two attempts to reach a rank whose sockets are still connecting
+
+
+class Hub:
+    """The loop, the sockets, and who waits for which reply.
+
+    on_iopub(name, message) is called for every message of a rank's iopub channel, on_stdin(name, message) for every
+    question; set them before ranks are started.
+    """
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="ringside-")
+        if len(self.folder) > LONGEST_FOLDER:
+            self.folder = tempfile.mkdtemp(prefix="ringside-", dir="/tmp")
+        self.key = secrets.token_bytes(32)
+        self.session = Session(key=self.key)
+        self.loop = asyncio.new_event_loop()
+        self.on_iopub: Callable[[str, dict], None] = lambda name, message: None
+        self.on_stdin: Callable[[str, dict], None] = lambda name, message: None
+        self._replies: dict[str, asyncio.Future] = {}
+        self._names: dict[bytes, str] = {}
+        self.thread = threading.Thread(target=self._serve, name="ringside", daemon=True)
+        self.thread.start()
+        self.run(self._open()).result()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def run(self, coroutine: Coroutine) -> Future:
+        """Runs the coroutine in the hub's thread."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def address(self, name: str) -> bytes:
+        """Where the rank of this name is reached; only who has the key can be there (cf. rank.main.identity)."""
+        return hmac.new(self.key, name.encode(), hashlib.sha256).digest()[:16]
+
+    async def _open(self) -> None:
+        self.context = Context()
+        self.sockets = {}
+        for channel in ("shell", "control", "stdin", "iopub"):
+            bound = self.context.socket(zmq.SUB if channel == "iopub" else zmq.ROUTER)
+            bound.linger = 0
+            bound.rcvhwm = bound.sndhwm = 0  # nothing is dropped
+            if channel == "iopub":
+                bound.subscribe(b"")
+            else:
+                bound.router_mandatory = True  # a message to a rank that is not there is an error, not a loss
+                bound.identity = self.address("notebook")
+            bound.bind(f"ipc://{self.folder}/{channel}")
+            self.sockets[channel] = bound
+        self._tasks = [
+            self.loop.create_task(self._receive("shell", self._on_reply)),
+            self.loop.create_task(self._receive("control", self._on_reply)),
+            self.loop.create_task(self._receive("stdin", self._on_stdin)),
+            self.loop.create_task(self._receive("iopub", self._on_iopub)),
+        ]
+
+    async def _receive(self, channel: str, handle: Callable[[dict], None]) -> None:
+        while True:
+            frames = await self.sockets[channel].recv_multipart()
+            try:
+                _, parts = self.session.feed_identities(frames)
+                message = self.session.deserialize(parts)
+            except (ValueError, TypeError, IndexError):
+                continue  # not signed with our key, damaged, or cut off before the signature
+            handle(message)
+
+    def _on_reply(self, message: dict) -> None:
+        reply = self._replies.get(message["parent_header"].get("msg_id"))
+        if reply and not reply.done():
+            reply.set_result(message)
+
+    def _on_iopub(self, message: dict) -> None:
+        self.on_iopub(message["header"]["session"], message)
+
+    def _on_stdin(self, message: dict) -> None:
+        self.on_stdin(message["header"]["session"], message)
+
+    def message(self, kind: str, content: dict, metadata: dict | None = None) -> dict:
+        return self.session.msg(kind, content, metadata=metadata)
+
+    async def request(self, name: str, channel: str, message: dict, buffers: Iterable[bytes] = ()) -> dict:
+        """Sends the message to a rank and returns the reply. Never returns if the rank dies: wait for both."""
+        msg_id = message["header"]["msg_id"]
+        reply = self._replies[msg_id] = self.loop.create_future()
+        frames = [*self.session.serialize(message, ident=self.address(name)), *buffers]
+        try:
+            while True:
+                try:
+                    await self.sockets[channel].send_multipart(frames)
+                    break
+                except zmq.ZMQError as error:
+                    if error.errno != zmq.EHOSTUNREACH:
+                        raise
+                    await asyncio.sleep(RETRY)
+            return await reply
+        finally:
+            del self._replies[msg_id]
+
+    async def tell(self, name: str, channel: str, message: dict) -> None:
+        """Sends the message to a rank; it is lost if the rank has gone."""
+        with contextlib.suppress(zmq.ZMQError):
+            await self.sockets[channel].send_multipart(self.session.serialize(message, ident=self.address(name)))
+
+    def close(self) -> None:
+        """Closes the sockets and ends the thread."""
+
+        async def close():
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self.context.destroy(linger=0)
+
+        with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
+            self.run(close()).result(timeout=5)
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.thread.join(timeout=5)
+
+
+async def all_or_none(coroutines: list) -> list:
+    """The results of all; when one fails the others are cancelled, and when they have ended it raises."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

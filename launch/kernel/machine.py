@@ -1,0 +1,139 @@
+"""What this machine says of processes: memory for ranks, what one takes of it, and why one has ended.
+
+All of it is read from Linux's /proc and cgroups. When memory runs out Linux ends a process of its choice with SIGKILL,
+which looks like any other `kill -9`. But it counts what it kills, for each cgroup (in a container: for the container)
+and for the machine. The count is read when a cell begins and again when a rank has died by SIGKILL: where it has risen,
+that was the cause. Ranks offer themselves to be chosen before the notebook's kernel and the agent (rank/main.py).
+
+Left out: a process that is not a rank and is killed during the cell, on a machine without cgroups; it would be taken
+for the rank if that was killed with SIGKILL in the same cell. Elsewhere than on Linux nothing counts.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from launch.shared.errors import UsageError
+
+FORKED_RANK = 60 << 20  # bytes; measured PSS of a rank that shares the agent's pages, after its first cells
+SPAWNED_RANK = 300 << 20  # bytes; a rank with its own copy of everything
+
+
+def available_memory() -> int:
+    """Bytes that new processes can still take: what the machine has left, or this container if that is less."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    room = int(fields["MemAvailable"].split()[0]) * 1024
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        if limit != "max":
+            used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+            stat = dict(line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines())
+            room = min(room, int(limit) - used + int(stat["inactive_file"]))  # cached files give way
+    except (OSError, KeyError):
+        pass  # no limit of this kind
+    return room
+
+
+def choose_backend(size: int, backend: str | None, gpus: int, running: int) -> str:
+    """The backend for `size` ranks in the place of the `running` ones; UsageError if the machine has no room for them.
+
+    Without a wish it is nccl where every rank can have one of the `gpus`, else gloo.
+    """
+    backend = backend or ("nccl" if gpus >= size else "gloo")
+    if backend == "nccl" and gpus < size:
+        raise UsageError(f"{size} ranks with nccl need {size} GPUs, this machine has {gpus}: use --backend gloo")
+    check_room(size, running, SPAWNED_RANK if backend == "nccl" else FORKED_RANK)
+    return backend
+
+
+def check_room(size: int, running: int = 0, each: int = FORKED_RANK) -> None:
+    """UsageError if `size` ranks of `each` bytes do not fit, when the `running` ones have made way."""
+    room = available_memory() + running * each
+    if size * each > room:
+        raise UsageError(
+            f"{size} ranks need about {in_words(size * each)} of memory and {in_words(room)} are free:"
+            f" {max(0, room // each)} would fit"
+        )
+
+
+def proportional_memory(pid: int) -> int:
+    """Bytes of the process (PSS): pages that it shares with n processes count as 1/n. 0 if it is gone."""
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def has_ended(pid: int) -> bool:
+    """Whether the process is gone, or dead and not yet buried by its parent."""
+    return _state(pid) in "ZX"
+
+
+def is_suspended(pid: int) -> bool:
+    """Whether SIGSTOP or the like keeps the process from running."""
+    return _state(pid) in "Tt"
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
+def in_words(nbytes: int) -> str:
+    """'55 MB', '1.2 GB' (powers of 1000)."""
+    return f"{nbytes / 1e9:.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.0f} MB"
+
+
+class Deaths:
+    """Watches the count. `begin` before a cell, `how` for every process that ends."""
+
+    def __init__(self):
+        self.begin()
+
+    def begin(self) -> None:
+        """Only who dies from now on can have died of what happens from now on."""
+        self._known = oom_kills()
+
+    def how(self, code: int) -> str:
+        """'killed by SIGKILL', 'exited with code 3', 'out of memory: the system killed it with SIGKILL'."""
+        if code >= 0:
+            return f"exited with code {code}"
+        name = signal.Signals(-code).name
+        if code == -signal.SIGKILL and oom_kills() > self._known:
+            self._known += 1  # every kill that was counted explains one death
+            return f"out of memory: the system killed it with {name}"
+        return f"killed by {name}"
+
+
+def oom_kills() -> int:
+    """How many processes the system has killed for want of memory: in this process's cgroup, else on the machine."""
+    for counter in _counters():
+        try:
+            lines = counter.read_text().splitlines()
+        except OSError:
+            continue  # the other version of cgroups, or none
+        for line in lines:
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+def _counters() -> list[Path]:
+    """The nearest first. In a container the cgroup's own path may not be visible; the container's is the root then."""
+    found = []
+    try:
+        cgroups = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        cgroups = []
+    for _, controllers, path in (line.split(":", 2) for line in cgroups):
+        if not controllers:  # version 2
+            found += [Path(f"/sys/fs/cgroup{path}/memory.events"), Path("/sys/fs/cgroup/memory.events")]
+        elif "memory" in controllers.split(","):
+            found.append(Path(f"/sys/fs/cgroup/memory{path}/memory.oom_control"))
+    return [*found, Path("/proc/vmstat")]

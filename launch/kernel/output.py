@@ -1,0 +1,176 @@
+"""What the ranks answered, as the durable output of the cell: the same bytes on every run.
+
+Text first, grouped by rank and in rank order, then the values of the last expression, then figures and other rich
+output, each with the ranks it came from. Ranks that said exactly the same share one entry. The live picture of the
+running cell is a widget (widgets.RankLog); what is printed here is what a notebook file keeps and what nbval
+compares.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from launch.doctor.snapshot import How
+from launch.kernel.cell import Answer
+from launch.kernel.watchdog import doing
+from launch.shared.errors import DeadlockError, RankError, RanksStopped, Trouble, is_lost, name_ranks
+
+GROUP_IS_GONE = "Default process group has not been initialized"
+GROUP_IS_THERE = "trying to initialize the default process group twice"
+SHOWN_TRACEBACKS = 4  # different ones; more are named only
+
+Thing = TypeVar("Thing")
+
+
+def show(answers: list[Answer]) -> None:
+    """Writes and displays everything that the ranks printed, returned and displayed."""
+    show_text(sys.stdout, alike(answers, lambda answer: str(answer.out)))
+    show_text(sys.stderr, alike(answers, lambda answer: str(answer.err)))
+    show_values(answers)
+    show_displays(answers)
+
+
+def show_text(stream, groups: list[tuple[list[int], str]]) -> None:
+    if groups:
+        stream.write("".join(prefixed(ranks, text) for ranks, text in groups))
+        stream.flush()
+
+
+def alike(answers: list[Answer], key: Callable[[Answer], Thing]) -> list[tuple[list[int], Thing]]:
+    """[(ranks, what they have in common)] in the order of their lowest ranks; empty things are left out."""
+    groups: list[tuple[list[int], Thing]] = []
+    for answer in answers:
+        thing = key(answer)
+        if not thing:
+            continue
+        for ranks, other in groups:
+            if other == thing:
+                ranks.append(answer.rank)
+                break
+        else:
+            groups.append(([answer.rank], thing))
+    return groups
+
+
+def prefixed(ranks: list[int], text: str) -> str:
+    """Every line with the ranks that wrote it in front: '[ranks 0-3] hello'."""
+    label = f"[{name_ranks(ranks)}] "
+    return "".join(f"{label}{line}\n" for line in text.removesuffix("\n").split("\n"))
+
+
+def prefixed_lines(sentences: list[tuple[list[int], str]]) -> list[str]:
+    """'ranks 0-3: n is a variable of the notebook ...'"""
+    return [f"{name_ranks(ranks)}: {text}" for ranks, text in sentences]
+
+
+def show_values(answers: list[Answer]) -> None:
+    """Values that are text, one entry per group, aligned: 'ranks 0-3: tensor([6.])'."""
+    lines = []
+    for ranks, text in alike(answers, lambda a: plain_value(a.value)):
+        label = f"{name_ranks(ranks)}: "
+        lines.append(label + text.replace("\n", "\n" + " " * len(label)) + "\n")
+    if lines:
+        sys.stdout.write("".join(lines))
+        sys.stdout.flush()
+
+
+def plain_value(value: dict | None) -> str:
+    """The text of a value that has no other form; '' for figures and the like, which are displayed."""
+    return value["data"].get("text/plain", "") if value and value["data"].keys() <= {"text/plain"} else ""
+
+
+def show_displays(answers: list[Answer]) -> None:
+    """Figures, HTML and the like, rank by rank; ranks that displayed the same things share one showing."""
+    from IPython.display import publish_display_data
+
+    for ranks, shown in alike(answers, rich_output):
+        for item in shown:
+            label, text = f"{name_ranks(ranks)}:", item["data"].get("text/plain", "")
+            only_text = item["data"].keys() <= {"text/plain"}
+            sys.stdout.write(f"{label} {text}\n" if only_text else f"{label}\n")
+            sys.stdout.flush()
+            if not only_text:
+                publish_display_data(data=item["data"], metadata=item["metadata"])
+
+
+def rich_output(answer: Answer) -> list[dict]:
+    """What the rank displayed, and its last value where that has more than one form."""
+    shown = list(answer.displays)
+    if answer.value is not None and not plain_value(answer.value):
+        shown.append(answer.value)
+    return [{"data": item["data"], "metadata": item["metadata"]} for item in shown]
+
+
+def raise_failures(answers: list[Answer], stopped: bool = False) -> None:
+    """Raises what the notebook shows for ranks that failed: RankError, or RanksStopped after the stop button.
+
+    Its `hints` are what the failing code itself says (launch/hints).
+    """
+    if stopped:
+        places = alike(answers, lambda a: doing(a.was_doing) if a.was_doing else "had finished")
+        said = [f"{name_ranks(ranks)}: {place}" for ranks, place in places]
+        if lost := [answer.rank for answer in answers if answer.how is How.DIED]:
+            said.append(f"{name_ranks(lost)} had to be ended, the variables there are new")
+        raise RanksStopped("; ".join(said))
+    trouble = answers[0].trouble
+    failures = alike([a for a in answers if a.how in (How.RAISED, How.DIED)], what_failed)
+    if not failures and not trouble:
+        return
+    report = []
+    for ranks, _ in failures[:SHOWN_TRACEBACKS]:
+        answer = next(a for a in answers if a.rank == ranks[0])
+        if answer.traceback and answer.ename != "MismatchError":  # which the sentence below tells better
+            report += [f"{name_ranks(ranks)}:", *answer.traceback, ""]
+    freed = [a.rank for a in answers if a.how is How.FREED]
+    if freed and not trouble:
+        verb = "was" if len(freed) == 1 else "were"
+        report.append(f"{name_ranks(freed)} {verb} waiting in vain and {verb} freed; the variables are still there.")
+    hints = prefixed_lines(alike([a for a in answers if a.how is How.RAISED], lambda a: a.hint.text))
+    if trouble:
+        error = as_error(trouble, report)
+        error.hints = hints
+        raise error
+    failed = tuple(sorted(rank for ranks, _ in failures for rank in ranks))
+    message = "; ".join(f"{name_ranks(ranks)}{what}" for ranks, what in failures)
+    error = RankError(message, failed, tuple(report))
+    error.hints = hints + cut_off(answers)
+    raise error
+
+
+def cut_off(answers: list[Answer]) -> list[str]:
+    """Who had no process group any more when others waited for it; [] if that is not so."""
+    lost = any(answer.how is How.RAISED and is_lost(answer.ename, answer.evalue) for answer in answers)
+    gone = [answer.rank for answer in answers if not answer.has_group]
+    if not lost or not gone:
+        return []
+    return [
+        f"{name_ranks(gone)}: there is no process group any more, and others waited for it: call "
+        "dist.destroy_process_group() on every rank, after the last message"
+    ]
+
+
+def as_error(trouble: Trouble, report: list[str]) -> RankError:
+    """The exception for trouble between ranks."""
+    error = trouble.kind(trouble.sentence, trouble.ranks, tuple(report))
+    if isinstance(error, DeadlockError):
+        error.edges = trouble.edges
+    return error
+
+
+def what_failed(answer: Answer) -> str:
+    """': ValueError: no such thing' or ' died (killed by SIGKILL)'."""
+    if answer.how is How.DIED:
+        return f" died ({answer.evalue})"
+    evalue = re.sub(r" at 0x[0-9a-f]+", "", answer.evalue)  # addresses differ from run to run
+    if evalue.startswith(GROUP_IS_THERE):  # torch's words; a program from elsewhere begins with init_process_group
+        evalue += " The ranks have a process group already; %%ranks --bare leaves it to the cell."
+    elif evalue.startswith(GROUP_IS_GONE):
+        evalue = (
+            "there is no process group (was it destroyed?): dist.init_process_group('gloo') on every rank makes one"
+        )
+    if answer.came_back:
+        evalue += f" (rank {answer.rank} {answer.came_back} and came back without its variables)"
+    return f": {answer.ename}: {evalue}" if evalue else f": {answer.ename}"

@@ -1,0 +1,235 @@
+"""Watches a running cell from outside: what each rank is doing, and whether ranks wait for ever.
+
+Both are read off the flight recorder, and each needs the other: `Live` says beside a rank that the `Watchdog` has
+proved it to be stuck, and the proof is told in the words that stand there.
+
+The watchdog notices that nothing moves, asks the ranks, and has the doctor say whether that is for ever. Its looks are
+cheap: the records of the flight recorder, and which ranks are past the cell. When two looks in a row are the
+same, every living rank is asked about itself (rank/threads.py) and one snapshot is taken; it is believed only if
+nothing has moved from before the questions until after it. A rank that does not answer may do anything.
+
+A cell is given up when the doctor has proved that some ranks are stuck and no other rank can move any more. While one
+still computes, the cell goes on: its result may matter, and it loses nothing by that.
+
+`Live` shows beside every rank, in the log of the cell, one of
+
+    running          its own code; on which line is known once nothing has moved for a moment and the rank was asked
+    waiting          inside a call of torch.distributed
+    asks for input   in `input()`
+    stuck            it waits for what nobody can provide any more; that is proved, though others may go on for a while
+    done, stopped    past the cell
+    failed           past the cell too: what was raised and in which line, or how the process died
+
+with the place, and from SAID_AFTER on since when: stragglers are seen at a glance.
+
+Left out: freeing the ranks (kernel/cell.py), the words of a deadlock (doctor/explain.py), what the log looks like
+(widgets/js/ranklog.js).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+
+from launch.doctor import Diagnosis, examine
+from launch.doctor.snapshot import Ending, Report, State, take
+from launch.shared.flight_recorder import Board, Status
+
+LOOK = {"do": "look"}  # what is asked (rank/threads.py answers)
+COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits somewhere in C++
+STILL_FOR = 0.3  # seconds between two questions; a thread that waits uses no processor time meanwhile
+ANSWER_WITHIN = 5.0  # seconds; a rank that holds Python's lock cannot answer, and computes
+LIKELY_AFTER = 1.0  # seconds of rest before a diagnosis that is not proved is believed
+LONGEST_PAUSE = 2.0  # seconds between two examinations of ranks that compute for long
+SAID_AFTER = 2  # seconds in one place, before it is said for how long
+STOPPING = "stopping; press stop again to end the rank itself"
+
+
+class Watchdog:
+    """Attends to one cell. `diagnosis` is set when the cell has been given up.
+
+    While nothing moves, `lines` says where ranks are that were asked ("line 7"), and `stuck` where those are that are
+    proved to wait for ever. What it may look at and call:
+
+    board      the flight recorder
+    running    the ranks that are inside the cell, kept up to date by whoever runs it
+    endings    () -> how all others came to do nothing more in it
+    ask        coroutine of (ranks, request, seconds) -> the answers of the ranks that give one in that time
+    suspended  (ranks) -> those of them that SIGSTOP or the like keeps from running
+    give_up    () ends the cell: the ranks that are left wait for ever
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        running: set[int],
+        *,
+        endings: Callable[[], dict[int, Ending]],
+        ask: Callable[[Iterable[int], dict, float], Awaitable[dict[int, dict]]],
+        suspended: Callable[[Iterable[int]], set[int]],
+        give_up: Callable[[], None],
+    ):
+        self.board, self.running = board, running
+        self.endings, self.ask, self.suspended, self.give_up = endings, ask, suspended, give_up
+        self.diagnosis: Diagnosis | None = None
+        self.lines: dict[int, str] = {}
+        self.stuck: dict[int, str] = {}
+        self._seen: tuple = ()
+        self._still_since = self._again_at = 0.0
+        self._examination: asyncio.Task | None = None
+
+    def look(self, stopping: bool) -> None:
+        """Called at every look at the flight recorder. Ranks that are being stopped are not examined any more."""
+        now, seen = time.monotonic(), self._state()
+        if seen != self._seen:
+            self._forget(seen)
+            self._seen, self._still_since, self._again_at = seen, now, now
+        elif not stopping and self._due(now) and (self._examination is None or self._examination.done()):
+            self._examination = asyncio.ensure_future(self._examine())
+
+    def _forget(self, seen) -> None:
+        """Something has moved. What was proved stays true of those that have not moved themselves."""
+        self.lines = {}
+        if self.diagnosis is None:
+            self.stuck = {rank: where for rank, where in self.stuck.items() if seen[0][rank] == self._seen[0][rank]}
+
+    def close(self) -> None:
+        if self._examination is not None:
+            self._examination.cancel()
+
+    def _due(self, now: float) -> bool:
+        if self.diagnosis is not None or now < self._again_at:
+            return False
+        statuses, _ = self._seen
+        in_own_code = any(statuses[rank].state != "waiting" for rank in self.running)
+        return not in_own_code or now - self._still_since > COMPUTES_FOR
+
+    def _state(self) -> tuple[dict[int, Status], dict[int, Ending]]:
+        """Everything that can change while ranks move: their records, and how they have left the cell."""
+        return {rank: self.board.read(rank) for rank in range(self.board.ranks)}, self.endings()
+
+    async def _examine(self) -> None:
+        before = self._seen
+        try:
+            answers = await self.ask(range(self.board.ranks), LOOK, ANSWER_WITHIN)
+            asleep = [rank for rank, report in answers.items() if report["asleep"] and not report["threads"]]
+            if asleep:
+                await asyncio.sleep(STILL_FOR)
+                again = await self.ask(asleep, LOOK, ANSWER_WITHIN)
+                for rank in asleep:
+                    answers[rank]["asleep"] = rank in again and again[rank]["cpu"] == answers[rank]["cpu"]
+            if self._state() != before:
+                return
+            self.lines = {rank: _where(report) for rank, report in answers.items()}
+            suspended = self.suspended(before[0].keys() - answers.keys())
+            self.lines |= dict.fromkeys(suspended, "suspended by SIGSTOP; the stop button wakes it")
+            reports = {rank: _report(answer) for rank, answer in answers.items()}
+            for rank in self._waits_for_absent(answers):
+                reports[rank] = replace(reports[rank], meeting=True)
+            silent = set(before[0]) - answers.keys() - {rank for rank, ending in before[1].items() if ending.cut}
+            reports |= {rank: Report(threads=True) for rank in silent}
+            diagnosis = examine(take(self.board, *before, reports))
+            if diagnosis is None or self._state() != before:
+                return
+            if diagnosis.proved:
+                self.stuck = {rank: self._place(diagnosis.views[rank]) for rank in diagnosis.stuck}
+            if self._final(diagnosis):
+                self.diagnosis = diagnosis
+                self.give_up()
+        finally:
+            rest = time.monotonic() - self._still_since
+            self._again_at = time.monotonic() + min(LONGEST_PAUSE, rest / 2)
+
+    def _waits_for_absent(self, answers: dict[int, dict]) -> set[int]:
+        """Ranks that make a store to which all ranks have to come, while some are elsewhere: neither at the store nor
+        past it, at the group that is made there. Else one may only sleep until he tries again to connect."""
+        there = {rank for rank, answer in answers.items() if answer["gathers"] == self.board.ranks}
+        past = {rank for rank, answer in answers.items() if answer["making"] or answer["meeting"]}
+        return there if answers.keys() - there - past else set()
+
+    def _final(self, diagnosis: Diagnosis) -> bool:
+        """Whether the cell can never end and nobody in it would lose anything."""
+        views, rest = diagnosis.views, time.monotonic() - self._still_since
+        if not diagnosis.moving:
+            return diagnosis.proved or rest > LIKELY_AFTER
+        # Some are stuck for ever; the others wait for what is on its way, or so it seems, and nothing has come.
+        return rest > LIKELY_AFTER and all(views[rank].state is State.WAITING for rank in diagnosis.moving)
+
+    def _place(self, view) -> str:
+        """Where a stuck rank is: 'all_reduce #2, line 4', 'backward, line 7'."""
+        if not view.place:
+            return doing(self._seen[0][view.rank])
+        return ", ".join(filter(None, (view.place, self.lines.get(view.rank))))
+
+
+def _where(report: dict) -> str:
+    """'line 7', 'line 7 of train.py'; '' if the rank is in nobody's code."""
+    if not report["line"]:
+        return ""
+    return f"line {report['line']}" + (f" of {report['file']}" if report["file"] else "")
+
+
+def _report(answer: dict) -> Report:
+    meeting = answer["meeting"] or (answer["making"] and answer["asleep"])
+    return Report(meeting=meeting, **{name: answer[name] for name in ("place", "line", "asleep", "threads")})
+
+
+def doing(status: Status) -> str:
+    """'all_reduce #2, line 4', 'recv from rank 1, line 3', 'its own code', 'idle'."""
+    if status.state != "waiting":
+        return {"running": "its own code", "new": "starting"}.get(status.state, status.state)
+    text = status.op
+    if status.peer is not None:
+        text += f" {'to' if 'send' in status.op else 'from'} rank {status.peer}"
+    elif status.seq:
+        text += f" #{status.seq}"
+    return text + (f", line {status.line}" if status.line else "")
+
+
+class Live:
+    """Tells the viewer (a widgets.RankLog or None) what changes. `watchdog` knows the lines and who is stuck."""
+
+    def __init__(self, viewer, board: Board, watchdog):
+        self.viewer, self.board, self.watchdog = viewer, board, watchdog
+        self.asking: set[int] = set()  # ranks that are in input()
+        self._shown: dict[int, tuple] = {}
+
+    def absent(self, ranks) -> None:
+        """These ranks do not run the cell."""
+        for rank in ranks:
+            self._show(rank, "not in this cell", "")
+
+    def look(self, ranks: set[int], stopping: bool) -> None:
+        """Called at every look at the flight recorder, with the ranks that run the cell."""
+        for rank in ranks:
+            state, note, seconds = self._live(rank)
+            self._show(rank, state, *((STOPPING, 0) if stopping else (note, seconds)))
+
+    def ended(self, rank: int, freed: bool, failure: str, stopped: bool = False) -> None:
+        """The rank is past the cell; `failure` is "" if it got through. `stopped`: that was the stop button."""
+        if freed:
+            self._show(rank, "stuck", self.watchdog.stuck.get(rank, ""))
+        elif stopped:
+            self._show(rank, "stopped", "")
+        else:
+            self._show(rank, "failed" if failure else "done", failure)
+
+    def _live(self, rank: int) -> tuple[str, str, int]:
+        status = self.board.read(rank)
+        in_cell = status.state in ("running", "waiting")
+        seconds = int(time.monotonic() - status.since) if in_cell else 0
+        seconds = seconds if seconds >= SAID_AFTER else 0
+        if rank in self.asking:
+            return "asks for input", "", seconds
+        if rank in self.watchdog.stuck:
+            return "stuck", self.watchdog.stuck[rank], seconds
+        if status.state == "waiting":
+            return "waiting", doing(status), seconds
+        return "running", self.watchdog.lines.get(rank, ""), seconds
+
+    def _show(self, rank: int, state: str, note: str, seconds: int = 0) -> None:
+        if self.viewer and self._shown.get(rank) != (state, note, seconds):
+            self._shown[rank] = (state, note, seconds)
+            self.viewer.state(rank, state, note, seconds)

@@ -1,0 +1,101 @@
+"""A network of `collectives` for ranks to run on: chosen by name or given, as the plain table a rank needs, in words.
+
+A rank knows neither Network nor Topology (it loads no `collectives`), so it gets the links that every pair of ranks
+uses and what they cost. What was really carried comes back as bytes per pair of ranks, and is a `Carried` here.
+
+Left out: what a rank does with the table (rank/network.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from launch.shared.errors import UsageError
+
+if TYPE_CHECKING:
+    from collectives import Network, Topology
+    from collectives.played import Carried
+
+CARRIES = 2e9  # bytes per second that a laptop's memory moves between its processes, all of them together
+UNPACED = (
+    "this machine cannot slow down single connections: messages were held back until they may arrive, and built-in "
+    "collectives ran at the machine's own speed and were held back as a whole"
+)
+ENOUGH = 0.05  # seconds of bytes on one connection, below which its rate says nothing
+
+
+def chosen(network, ranks: int) -> Network | Topology | None:
+    """What `ranks` ranks are to run on: a name of collectives.presets.PLAYED, a Network, a Topology, or None.
+
+    UsageError in a sentence for anything else, and for a topology that has no room for them.
+    """
+    if network is None:
+        return None
+    from collectives.network import check_network
+    from collectives.played import bandwidths
+    from collectives.presets import played
+    from collectives.schedule import ScheduleError
+
+    try:
+        found = played(network, ranks) if isinstance(network, str) else network
+        check_network(found, ranks)
+    except ScheduleError as error:
+        told = str(error).replace("the schedule has", "there are").replace("a larger network", "a larger one")
+        raise UsageError(told) from None
+    if not bandwidths(found, ranks):
+        raise UsageError("a network that ranks run on needs a beta above 0: 1 / bandwidth, in seconds per byte")
+    return found
+
+
+def in_words(network: Network | Topology, ranks: int) -> str:
+    """'ethernet, 10 times slower: 12.5 MB/s, 1 ms'."""
+    from collectives import played
+
+    return played.in_words(network, ranks)
+
+
+def table(network, ranks: int) -> dict:
+    """What rank/network.py needs, for JSON; all but the path of the file that the ranks share."""
+    ways = [[network.way(src, dst, ranks) if src != dst else (0.0, []) for dst in range(ranks)] for src in range(ranks)]
+    return {"betas": network.betas(ranks).tolist(), "ways": ways}
+
+
+def too_fast(network, ranks: int) -> str:
+    """What to run on instead where the machine cannot carry what is asked; '' where it can."""
+    from collectives.played import bandwidths, rate
+
+    asked = max(bandwidths(network, ranks))
+    need = asked * ranks / CARRIES
+    if need <= 1:
+        return ""
+    times = next(n for n in (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**4, 10**5, 10**6) if n >= need)
+    return (
+        f"{rate(asked)} for each of {ranks} ranks is more than a laptop moves (about {rate(CARRIES)} in all): what "
+        f"you measure is this machine; .slower({times}) of that network fits, and keeps who wins"
+    )
+
+
+def carried_by(ranks: int, told: dict[int, list]) -> Carried:
+    """From what every rank has said of its connections."""
+    from collectives.played import Carried
+
+    moved = [[0] * ranks for _ in range(ranks)]
+    due = took = 0.0
+    for src, connections in told.items():
+        for dst, nbytes, should, did in connections:
+            moved[src][dst] += nbytes
+            if should >= ENOUGH and did:
+                due, took = due + should, took + did
+    return Carried(tuple(map(tuple, moved)), min(1.0, due / took) if took else None)
+
+
+def measured(network, carried: Carried) -> str:
+    """'asked 12.5 MB/s, measured 12.4 MB/s'; of links that differ the share; '' where too little was sent to tell."""
+    from collectives.played import bandwidths, rate
+
+    if carried.reached is None:
+        return ""
+    asked, *others = bandwidths(network, len(carried.bytes))
+    if others:
+        return f"measured {carried.reached:.0%} of that"
+    return f"asked {rate(asked)}, measured {rate(asked * carried.reached)}"

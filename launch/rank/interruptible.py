@@ -1,0 +1,115 @@
+"""A wait that can be left. There are some that gloo lets nobody out of, not even when every connection is gone: a
+receive from any source, a message of which a part is under way, whatever stands behind one that was dropped, and a
+send whose connection ends in the moment in which its data are written (gloo queues them for later and then tells
+everyone of the end but those in the queue: `Pair::write` returns false for EPIPE, `Pair::signalException` looks only
+at the queue's bound buffers).
+
+A collective can hold such a send. One of gloo's own threads carries it out, so the wait for most of them may be given
+up and taken up again (`in_turns`), which costs nothing. For a message (`wait`) a thread of its own waits, and the main
+thread waits for that thread, where SIGINT and `let_go` reach it. A thread whose wait was left stays behind with its
+buffer until the process ends; nothing else holds it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from queue import Empty, SimpleQueue
+
+from launch.shared.errors import WaitEnded
+
+TURN = 0.5  # seconds
+_TURN = timedelta(seconds=TURN)
+
+_waiting: set[SimpleQueue] = set()
+_over = False
+
+
+def wait(function, *args, **kwargs):
+    """What `function` returns or raises; WaitEnded if somebody calls `let_go` before it does, or has done so."""
+    outcome: SimpleQueue = SimpleQueue()
+
+    def run():
+        try:
+            outcome.put((function(*args, **kwargs), None))
+        except BaseException as error:
+            outcome.put((None, error))
+
+    _waiting.add(outcome)
+    try:
+        check()
+        threading.Thread(target=run, name="ringside-wait", daemon=True).start()
+        result, error = outcome.get()
+    finally:
+        _waiting.discard(outcome)
+    if error is not None:
+        raise error
+    return result
+
+
+def stay():
+    """Waits for `let_go`."""
+    outcome: SimpleQueue = SimpleQueue()
+    _waiting.add(outcome)
+    try:
+        check()
+        raise outcome.get()[1]
+    finally:
+        _waiting.discard(outcome)
+
+
+def pause(seconds: float) -> None:
+    """Returns when that time has passed; WaitEnded if `let_go` is called before, or was."""
+    outcome: SimpleQueue = SimpleQueue()
+    _waiting.add(outcome)
+    try:
+        check()
+        raise outcome.get(timeout=seconds)[1]
+    except Empty:
+        pass
+    finally:
+        _waiting.discard(outcome)
+
+
+def in_turns(wait, *args):
+    """What `wait(*args, timeout)` returns or raises: a wait that leaves alone what it waits for when its time is up.
+
+    WaitEnded if `let_go` is called before it returns, or was.
+    """
+    while True:
+        began = time.monotonic()
+        try:
+            return wait(*args, _TURN)
+        except RuntimeError:
+            if time.monotonic() - began < TURN:  # not for want of time
+                raise
+            check()
+
+
+def begin() -> None:
+    """A cell begins; what was let go is the last one's."""
+    global _over
+    _over = False
+
+
+def let_go() -> None:
+    """Ends all such waits, and those to come in this cell. From any thread."""
+    global _over
+    _over = True  # before the look at who waits: who comes later sees it
+    for outcome in list(_waiting):
+        outcome.put((None, _ended()))
+
+
+def has_let_go() -> bool:
+    return _over
+
+
+def check() -> None:
+    """WaitEnded if the waits of this cell were."""
+    if _over:
+        raise _ended()
+
+
+def _ended() -> WaitEnded:
+    return WaitEnded("nothing that this waits for can come any more")

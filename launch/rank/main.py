@@ -1,0 +1,233 @@
+"""A rank: an ordinary IPython kernel that dials in at the notebook's kernel instead of waiting to be found.
+
+`serve(rank, config)` turns this process into the rank: it sets the environment, meets the other ranks, and then
+executes what arrives. It runs after a fork by the agent, or in a fresh process (`python -m launch.rank.main RANK
+CONFIG_FILE`).
+
+Standard output and error are pipes that the notebook's kernel drains. Python's print, C's printf and child processes
+all write there in the order in which they happen, and the last words of a dying rank are kept. So ipykernel's own
+capture of output is not used; values, figures and errors still travel as Jupyter messages.
+
+Left out: the requests that are not cells (rank/requests.py), freeing a stuck rank (rank/reinit.py), what tracebacks
+show (rank/tracebacks.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import hashlib
+import hmac
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import zmq
+from ipykernel.control import ControlThread
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.shellchannel import ShellChannelThread
+from IPython.core.error import StdinNotImplementedError
+from traitlets import Any, Type
+from traitlets.config import Config
+
+from launch.hints import Hint, explain
+from launch.hints.leftovers import notes
+from launch.hints.place import line_of
+from launch.rank import loopback, tap
+from launch.rank.reinit import Reinit
+from launch.rank.requests import Requests
+from launch.rank.session import AttentiveIOPub, BoundedSession
+from launch.rank.store import PollStore
+from launch.rank.tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
+from launch.rank.upkeep import Upkeep
+from launch.shared.flight_recorder import Slot
+from launch.shared.start_file import NO_WIDGETS
+
+
+def identity(key: bytes, name: str) -> bytes:
+    """The address of a socket on the wire. Nobody without the key can guess it and take its place."""
+    return hmac.new(key, name.encode(), hashlib.sha256).digest()[:16]
+
+
+class RankKernel(IPythonKernel):
+    """Runs cells so that an interrupt hits the cell and nothing else."""
+
+    requests = Any()
+    given = Any()  # the names that a cell finds here, and what they stand for
+
+    def pre_handler_hook(self):
+        """ipykernel would let an interrupt strike anywhere in the handling of a message, and lose the reply."""
+
+    def post_handler_hook(self):
+        pass
+
+    async def poll_stopped_queue(self):
+        """There is no debugger."""
+
+    def raw_input(self, prompt=""):
+        if not self._allow_stdin:
+            rank = self.session.session.partition(".")[0]
+            raise StdinNotImplementedError(f"rank {rank} asks for input, and this front end cannot ask")
+        return super().raw_input(prompt)
+
+    async def process_control(self, msg):
+        # ipykernel flushes the streams in the end, which the cell under way may have closed.
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            await super().process_control(msg)
+
+    async def do_execute(self, code, silent, *args, **kwargs):
+        request = self.get_parent("shell")
+        self.shell.execution_count = request["metadata"].get("execution_count", self.shell.execution_count)
+        try:
+            with self.requests.cell(request["header"]["msg_id"]):
+                before = {name: self.shell.user_ns.get(name) for name in self.given}
+                reply = await super().do_execute(code, silent, *args, **kwargs)
+            return reply | self.hints(code, before)  # where no interrupt can take the reply away
+        except (KeyboardInterrupt, Exception) as error:
+            # It struck in IPython's own code, before or after the cell's.
+            lines = traceback.format_exception_only(error)
+            name, words = type(error).__name__, str(error)
+            return {"status": "error", "ename": name, "evalue": words, "traceback": lines, "payload": []}
+
+    def hints(self, code: str, before: dict) -> dict:
+        """What may help with this cell: sentences, and the name that it has missed."""
+        error = getattr(self.shell.last_execution_result, "error_in_exec", None)
+        hint, line = (explain(error), line_of(error)) if error else (Hint(), 0)
+        left: list[str] = []
+        with contextlib.suppress(Exception):  # it looks at objects of the student's, and must not cost the reply
+            left = notes(code, self.shell.user_ns, self.given, before)
+        return {"hint": vars(hint), "notes": left, "line": line, "has_group": dist.is_initialized()}
+
+
+class RankApp(IPKernelApp):
+    """An IPython kernel application whose sockets connect to the notebook's kernel."""
+
+    kernel_class = Type(RankKernel)
+    config_of_session = Any()
+    rank_name = Any()  # "2.1": rank 2 of the first start
+
+    def _session_default(self):
+        return BoundedSession(parent=self)
+
+    def _dial(self, kind: int, channel: str) -> zmq.Socket:
+        session = self.config_of_session
+        dialled = self.context.socket(kind)
+        dialled.linger = 1000
+        dialled.sndhwm = 0  # nothing that a rank says is dropped because it says it fast
+        dialled.identity = identity(bytes.fromhex(session["key"]), self.rank_name)
+        dialled.connect(f"ipc://{session['folder']}/{channel}")
+        return dialled
+
+    def init_sockets(self):
+        self.context = zmq.Context()
+        self.shell_socket = self._dial(zmq.ROUTER, "shell")
+        self.stdin_socket = self._dial(zmq.ROUTER, "stdin")
+        self.control_socket = self._dial(zmq.ROUTER, "control")
+        self.debugpy_socket = self.context.socket(zmq.STREAM)  # IPKernelApp wants one; it is never connected
+        self.control_thread = ControlThread(daemon=True)
+        self.shell_channel_thread = ShellChannelThread(self.context, daemon=True)
+        self.configure_tornado_logger()
+        self.iopub_thread = AttentiveIOPub(self._dial(zmq.XPUB, "iopub"), session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+
+    def load_config_file(self, *args, **kwargs):
+        """The student's own IPython configuration is left out: ranks are the same everywhere."""
+
+    # There is no connection file, no port and no heartbeat: death is seen by the agent, at once.
+    def init_connection_file(self): ...
+    def write_connection_file(self, **kwargs): ...
+    def log_connection_info(self): ...
+    def init_heartbeat(self): ...
+    def init_poller(self): ...
+    def init_crash_handler(self): ...
+
+
+def kernel_config(session: dict, name: str) -> Config:
+    config = Config()
+    config.Session.key = bytes.fromhex(session["key"])
+    config.Session.session = name  # how the notebook's kernel tells whose iopub message it is
+    config.HistoryManager.enabled = False
+    config.IPKernelApp.outstream_class = None
+    config.IPKernelApp.log_level = "ERROR"
+    config.Kernel._execute_sleep = 0.0
+    return config
+
+
+def settle(rank: int, session: dict) -> Upkeep:
+    """Environment, folder, import path, seeds and streams of this process, as the notebook's kernel has them."""
+    os.environ.clear()
+    os.environ.update(session["environ"])
+    size = str(session["world_size"])  # all of them on this machine
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=size, LOCAL_WORLD_SIZE=size)
+    os.environ[NO_WIDGETS] = "1"
+    os.chdir(session["cwd"])
+    sys.path[:] = session["path"]
+    sys.argv[:] = [""]
+    random.seed()
+    np.random.seed()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # every rank holds a connection to every other
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdin = open(0)
+    upkeep = Upkeep()
+    faulthandler.enable(2)
+    with contextlib.suppress(OSError):  # Linux alone: when memory runs out a rank is to go, not the notebook's kernel
+        Path("/proc/self/oom_score_adj").write_text("500")
+    return upkeep
+
+
+def meet(rank: int, session: dict, reinit: Reinit) -> None:
+    """The process group of all ranks; on GPUs, tensors in host memory still go through gloo."""
+    if session["backend"] == "nccl":
+        torch.cuda.set_device(rank)
+    reinit.store = PollStore(f"{session['folder']}/store", session["generation"])
+    if session["bare"]:  # the student makes the group, wherever he wants to meet; it is renewed in our store
+        reinit.bare = (rank, session["world_size"])
+        return
+    backend = "cpu:gloo,cuda:nccl" if session["backend"] == "nccl" else "gloo"
+    dist.init_process_group(backend, store=reinit.store, rank=rank, world_size=session["world_size"])
+    dist.distributed_c10d._world.group_count = session["group_count"]
+
+
+def serve(rank: int, session: dict) -> None:
+    """Is the rank until the process ends."""
+    upkeep = settle(rank, session)
+    slot = Slot(session["board"], rank)
+    tap.install(slot)
+    reinit = Reinit()
+    loopback.install(reinit)
+    meet(rank, session, reinit)
+    name = f"{rank}.{session['serial']}"
+    app = RankApp(config=kernel_config(session, name))
+    app.config_of_session, app.rank_name = session, name
+    app.user_ns = {}
+    app.initialize([])
+    skip_unseen_tracebacks(app.shell)
+    app.kernel.requests = Requests(app.kernel, slot, reinit, upkeep)
+    names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
+    app.shell.push(names, interactive=False)
+    app.kernel.given = names
+    shorten_tracebacks(app.shell)
+    end_cell_first(app.shell, app.kernel.requests)
+    app.start()
+
+
+def main() -> None:
+    with open(sys.argv[2]) as file:
+        session = json.load(file)
+    serve(int(sys.argv[1]), session)
+
+
+if __name__ == "__main__":
+    main()

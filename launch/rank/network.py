@@ -1,0 +1,175 @@
+"""The network that this rank plays: what it sends is paced, and a wait for what it receives is over when that may come.
+
+Messages by hand are put on the shared links when they are sent (shared/wires.py), and the wait for one is held until it
+may arrive: that is how several share a card, or a link between machines. A collective of gloo's runs at the rates that
+its steps leave (rank/inside.py), and is over, on this rank, no earlier than those steps are. Connections are a little
+quicker than the links, so that a process that wakes up late does not make the network slower than it was asked to be.
+
+The tap calls `begin` when a call is made, and `hold` when the wait for it has returned. A call begins, by the network's
+clock, when the last wait was over by it, plus what the rank did meanwhile: not the time in which the machine was busy
+with other processes (the kernel counts it), and up to SOFTWARE of Python's own, which belongs to the latency.
+
+Left out: a wait in C++ (DDP's) is not held, so its collectives cost bandwidth alone; and so does a call that nobody
+waits for. A message that was let out of a wait early (`is_completed`) is not held either.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from launch.rank import inside, interruptible
+from launch.rank.ops import Call
+from launch.rank.pace import Pace
+from launch.rank.reinit import Reinit
+from launch.shared.wires import Links, Wires, name_of
+
+SOFTWARE = 0.0005  # seconds
+ROOM = 0.2  # by what share connections are quicker than links: what wakes up late is not late, and the hold is exact
+PACKET = 1 << 16  # bytes that a connection sends at once and makes good later: the next message would come late by them
+LEAST = 1e-6  # seconds; less is not waited for
+
+
+class Network:
+    """The network of `table`, which launch/networks.py makes:
+
+    path     of the shared file
+    betas    seconds per byte of every link
+    ways     [src][dst] -> (alpha, [[link, rank at that end], ...])
+    """
+
+    def __init__(self, rank: int, reinit: Reinit, table: dict):
+        self.rank, self.table = rank, table
+        self.betas, self.ways = table["betas"], table["ways"]
+        self.wires = Wires(table["path"], len(self.ways), len(self.betas))
+        self.pace = Pace(rank, reinit, self.wires.ports)
+        self.held_until = 0.0
+        self._ended = 0.0  # when the last wait was over, by the network's clock
+        self._schedule = main_thread_schedule()
+        self._delayed = 0.0  # until then, how long the main thread had waited for a processor
+        self._plans: dict[tuple, tuple | None] = {}
+        for peer, way in enumerate(self.ways[rank]):
+            if peer != rank:
+                self.pace.set(peer, self._alone(way))
+
+    def _alone(self, way) -> float:
+        """Bytes per second of a message that has its links for itself."""
+        return 1 / max(max(self.betas[link] for link, _ in way[1]), 1e-15)
+
+    def _now(self) -> float:
+        now = time.monotonic()
+        if threading.current_thread() is not threading.main_thread() or now < self._ended:
+            return now
+        return max(self._ended, now - SOFTWARE - (self._delay() - self._delayed))
+
+    def _delay(self) -> float:
+        """Seconds that the main thread has waited for a processor in its life."""
+        return int(os.pread(self._schedule, 64, 0).split()[1]) / 1e9 if self._schedule is not None else 0.0
+
+    # Around a call
+
+    def begin(self, call: Call, seq: int, nbytes: int) -> float:
+        """A call is about to enter the library. Returns when the wait for it may be over, 0.0 if that is not known; of
+        a receive when it began."""
+        self.pace.refresh()
+        start = self._now()
+        if call.kind == "recv":
+            return start
+        if call.kind == "collective":
+            return self._collective(call, start)
+        dst, way = call.peer, self.ways[self.rank][call.peer]
+        with self.wires.locked():
+            left, arrives = self.wires.links.send(way, self.betas, start, nbytes)
+        rate = self._alone(way)
+        self.wires.announce(self.rank, dst, name_of(call.group.key, call.tag, seq), arrives, way[0] + nbytes / rate)
+        self.pace.set(dst, rate, ROOM + PACKET / max(nbytes, 1))
+        return left
+
+    def _collective(self, call: Call, start: float) -> float:
+        nbytes = [sum(t.numel() * t.element_size() for t in tensors) for tensors in (call.ins, call.outs)]
+        root = call.group.ranks.index(call.peer) if call.peer in call.group.ranks else 0
+        key = (call.name, call.group.ranks, root, inside.amount(call.name, *nbytes))
+        if key not in self._plans:
+            if len(self._plans) > 1000:
+                self._plans.clear()
+            self._plans[key] = self._plan(*key)
+        plan = self._plans[key]
+        if plan is None:
+            return 0.0
+        seconds, rates, loads = plan
+        with self.wires.locked():  # what is under way already, or comes before this is over, shares the links with it
+            ends = [self.wires.links.occupy(link, end, start, 0.0, busy) for link, end, busy in loads]
+        for peer in call.group.ranks:
+            if peer != self.rank:
+                self.pace.set(peer, *(rates.get(peer) or (self._alone(self.ways[self.rank][peer]),)))
+        return max(start + seconds, *ends, 0.0)
+
+    def _plan(self, op: str, ranks: tuple[int, ...], root: int, nbytes: int) -> tuple | None:
+        """(seconds until it is over here if all begin now, (bytes per second, room) of each peer, [(link, this end,
+        seconds)] of what this rank sends)."""
+        steps = inside.steps_of(op, len(ranks), root)
+        if steps is None:
+            return None
+        links = Links(len(self.betas), len(self.ways))
+        ready, rates = dict.fromkeys(ranks, 0.0), {}
+        busy: dict[tuple[int, int], float] = {}
+        for step in steps:
+            messages = [(ranks[src], ranks[dst], share) for src, dst, share in step]
+            load = [0.0] * len(self.betas)
+            for src, dst, share in messages:
+                for link, _ in self.ways[src][dst][1]:
+                    load[link] += share * self.betas[link]
+            after = dict(ready)
+            for src, dst, share in messages:
+                way = self.ways[src][dst]
+                left, arrives = links.send(way, self.betas, ready[src], round(share * nbytes))
+                after[src], after[dst] = max(after[src], left), max(after[dst], arrives)
+                if src == self.rank and share:
+                    rate = share / max(max(load[link] for link, _ in way[1]), 1e-15)
+                    slow = rate, ROOM / 4 + PACKET / max(share * nbytes, 1)
+                    rates[dst] = min(rates.get(dst, slow), slow)
+                    for link, end in way[1]:
+                        busy[link, end] = busy.get((link, end), 0.0) + share * nbytes * self.betas[link]
+            ready = after
+        return ready[self.rank], rates, [(link, end, seconds) for (link, end), seconds in busy.items()]
+
+    def arrival(self, src: int, key: int, tag: int, seq: int, begun: float) -> float:
+        """When message number `seq` of a group and tag may be here, whose receive was `begun` then: gloo's send is a
+        rendezvous."""
+        arrives, seconds = self.wires.arrival(src, self.rank, name_of(key, tag, seq))
+        return max(arrives, begun + seconds) if arrives else 0.0
+
+    def hold(self, until: float) -> None:
+        """Waits until that moment. WaitEnded if the waits of this cell are ended meanwhile."""
+        if mine := threading.current_thread() is threading.main_thread():
+            self._delayed = self._delay()
+        left = until - time.monotonic()
+        if left > LEAST:
+            self.held_until = until
+            try:
+                interruptible.pause(left)
+            finally:
+                self.held_until = 0.0
+        if mine:
+            self._ended = max(self._ended, until)
+
+    # What others ask
+
+    def busy(self) -> bool:
+        """Whether something is under way that the network alone delays: the rank will move. From any thread."""
+        return self.held_until > time.monotonic() or self.pace.unsent()
+
+    def lift(self) -> None:
+        self.pace.lift()
+        self.wires.close()
+        if self._schedule is not None:
+            os.close(self._schedule)
+
+
+def main_thread_schedule() -> int | None:
+    """The file in which Linux counts how long the main thread has run and has waited for a processor."""
+    try:
+        return os.open(f"/proc/self/task/{os.getpid()}/schedstat", os.O_RDONLY)
+    except OSError:
+        return None

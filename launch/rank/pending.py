@@ -1,0 +1,476 @@
+"""What this rank tells the others about each of its calls, from the moment it is made until it is known to be over.
+
+Always on: the tap hands every call through here, so that the flight recorder says at any time what the rank
+is in, what it waits for and what is still open, and so that the guard can compare the call with those of other ranks.
+
+A message needs its handle: gloo forgets a send or a receive whose Work is destroyed before the data have gone through.
+So the student's Work is not held here once the student has it, and the moment in which it goes is noted. A collective
+is carried out by gloo's own threads, which hold it; there the Work may be kept until the collective is over.
+
+Left out: values, times and places in memory; only a recording (`rank.events`) keeps those.
+"""
+
+import re
+import sys
+import time
+import weakref
+
+import torch
+
+from launch.rank import callsite, interruptible
+from launch.rank.guard import Guard, MismatchError, Overtaken
+from launch.rank.ops import Call, dtype_name
+from launch.rank.tracebacks import keep
+from launch.shared.errors import IN_GLOO, is_lost, of_a_lost_connection
+from launch.shared.flight_recorder import (
+    DROPPED_EARLY,
+    DROPPED_LATE,
+    MESSAGE_TALLIES,
+    NEW_GROUPS,
+    OPEN,
+    TALLIES,
+    Fingerprint,
+    MessageTally,
+    OpenCall,
+    Tally,
+    base_of,
+    current_epoch,
+    messages_begun,
+)
+
+BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # gloo's words when the other side has gone
+
+
+class PendingCall:
+    """One call that is open. `seq` counts within the epoch, `seq_in_cell` within the cell.
+
+    `event` is (recorder, event) of a call that is recorded; `memory` the addresses a collective writes to. `work` is
+    a weak reference to its Work, and `held` the Work itself where it must not go: of a collective, and of a message
+    whose Work the student does not have yet. `kept` is what is in C++ below the Work of a receive. `failed` is the
+    exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
+    given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.
+    `due` is when the network that is played lets the wait be over (rank/network.py).
+    """
+
+    __slots__ = ("call_name", "kind", "key", "label", "ranks", "peer", "line", "detail", "memory", "event")
+    __slots__ += ("counter", "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed")
+    __slots__ += ("in_turns", "due")
+
+    def __init__(self, call: Call, counter, cell: int, line: int, file: str):
+        self.call_name, self.kind, self.peer, self.line = call.name, call.kind, call.peer, line
+        self.key, self.label, self.ranks = call.group.key, call.group.label, call.group.ranks
+        self.detail = _described(call.ins or call.outs) + (f" in {file}" if file else "")
+        self.memory = tuple(map(_address, call.outs)) if call.kind == "collective" else ()
+        self.counter = counter
+        self.seq = counter.next(cell)
+        self.seq_in_cell = self.seq - counter.before
+        self.event = self.row = self.open = self.mark = self.held = self.work = self.kept = None
+        self.due = 0.0
+        self.failed = _own(sys.exception())
+        tensors = call.ins or call.outs
+        on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()
+        in_parts = call.name.startswith("reduce_scatter")  # of which gloo makes several calls, and knows no limit there
+        self.in_turns = call.kind == "collective" and not on_gpu and not in_parts
+
+
+class PendingCalls:
+    """The open calls of this process. `slot` is this rank's `launch.shared.flight_recorder.Slot`."""
+
+    def __init__(self, slot, guard: bool):
+        self.slot, self.memory, self.base = slot, slot.memory, base_of(slot.rank)
+        self.guard = Guard(slot.memory, slot.rank) if guard else None
+        self.tickets = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """All counts at 0, nothing open, in the epoch the driver has begun."""
+        self.counters = Counters(self.slot)
+        self.new_groups = 0  # that every rank takes part in making
+        self.works: dict[int, PendingCall] = {}  # by id(work)
+        self.free = list(range(OPEN.rows))
+        self.torn = False  # a call has ended with its connection
+        self.dropped: list[PendingCall] = []  # messages whose handle has gone; the oldest give way if rows are needed
+        for row in self.free:
+            OPEN.erase(self.memory, self.base, row)
+
+    def post(self, call: Call, line: int, file: str) -> PendingCall:
+        """A call is about to enter the library. MismatchError if another rank has made one that does not fit;
+        WaitEnded if the waits of this cell were ended: no connection is left."""
+        interruptible.check()
+        if self.works:
+            self.sweep()
+        pending = PendingCall(call, self.counters.of(call), self.slot.cells, line, file)
+        self.counters.write(pending.counter)
+        self._open(pending, call)
+        self._enter(pending)
+        if self.guard is not None:
+            try:
+                self._compare(pending, call, file)
+            except MismatchError:
+                self.guard.refuse(pending.mark, self.slot.cells)
+                self.withdraw(pending)
+                if pending.failed:
+                    raise keep(pending.failed)  # noqa: B904  (the first cause, not what came of it)
+                raise
+            except Overtaken:
+                pending.open = pending.open._replace(apart=True)
+                self._write_open(pending, True)
+                interruptible.stay()
+            except BaseException:
+                self.withdraw(pending)
+                raise
+        return pending
+
+    def new_group(self, members: list[int], world_size: int, line: int, file: str) -> None:
+        """A group is about to be made by all ranks. MismatchError if another rank makes one of other members now."""
+        self.new_groups += 1
+        if self.guard is None:
+            return
+        mark = Fingerprint(
+            key=NEW_GROUPS,
+            epoch=self.counters.epoch,
+            seq=self.new_groups,
+            count=len(members),
+            src=-1,
+            dst=-1,
+            tag=-1,
+            line=line,
+            side="collective",
+            op=_in_short("new_group([{}])", members),
+            reduce="",
+            dtype="",
+            file=file[:24],
+            failed=_own(sys.exception()) is not None,
+        )
+        self.guard.begin(self.slot.cells)
+        try:
+            self.guard.collective(mark, range(world_size))
+        except MismatchError:
+            self.guard.refuse(mark, self.slot.cells)
+            raise
+        except Overtaken:
+            interruptible.stay()
+
+    def issued(self, pending: PendingCall, work) -> None:
+        """The library has taken the call; without a `work` it is over already."""
+        self.slot.leave()
+        if work is None:
+            self._close(pending)
+        else:
+            pending.held = work
+            self.works[id(work)] = pending
+
+    def handed_over(self, work) -> None:
+        """The student has the Work of a message now: it lives as long as it is kept there, and no longer."""
+        key = id(work)
+        pending = self.works.get(key)
+        if pending is not None and pending.held is work and pending.kind != "collective":
+            pending.work = weakref.ref(work, lambda _: self._drop(key, pending))
+            pending.held = None
+            if pending.kind == "recv":
+                pending.kept = work.boxed()  # a connection whose receiver is gone can never be closed: not even by us
+
+    def _drop(self, key: int, pending: PendingCall) -> None:
+        """The Work of a message is going, and nobody has waited for it."""
+        if self.works.get(key) is not pending:
+            return  # counted anew since then
+        del self.works[key]
+        pending.counter.done += 1
+        self.counters.write(pending.counter)
+        # Asked twice, since a row that is being written cannot be read: what was begun must not be taken for not begun.
+        begun = any(messages_begun(self.memory, pending.open, self.slot.rank) for _ in range(2))
+        # The data of a receive need a round trip, which takes longer than the rest of the line.
+        at_once = pending.kind == "recv" and self.tickets == pending.open.ticket and callsite.line() == pending.line
+        pending.open = pending.open._replace(dropped=DROPPED_LATE if begun and not at_once else DROPPED_EARLY)
+        self._write_open(pending, False)
+        self.dropped.append(pending)
+
+    def refused(self, pending: PendingCall, error: BaseException) -> None:
+        """The library has refused the call, for reasons of its own: it was never made."""
+        self.torn |= _is_lost(error)
+        _in_our_words(error, pending)
+        if pending.mark is not None:
+            self.guard.retract(pending.mark)
+        self.withdraw(pending)
+
+    def withdraw(self, pending: PendingCall) -> None:
+        """The call has not begun, and the next one has its number. Its fingerprint stays: others compare with it."""
+        self._erase(pending)
+        pending.counter.begun -= 1
+        self.counters.write(pending.counter)
+        self.slot.leave()
+
+    def waits(self, work) -> PendingCall | None:
+        """The main thread blocks on this work now. None for a work that no call here has made."""
+        return self._waits(self._posting_of(work))
+
+    def _posting_of(self, work) -> PendingCall | None:
+        pending = self.works.get(id(work))
+        known = pending is not None and (pending.held is work or (pending.work is not None and pending.work() is work))
+        return pending if known else None
+
+    def waits_for_memory(self, tensor) -> PendingCall | None:
+        """The same for functional collectives, which know only the tensor that will hold the result."""
+        if not self.works or tensor.device.type == "meta":
+            return None
+        address = _address(tensor)
+        found = [pending for pending in self.works.values() if address in pending.memory]
+        return self._waits(found[-1] if found else None)
+
+    def _waits(self, pending):
+        if pending is not None:
+            self._write_open(pending, True)
+            self._enter(pending)
+        return pending
+
+    def waited(self, pending: PendingCall | None, work) -> None:
+        """The wait has returned: the call is over."""
+        if pending is None:
+            return
+        self.slot.leave()
+        if self.works.pop(id(work), None):
+            self._close(pending)
+        if pending.kind == "recv" and pending.peer is None:
+            pending.peer = pending.ranks[work._source_rank()]
+            self.counters.took(pending.open, pending.peer, pending.counter.group)
+
+    def memory_arrived(self, pending: PendingCall | None) -> None:
+        """The same for `waits_for_memory`."""
+        if pending is not None:
+            self.slot.leave()
+        for key, other in list(self.works.items()):
+            if other is pending:
+                del self.works[key]
+                self._close(pending)
+
+    def stopped(self, pending: PendingCall | None, error: BaseException) -> BaseException:
+        """No longer blocked, though the call is not over. The exception that the student is to see."""
+        if pending is None:
+            return error
+        self._write_open(pending, False)
+        self.slot.leave()
+        torn = _is_lost(error)
+        self.torn |= torn
+        _in_our_words(error, pending)
+        return keep(pending.failed) if pending.failed and torn else error
+
+    def sweep(self) -> None:
+        """Close the collectives that are over though nobody has waited for them in Python, and hand over the messages
+        that the student has begun without `dist.isend` and `dist.irecv`."""
+        for key, pending in list(self.works.items()):
+            work = pending.held
+            if work is None:
+                continue
+            if pending.kind != "collective":
+                self.handed_over(work)
+            # Held by the pending call, `work`, and the call of getrefcount itself: the student has let go of it.
+            elif sys.getrefcount(work) <= 3 and work.is_completed():
+                self.works.pop(key, None)
+                self._close(pending)
+
+    def _enter(self, pending: PendingCall) -> None:
+        self.slot.enter(
+            pending.call_name, pending.label, pending.seq_in_cell, pending.peer, pending.line, pending.detail
+        )
+
+    def _open(self, pending: PendingCall, call: Call) -> None:
+        self.tickets += 1
+        pending.open = OpenCall(
+            ticket=self.tickets,
+            key=pending.key,
+            seq=pending.seq,
+            nbytes=sum(tensor.numel() * tensor.element_size() for tensor in call.ins or call.outs),
+            since=time.monotonic_ns(),
+            peer=-1 if call.peer is None else call.peer,
+            tag=call.tag,
+            line=pending.line,
+            waiting=False,
+            kind=call.kind,
+            op=call.name,
+            detail=pending.detail,
+            cell=self.slot.cells,
+            number=self.slot.number,
+            after=in_one_line(pending.failed) if pending.failed else "",
+        )
+        if not self.free and self.dropped:
+            self._erase(self.dropped.pop(0))
+        pending.row = self.free.pop() if self.free else None  # more than the table holds: the rest is not shown
+        self._write_open(pending, False)
+
+    def _write_open(self, pending: PendingCall, waiting: bool) -> None:
+        if pending.row is not None:
+            OPEN.write(self.memory, self.base, pending.row, pending.open._replace(waiting=waiting))
+
+    def _erase(self, pending: PendingCall) -> None:
+        if pending.row is not None:
+            OPEN.erase(self.memory, self.base, pending.row)
+            self.free.append(pending.row)
+            pending.row = None
+
+    def _close(self, pending: PendingCall) -> None:
+        self._erase(pending)
+        pending.counter.done += 1
+        self.counters.write(pending.counter)
+
+    def _compare(self, pending: PendingCall, call: Call, file: str) -> None:
+        tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
+        collective, me = call.kind == "collective", self.slot.rank
+        src, dst = (call.peer, me) if call.kind == "recv" else (me, call.peer)
+        mark = Fingerprint(
+            key=pending.key,
+            epoch=self.counters.epoch,
+            seq=pending.seq,
+            count=call.count if collective else pending.open.nbytes,
+            src=(-1 if call.peer is None else call.peer) if collective else src,
+            dst=-1 if collective else dst,
+            tag=-1 if collective else call.tag,
+            line=pending.line,
+            side=call.kind,
+            op=call.name,
+            reduce=call.reduce,
+            dtype=dtype_name(tensors[0].dtype) if tensors else "",
+            file=file[:24],
+            failed=pending.failed is not None,
+        )
+        pending.mark = mark
+        self.guard.begin(self.slot.cells)
+        if collective:
+            self.guard.collective(mark, pending.ranks)
+            if call.name == "all_to_all_single":
+                received, sent = _splits(call)
+                self.guard.splits(mark, pending.ranks, sent, received)
+        elif self.counters.numbered(call):
+            self.guard.message(mark)
+
+
+def _splits(call: Call) -> tuple[list[int], list[int]]:
+    """How many rows of the output come from each rank of the group, and of the input go there."""
+    size, given = len(call.group.ranks), call.splits or ((), ())
+    tensors = call.outs[0], call.ins[0]
+    return tuple(
+        list(rows) or [(tensor.shape[0] if tensor.dim() else 0) // size] * size
+        for rows, tensor in zip(given, tensors, strict=True)
+    )
+
+
+def _in_short(call: str, members: list[int]) -> str:
+    """ "new_group([0,1])"; of many members the first and the last, as far as a fingerprint has room."""
+    said = call.format(",".join(map(str, members)))
+    return said if len(said) <= 32 else call.format(f"{members[0]},...,{members[-1]}")
+
+
+def _own(error: BaseException | None) -> BaseException | None:
+    """The exception, unless it comes from the ranks' disturbing each other or from the stop button."""
+    if error is None or isinstance(error, (MismatchError, KeyboardInterrupt)) or _is_lost(error):
+        return None
+    return error
+
+
+def _is_lost(error: BaseException) -> bool:
+    return is_lost(type(error).__name__, str(error))
+
+
+def _in_our_words(error: BaseException, pending: PendingCall) -> None:
+    """Says of a lost connection to whom it was; gloo's own words name a port and a line of its source."""
+    if IN_GLOO in str(error) and BY_PEER.search(str(error)):  # a timeout and a length that does not fit name it too
+        error.args = (of_a_lost_connection(pending.peer if pending.kind != "collective" else None),)
+
+
+def in_one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0].removesuffix(": ")
+
+
+def _described(tensors) -> str:
+    """ "float32[4]", or "float32[4] and 3 more"; "" without tensors."""
+    if not tensors:
+        return ""
+    first = tensors[0]
+    text = f"{dtype_name(first.dtype)}[{','.join(map(str, first.shape))}]"
+    return text if len(tensors) == 1 else f"{text} and {len(tensors) - 1} more"
+
+
+def _address(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:  # a fake tensor, while torch.compile traces
+        return 0
+
+
+class Counter:
+    """Counts the collectives of a group, or one kind of message, in the epoch; remembers where the cell began."""
+
+    __slots__ = ("begun", "done", "before", "cell", "row", "group", "message", "members")
+
+    def __init__(self, row: int, group, message: tuple = ()):
+        self.begun = self.done = self.before = 0
+        self.cell = -1
+        self.row, self.group, self.message = row, group, message  # (kind, peer, tag); () for collectives
+        self.members = f"{sum(1 << rank for rank in group.ranks):x}"
+
+    def next(self, cell: int) -> int:
+        """The number of a call that is made in that cell."""
+        if cell != self.cell:
+            self.cell, self.before = cell, self.begun
+        self.begun += 1
+        return self.begun
+
+
+class Counters:
+    """All counters of this rank in the epoch that the driver has begun. `slot` is its
+    `launch.shared.flight_recorder.Slot`."""
+
+    def __init__(self, slot):
+        self.memory, self.base = slot.memory, base_of(slot.rank)
+        self.epoch = current_epoch(slot.memory)
+        self.groups: dict[int, Counter] = {}
+        self.messages: dict[tuple, Counter] = {}
+        self.any_source: set[tuple[int, int]] = set()  # (group, tag): its messages cannot be numbered in advance
+        for table in (TALLIES, MESSAGE_TALLIES):
+            for row in range(table.rows):
+                table.erase(self.memory, self.base, row)
+
+    def of(self, call: Call) -> Counter:
+        """The counter that a call is counted by."""
+        if call.kind == "collective":
+            counter = self.groups.get(call.group.key)
+            if counter is None:
+                counter = self.groups[call.group.key] = Counter(len(self.groups) % TALLIES.rows, call.group)
+            return counter
+        if call.kind == "recv" and call.peer is None:
+            self.any_source.add((call.group.key, call.tag))
+        peer = -1 if call.peer is None else call.peer
+        return self._counter((call.group.key, call.kind, peer, call.tag), call.group)
+
+    def _counter(self, name: tuple, group) -> Counter:
+        """Of one kind of message: (group, kind, other side, tag)."""
+        counter = self.messages.get(name)
+        if counter is None:
+            row = min(len(self.messages), MESSAGE_TALLIES.rows - 1)
+            counter = self.messages[name] = Counter(row, group, name[1:])
+        return counter
+
+    def took(self, received: OpenCall, source: int, group) -> None:
+        """A receive from any source has taken a message of this one: it is not there for others any more."""
+        counter = self._counter((group.key, "took", source, received.tag), group)
+        counter.begun += 1
+        counter.done += 1
+        self.write(counter)
+
+    def numbered(self, call: Call) -> bool:
+        """Whether the number of this message means the same on the other side."""
+        return call.kind == "send" or (call.group.key, call.tag) not in self.any_source
+
+    def write(self, counter: Counter) -> None:
+        """Put a counter into the ledger."""
+        group = counter.group
+        if counter.message:
+            kind, peer, tag = counter.message
+            if counter.row == MESSAGE_TALLIES.rows - 1:
+                kind = "more"
+            counts = counter.begun, counter.done, peer, tag, kind, counter.before, counter.cell & 0xFFFFFFFF
+            row = MessageTally(group.key, self.epoch, *counts)
+            MESSAGE_TALLIES.write(self.memory, self.base, counter.row, row)
+        else:
+            counts = (counter.begun, counter.done, counter.before, counter.cell)
+            row = Tally(group.key, self.epoch, *counts, len(group.ranks), group.label, counter.members)
+            TALLIES.write(self.memory, self.base, counter.row, row)

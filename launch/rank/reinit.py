@@ -1,0 +1,239 @@
+"""Frees a rank that waits in gloo for others that never come, and gives it a new process group under the old objects.
+
+A wait in gloo is deaf: no signal, no abort() and no destroy_process_group() reaches it. What ends it is the end of the
+TCP connections it waits on. So the sockets that gloo opens are noted while a group is made, and `free` shuts them down
+from another thread: the call raises RuntimeError at its own line and the rank goes on with all its variables. The
+listening sockets are left alone (gloo would abort the process).
+
+After that the group is of no use. `regroup` puts a new gloo backend into the same ProcessGroup objects, under a backend
+type that the group has not used yet (the same type again would keep the old backend), so that DDP modules, meshes and
+subgroups that hold these objects work on. torch knows seven types by name, but any small number is one. DDP modules
+get a new reducer, since one whose backward was cut short never recovers.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+from contextlib import contextmanager
+
+import torch
+from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
+from torch.distributed import distributed_c10d as c10d
+
+from launch.rank import interruptible
+from launch.rank.store import PollStore
+
+FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
+
+
+class Reinit:
+    """Knows this rank's gloo sockets, its groups and the store in which they meet."""
+
+    def __init__(self):
+        self.store: PollStore | None = None  # in which groups are renewed
+        self.bare: tuple[int, int] | None = None  # rank and world size, where the student makes the group by himself
+        self._worlds = 0  # default groups that were made here; a second one is the student's own
+        self._sockets: dict[int, int] = {}  # inode -> file descriptor
+        self.version = 0  # counts when they change
+        self.on_connections = None  # called when there are new ones
+        self._sockets_of_stores: dict[int, int] = {}  # of torch's own stores, in which a student's groups meet
+        self._before: dict[int, int] | None = None  # while a group or a store is being made: the sockets from before
+        self.gathers = 0  # while a store of torch's is being made: how many ranks have to come to it; 0 if unknown
+        self._noted = self._sockets  # and where the new ones go
+        self._next_type = FIRST_FREE_TYPE
+        self._shared_device = None
+        make, begin = c10d._new_process_group_helper, ProcessGroupGloo.__init__
+
+        def make_and_note(*args, **kwargs):
+            self._worlds += not c10d.is_initialized()
+            with self._noting_sockets(self._sockets):
+                return make(*args, **kwargs)
+
+        def begin_aside(group, *args, **kwargs):
+            # It waits in C++ for every rank to connect, and for ever for one that has read an address of an old group.
+            interruptible.wait(begin, group, *args, **kwargs)
+
+        c10d._new_process_group_helper = make_and_note
+        ProcessGroupGloo.__init__ = begin_aside
+
+    def connections(self) -> dict[int, int]:
+        """inode -> file descriptor of gloo's connections; some may have been closed since."""
+        return dict(self._sockets)
+
+    @property
+    def making(self) -> bool:
+        """Whether a group or a store is being made now."""
+        return self._before is not None
+
+    @property
+    def _foreign(self) -> bool:
+        """Whether the groups meet in a store of the student's."""
+        return self.bare is not None or self._worlds > 1
+
+    @contextmanager
+    def making_store(self, ranks: int | None):
+        """Around the making of a store of torch's for so many ranks: a group that meets there may wait in it for
+        ever."""
+        self.gathers = ranks or 0
+        try:
+            with self._noting_sockets(self._sockets_of_stores):
+                yield
+        finally:
+            self.gathers = 0
+
+    @contextmanager
+    def _noting_sockets(self, noted: dict[int, int]):
+        self._noted = noted
+        self._before = connected_sockets()
+        try:
+            yield
+        finally:
+            self._note_new()
+            self._before = None
+
+    def _note_new(self) -> None:
+        if self._before is not None:
+            now = connected_sockets()
+            self._noted.update({inode: now[inode] for inode in now.keys() - self._before.keys()})
+            self.version += 1
+            if self.on_connections is not None:
+                self.on_connections()
+
+    def free(self) -> None:
+        """Ends every wait in gloo or in the store. From any thread."""
+        if self.store is not None:
+            self.store.close()
+        self._note_new()  # of a group that is only half made
+        ended = [self._sockets]
+        if self.making:  # it waits in the student's store, which is of no use after that
+            ended.append(self._sockets_of_stores)
+        for sockets in ended:
+            for inode, fd in sockets.items():
+                shut_down(fd, inode)
+            sockets.clear()
+        self.version += 1
+
+    def groups(self) -> dict:
+        """{"groups": {name: [global ranks]}, "world": its name, "count": how many names torch has given out,
+        "threads": of this process}."""
+        world = c10d._world
+        groups = {
+            name: sorted(world.pg_group_ranks[group])
+            for group, name in world.pg_names.items()
+            if group in world.pg_group_ranks and self._can_renew(group)
+        }
+        default = world.pg_names.get(world.default_pg, "")
+        threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+        return {"groups": groups, "world": default, "count": world.group_count, "threads": threads}
+
+    def _can_renew(self, group) -> bool:
+        """Of groups that the student has made: those over gloo, if he counts the ranks as we do."""
+        if self.bare is None:
+            return True
+        return (c10d.get_rank(), c10d.get_world_size()) == self.bare and "gloo" in c10d.get_backend(group)
+
+    def regroup(self, generation: int, names: list[str], group_count: int) -> None:
+        """Meets the other ranks again in the groups `names`, in the order given: the same on every rank."""
+        if self._next_type > LAST_TYPE:
+            most = LAST_TYPE - FIRST_FREE_TYPE + 1
+            raise RuntimeError(f"torch lets a process group be renewed {most} times, and that is used up")
+        self.free()
+        self.store.open(generation)
+        world = c10d._world
+        world.group_count = group_count
+        by_name = {name: group for group, name in world.pg_names.items()}
+        with self._noting_sockets(self._sockets):
+            for name in names:
+                if name in by_name:
+                    self._renew(by_name[name], ProcessGroup.BackendType(self._next_type))
+        self._next_type += 1
+        for module in modules_of_ddp():
+            rebuild_reducer(module)
+
+    def leave(self) -> None:
+        """Gives up all groups: a member has died or has left, and the student has to make them again."""
+        self.free()
+        if c10d.is_initialized():
+            c10d.destroy_process_group()
+
+    def _device(self):
+        """One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it."""
+        if self._shared_device is None:
+            interface = os.environ.get("GLOO_SOCKET_IFNAME")
+            create = ProcessGroupGloo.create_device
+            self._shared_device = create(interface=interface) if interface else ProcessGroupGloo.create_default_device()
+        return self._shared_device
+
+    def _renew(self, group: ProcessGroup, kind) -> None:
+        name = c10d._world.pg_names[group]
+        backend_name, prefix_store = c10d._world.pg_map[group]
+        if self._foreign:  # what is left of the group in the student's store would be taken for new
+            prefix_store = PrefixStore(f"{name}/", self.store)
+            c10d._world.pg_map[group] = backend_name, prefix_store  # the student's store may be gone; new groups ask it
+        # The same keys as torch makes for a new group, so that a rank that was forked anew meets this one.
+        store = PrefixStore("cpu/", prefix_store)
+        options = ProcessGroupGloo._Options()
+        options._timeout = c10d._get_default_timeout("gloo")
+        options._devices = [self._device()]
+        backend = ProcessGroupGloo(store, group.rank(), group.size(), options)
+        backend.options.group_name = name
+        backend._set_sequence_number_for_group()
+        for device in ("cpu", "cuda"):
+            group._register_backend(torch.device(device), kind, backend)
+        group._set_group_name(name)  # which it asks its backends for
+        # The default type stays gloo: it is a name to torch (DDP asks for it), and no call is routed by it.
+
+
+def modules_of_ddp() -> list:
+    """All living DistributedDataParallel modules of this process; its import takes two seconds, so it may be absent."""
+    source = sys.modules.get("torch.nn.parallel.distributed")
+    if source is None:
+        return []
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), source.DistributedDataParallel)]
+
+
+def rebuild_reducer(module) -> None:
+    """A backward that was cut short leaves DDP's reducer in the middle of an iteration, which it never gets out of.
+
+    A new one is made the way DDP makes it after unpickling; on every rank, since reducers agree on their buckets.
+    """
+    parameters, sparse = module._build_params_for_reducer()
+    names = module._build_debug_param_to_name_mapping(parameters)
+    module._ddp_init_helper(parameters, sparse, names, module.static_graph)
+
+
+def connected_sockets() -> dict[int, int]:
+    """inode -> file descriptor of this process's TCP connections; listening sockets are none."""
+    found = {}
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        try:
+            with copy_of_socket(fd) as copy:
+                if copy.family in (socket.AF_INET, socket.AF_INET6):
+                    copy.getpeername()
+                    found[os.fstat(copy.fileno()).st_ino] = fd
+        except OSError:
+            pass  # no socket, not connected, or gone
+    return found
+
+
+def shut_down(fd: int, inode: int) -> None:
+    """Ends the connection, unless the descriptor has come to mean another file in the meantime."""
+    try:
+        with copy_of_socket(fd) as copy:
+            if os.fstat(copy.fileno()).st_ino == inode:
+                copy.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # closed already
+
+
+def copy_of_socket(fd: int) -> socket.socket:
+    """A second descriptor of the same socket, so that closing this one closes nothing; OSError if it is no socket."""
+    copy = os.dup(fd)
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        raise

@@ -1,0 +1,203 @@
+"""What the notebook's kernel asks of a rank beside cells, and the answers.
+
+They come as Jupyter messages of type `rank_request` on two channels. On the shell channel the main thread answers,
+between cells: variables out and in, a new process group, recording. On the control channel a thread of its own
+answers, also while a cell runs or is stuck: interrupt, free. Both carry out only what concerns the cell that they
+name, since the cell may have ended while the request was under way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from types import ModuleType
+
+from launch.hints.leftovers import brings_back, is_still
+from launch.hints.names import spelt_like
+from launch.rank import interruptible, tap, threads
+from launch.rank.network import Network
+from launch.rank.reinit import Reinit
+from launch.rank.stopping import Stopping
+from launch.rank.upkeep import Upkeep
+from launch.shared import codec
+from launch.shared.flight_recorder import Slot
+from launch.shared.processes import descendants
+
+
+class Requests:
+    """Answers for one rank."""
+
+    def __init__(self, kernel, slot: Slot, reinit: Reinit, upkeep: Upkeep):
+        self.kernel, self.slot, self.reinit, self.upkeep = kernel, slot, reinit, upkeep
+        self.stopping = Stopping(kernel.shell.user_ns)
+        self._pid = os.getpid()
+        self.running: str | None = None  # msg_id of the cell under way
+        self._stopped: str | None = None  # of a cell that is to end before it has begun
+        self._beginning = threading.Lock()
+        self.recording = False
+        self.network: Network | None = None
+        on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
+        on_main_thread |= {"record": self.record, "tape": self.tape, "has": self.has, "changed": self.changed}
+        on_main_thread |= {"network": self.play, "carried": self.carried}
+        at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": reinit.groups, "look": self.look}
+        at_any_time |= {"insist": self.insist}
+        kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
+        kernel.control_handlers["rank_request"] = self.answer(at_any_time, {})
+
+    def answer(self, functions: dict, with_bytes: dict):
+        """A message handler that calls the function a request names, and sends back what it returns.
+
+        The functions in `with_bytes` also take the raw buffers of the request and return (value, raw buffers).
+        """
+
+        def handle(stream, ident, request):
+            content, out = dict(request["content"]), []
+            name = content.pop("do")
+            try:
+                if name in with_bytes:
+                    value, out = with_bytes[name]([bytes(buffer) for buffer in request["buffers"]], **content)
+                else:
+                    value = functions[name](**content)
+                reply = {"status": "ok", "value": value}
+            except Exception as error:
+                reply = {"status": "error", "ename": type(error).__name__, "message": str(error)}
+            self.kernel.session.send(stream, "rank_reply", reply, request, ident=ident, buffers=out)
+
+        return handle
+
+    @contextmanager
+    def cell(self, msg_id: str):
+        """Around every cell: only inside it does SIGINT mean anything."""
+        interruptible.begin()
+        self.upkeep.begin()
+        self.slot.cell("running", self.kernel.shell.execution_count)
+        try:
+            with self._beginning:  # who sends SIGINT has seen that it means something by now
+                self.stopping.begin()
+                self.running, stopped = msg_id, self._stopped == msg_id
+            if stopped:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            if self.forked:
+                self.end_forked()
+            self.stopping.end()
+            with self._beginning:  # being freed does not go on after the cell, into a group that is made anew
+                self.running = None
+            self.upkeep.mend()
+            self.slot.cell("idle")
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child that a cell has forked, with a copy of this object that serves nobody."""
+        return os.getpid() != self._pid
+
+    def end_forked(self, code: int = 0) -> None:
+        """The child has run off the end of the cell: it ends, as a program would there."""
+        self.upkeep.mend()
+        os._exit(code)
+
+    def pull(self, _, name: str):
+        """The variable in the form of `launch.shared.codec`."""
+        namespace = self.kernel.shell.user_ns
+        if name not in namespace:
+            close = spelt_like(name, [other for other in namespace if not other.startswith("_")])
+            raise NameError(f"there is no variable {name!r}{close and f'; did you mean {close!r}?'}")
+        out: list[bytes] = []
+        return codec.encode(namespace[name], out, name), out
+
+    def has(self, name: str) -> str:
+        """What the variable is: "module", "code" (a function, a class), "value"; "" if there is none."""
+        namespace = self.kernel.shell.user_ns
+        if name not in namespace:
+            return ""
+        value = namespace[name]
+        return "module" if isinstance(value, ModuleType) else "code" if callable(value) else "value"
+
+    def changed(self) -> dict[str, str]:
+        """Those of the names a rank begins with that a cell has given another meaning, and what brings them back."""
+        given, namespace = self.kernel.given, self.kernel.shell.user_ns
+        return {name: brings_back(name) for name in given if not is_still(name, namespace, given)}
+
+    def push(self, buffers: list[bytes], values: dict):
+        decoded = {name: codec.decode(value, buffers) for name, value in values.items()}
+        self.kernel.shell.push(decoded, interactive=False)
+        return None, []
+
+    def regroup(self, environ: dict[str, str], **how) -> None:
+        """`environ` is where ranks meet from now on that make a group themselves."""
+        interruptible.begin()  # a group is made aside, and what was let go in the last cell would refuse that
+        self.reinit.regroup(**how)
+        os.environ.update(environ)
+        tap.reset()
+
+    def leave(self, environ: dict[str, str]) -> None:
+        """Gives up all groups: they have lost a member, and the student has to make them again."""
+        self.reinit.leave()
+        os.environ.update(environ)
+        tap.reset()
+
+    def record(self) -> None:
+        """From now on the tap keeps what this rank sends."""
+        self.recording = True
+        tap.start()
+
+    def tape(self) -> dict | None:
+        """What was kept since `record`; None in a rank that has taken the place of a dead one."""
+        if not self.recording:
+            return None
+        self.recording = False
+        return tap.stop()
+
+    def play(self, table: dict | None) -> bool:
+        """From now on on that network, on none if there is no table. Says whether its connections can be paced."""
+        if self.network is not None:
+            self.network.lift()
+        self.network = None if table is None else Network(self.slot.rank, self.reinit, table)
+        tap.play(self.network)
+        return self.network is None or self.network.pace.works
+
+    def carried(self) -> list:
+        """As `Pace.carried` says it, since the last time; nothing without a network."""
+        return [] if self.network is None else self.network.pace.carried()
+
+    def interrupt(self, cell: str) -> None:
+        """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started.
+
+        Not to the process group as a whole: a signal to this process may strike any of its threads, and only the main
+        thread raises.
+        """
+        with self._beginning:
+            if self.running != cell:
+                self._stopped = cell  # it has ended, or it is still on its way to the main thread
+                return
+        for child in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(child) == os.getpgrp():
+                    os.kill(child, signal.SIGINT)
+        self.stopping.interrupt()
+        # An awaiting cell is cancelled by a callback that ipykernel's handler queues without waking the event loop.
+        self.kernel.io_loop.add_callback(lambda: None)
+
+    def insist(self, cell: str) -> None:
+        """Interrupts this cell on each of its lines, if it goes on as if it had not been interrupted."""
+        if self.running == cell:
+            self.stopping.insist()
+
+    def look(self) -> dict:
+        """What the main thread is in, for `kernel.watchdog`."""
+        told = threads.look(self.reinit)
+        return told | {"threads": told["threads"] or (self.network is not None and self.network.busy())}
+
+    def free(self, cell: str) -> bool:
+        """Ends the waits in gloo and in the store, if this cell is still under way. Says whether it was."""
+        with self._beginning:
+            if self.running != cell:
+                return False
+            # first: what the cell begins from now on is refused, and so cannot meet half-closed connections
+            interruptible.let_go()
+            self.reinit.free()
+            return True

@@ -1,0 +1,123 @@
+"""What a rank says about itself when the driver asks why nothing moves: a look at its threads from the control thread.
+
+The flight recorder knows of every wait that passes through Python. Two kinds do not: DDP and other C++ code of torch
+wait for their collectives themselves, and `new_group` waits in a store. A main thread that sleeps there uses no
+processor time and stands in torch's distributed or autograd code; a `time.sleep`, a read from disk or a computation
+looks different.
+
+Left out: judging; one look proves nothing, the driver compares two (`kernel.watchdog`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import threading
+import traceback
+from pathlib import Path
+
+import torch
+
+from launch.rank import callsite, tap
+
+_TORCH = str(Path(torch.__file__).parent)
+_WAITING_CODE = tuple(f"{_TORCH}/{part}" for part in ("distributed/", "nn/parallel/", "autograd/"))
+_MAKERS = tuple(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "reinit.py"))
+_WRAPPERS = ("wrapper", "wrapped", "inner", "decorate_context")  # functions of decorators, which say nothing
+_NOT_THE_STUDENTS = (*sysconfig.get_paths().values(), str(Path(__file__).parent.parent))
+_BLOCKING = tuple(sysconfig.get_path("stdlib") + name for name in ("/threading.py", "/selectors.py", "/queue.py"))
+
+
+def look(reinit) -> dict:
+    """The rank as it is now, as a dict for JSON; `reinit` knows its groups and their store.
+
+    place    the function of torch that the student's code called last ("backward", "new_group"); "" if none
+    line     the line of the student's code that runs, and "file" the name of its file; "" for a cell
+    asleep   the main thread sleeps in torch's distributed or autograd code, or where the tap hands a call to torch
+    meeting  it waits in the store for something that is not there
+    making   it makes a process group; where it sleeps in that, it waits in a store of the student's
+    gathers  how many ranks have to come to the store of torch's that it makes, asleep; 0 if it makes none, or unknown
+    cpu      nanoseconds of processor time that the main thread has used
+    threads  whether the student has threads of his own, which may do anything. One that waits in a call, while the main
+             thread waits for it alone, is as good as the main thread.
+    """
+    tap.refresh()
+    main = sys._current_frames()[threading.main_thread().ident]
+    stack = traceback.extract_stack(main)
+    students = [place for place, frame in enumerate(stack) if not _foreign(frame.filename)]
+    calls = stack[students[-1] + 1 :] if students else []
+    return {
+        "place": next((call.name for call in calls if call.name not in _WRAPPERS and call.name[0] != "_"), ""),
+        "line": stack[students[-1]].lineno if students else 0,
+        "file": callsite.short(stack[students[-1]].filename) if students else "",
+        "asleep": _in_torch(stack) and _sleeps() and not torch.cuda.is_initialized(),
+        "meeting": reinit.store is not None and reinit.store.missing(),
+        "making": reinit.making,
+        "gathers": reinit.gathers if _sleeps() else 0,
+        "cpu": _processor_time(),
+        "threads": _threads_act(main),
+    }
+
+
+def _in_torch(stack: traceback.StackSummary) -> bool:
+    handed_on = any(frame.filename == tap.__file__ and frame.name == "kernel" for frame in stack[-2:])
+    # Behind a group that is being made. A store is not asked about: who makes one may sleep until he tries again.
+    left = [frame.filename for frame in stack if frame.filename not in _MAKERS]
+    return handed_on or left[-1].startswith(_WAITING_CODE)
+
+
+def _threads_act(main) -> bool:
+    """Whether threads of the student may do anything; `main` is the frame in which the main thread is."""
+    acting = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and _acts(thread)]
+    return bool(acting) and not (_waits_for_ever(main) and all(map(_in_a_call, acting)))
+
+
+def _waits_for_ever(frame) -> bool:
+    """Whether it is in `join`, `result`, `get` or an event loop, without a limit: only a thread will wake it."""
+    if not frame.f_code.co_filename.startswith(_BLOCKING):
+        return False
+    while frame is not None and _foreign(frame.f_code.co_filename):
+        if frame.f_locals.get("timeout") not in (None, -1):
+            return False
+        frame = frame.f_back
+    return True
+
+
+def _in_a_call(thread: threading.Thread) -> bool:
+    """Whether the thread waits in a call of torch.distributed that the tap knows of."""
+    frame = sys._current_frames().get(thread.ident)
+    while frame is not None and frame.f_code.co_filename != tap.__file__:
+        if not _foreign(frame.f_code.co_filename):
+            return False
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name == "_wait"
+
+
+def _foreign(file: str) -> bool:
+    """Whether a file belongs to Python, to what is installed or to this package; a cell's does not."""
+    return file.startswith(_NOT_THE_STUDENTS) or file.startswith("<frozen")
+
+
+def _acts(thread: threading.Thread) -> bool:
+    """Whether the thread runs code of the student or of torch.distributed; Jupyter's own and idle workers do not."""
+    # The thread that asks would keep its own frame in a variable of that frame, and through it the main thread's with
+    # all that it holds, a student's group and its port among it, until the next collection.
+    asks = thread is threading.current_thread()
+    if asks or thread.name == "ringside-wait":  # which waits for the main thread, see launch.rank.interruptible
+        return False
+    frame = sys._current_frames().get(thread.ident)
+    files = [entry.filename for entry in traceback.extract_stack(frame)] if frame else []
+    return any(not _foreign(file) or file.startswith(_WAITING_CODE[0]) for file in files)
+
+
+def _sleeps() -> bool:
+    return _of_main_thread("stat").rpartition(")")[2].split()[0] == "S"
+
+
+def _processor_time() -> int:
+    return int(_of_main_thread("schedstat").split()[0])
+
+
+def _of_main_thread(file: str) -> str:
+    return Path(f"/proc/self/task/{os.getpid()}/{file}").read_text()

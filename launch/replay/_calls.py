@@ -1,0 +1,306 @@
+"""The calls that ranks made: which send met which receive, which calls are one collective, and what that has left.
+
+How the library moved the data of a built-in cannot be seen from outside: gloo and NCCL choose their own algorithm. So
+what a recorded built-in did is told as one step of transfers between the tensors that its ranks gave it, in which
+everything goes straight from where it was to where it is wanted. That shows what the collective means; it says nothing
+about messages, and `Recording.counts` leaves it out.
+
+Left out: in which step, and with which data (`replay._happened`).
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, cut
+
+SUMMING = ("all_reduce", "reduce", "reduce_scatter")
+
+
+class Call(NamedTuple):
+    """One recorded call: `number` is its place among its rank's events, `event` the dict that the tap wrote."""
+
+    rank: int
+    number: int
+    event: dict
+
+
+@dataclass(eq=False)
+class Message:
+    """One message. `step` counts from 0; `carries` is rank -> what its tensors held when it made the call, as pieces.
+
+    `begun` counts its calls that have begun, `after` is the step of the latest thing that was over before them.
+    `changed`: the sender writes to it before the wait for it is over, so nobody knows which numbers went out.
+    """
+
+    send: Call
+    receive: Call
+    step: int = 0
+    carries: dict[int, list] = field(default_factory=dict)
+    begun: int = 0
+    after: int = -1
+    changed: bool = False
+
+    @property
+    def src(self) -> int:
+        return self.send.rank
+
+    @property
+    def dst(self) -> int:
+        return self.receive.rank
+
+    @property
+    def nbytes(self) -> int:
+        return self.send.event["bytes"]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return self.send, self.receive
+
+
+@dataclass(eq=False)
+class Collective:
+    """One call of a built-in, by all ranks of its group that were recorded; the rest is as in a Message."""
+
+    calls: tuple[Call, ...]
+    ranks: tuple[int, ...]  # of the whole group, in its order
+    step: int = 0
+    carries: dict[int, list] = field(default_factory=dict)
+    begun: int = 0
+    after: int = -1
+
+
+Matched = Message | Collective
+"""What calls of several ranks are together."""
+
+
+def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]]:
+    """Messages and collectives of all ranks' recordings, and the calls whose other side is missing.
+
+    The k-th send of a rank to another with a tag meets the k-th receive there with that tag, as in gloo.
+    """
+    sends, receives, collectives = {}, {}, {}
+    for run in runs:
+        for number, event in enumerate(run["events"]):
+            call = Call(run["rank"], number, event)
+            if event["kind"] == "collective":
+                collectives.setdefault((event["group"], event["seq"]), []).append(call)
+            elif event["kind"] == "send":
+                sends.setdefault((event["group"], call.rank, event["peer"], event["tag"]), []).append(call)
+            else:
+                receives.setdefault((event["group"], event["peer"], call.rank, event["tag"]), []).append(call)
+    messages, lonely = [], []
+    for key in sorted({*sends, *receives}, key=str):
+        out, into = sends.get(key, []), receives.get(key, [])
+        messages += [Message(send, receive) for send, receive in zip(out, into, strict=False)]
+        lonely += out[len(into) :] + into[len(out) :]
+    messages.sort(key=lambda message: (message.src, message.send.number))
+    groups = {key: tuple(group["ranks"]) for run in runs for key, group in run["groups"].items()}
+    return messages, [Collective(tuple(calls), groups[key]) for (key, _), calls in sorted(collectives.items())], lonely
+
+
+def effect(collective: Collective, place) -> list[tuple]:
+    """(src, dst, source, target, op) of all that one call moves. `place(call, side, index)` is the region of one of its
+    tensors, or None."""
+    calls = {call.rank: call for call in collective.calls}
+    name = kind_of(collective)
+    transfers = _TRANSFERS.get(name)
+    if transfers is None:
+        return []
+    order = [rank for rank in collective.ranks if rank in calls]
+    op = "reduce" if name in SUMMING else "copy"
+    moved = []
+    for src, dst, source, target in transfers(calls, order, place):
+        if (
+            source is None
+            or target is None
+            or (src == dst and source == target)
+            or source.hi - source.lo != target.hi - target.lo
+            or source.hi == source.lo  # all_to_all_single with a split of 0
+        ):
+            continue
+        # a rank's own part is put in its place before others are added to it
+        moved.append((src, dst, source, target, "copy" if src == dst else op))
+    return moved
+
+
+def kind_of(collective: Collective) -> str:
+    """What the call does, whatever form it has: "all_gather" for all_gather_single."""
+    return collective.calls[0].event["op"].removesuffix("_coalesced").removesuffix("_single")
+
+
+def _all_reduce(calls, order, place):
+    for index in range(len(calls[order[0]].event["ins"])):
+        sources = [(src, place(calls[src], "ins", index)) for src in order]
+        for dst in order:
+            target = place(calls[dst], "outs", index)
+            for src, source in sources:
+                yield src, dst, source, target
+
+
+def _broadcast(calls, order, place):
+    root = calls[order[0]].event["peer"]
+    for index in range(len(calls[order[0]].event["ins"])):
+        for dst in order:
+            if root in calls and dst != root:
+                yield root, dst, place(calls[root], "ins", index), place(calls[dst], "outs", index)
+
+
+def _reduce(calls, order, place):
+    root = calls[order[0]].event["peer"]
+    for src in order:
+        if root in calls:
+            yield src, root, place(calls[src], "ins", 0), place(calls[root], "outs", 0)
+
+
+def _all_gather(calls, order, place):
+    for dst in order:
+        yield from _gather_at(dst, calls, order, place)
+
+
+def _gather(calls, order, place):
+    root = calls[order[0]].event["peer"]
+    if root in calls:
+        yield from _gather_at(root, calls, order, place)
+
+
+def _gather_at(dst, calls, order, place):
+    for number, src in enumerate(order):
+        yield src, dst, place(calls[src], "ins", 0), block_of(calls[dst], "outs", number, len(order), place)
+
+
+def _scatter(calls, order, place):
+    root = calls[order[0]].event["peer"]
+    for number, dst in enumerate(order):
+        if root in calls:
+            yield root, dst, block_of(calls[root], "ins", number, len(order), place), place(calls[dst], "outs", 0)
+
+
+def _reduce_scatter(calls, order, place):
+    for number, dst in enumerate(order):
+        for src in order:
+            yield src, dst, block_of(calls[src], "ins", number, len(order), place), place(calls[dst], "outs", 0)
+
+
+def _all_to_all(calls, order, place):
+    for here, src in enumerate(order):
+        for there, dst in enumerate(order):
+            yield (
+                src,
+                dst,
+                block_of(calls[src], "ins", there, len(order), place),
+                block_of(calls[dst], "outs", here, len(order), place),
+            )
+
+
+_TRANSFERS = {
+    "all_reduce": _all_reduce,
+    "broadcast": _broadcast,
+    "reduce": _reduce,
+    "all_gather": _all_gather,
+    "gather": _gather,
+    "scatter": _scatter,
+    "reduce_scatter": _reduce_scatter,
+    "all_to_all": _all_to_all,
+}
+
+
+def block_of(call: Call, side: str, number: int, ranks: int, place):
+    """The part of a call's tensors that belongs to the `number`-th rank: the list's item, or that part of one
+    tensor."""
+    if len(call.event[side]) > 1 or ranks == 1:
+        return place(call, side, number)
+    whole = place(call, side, 0)
+    if whole is None:
+        return None
+    splits = call.event["splits"][side == "ins"] if call.event["splits"] else []
+    size = whole.hi - whole.lo
+    sizes = [split * size // sum(splits) for split in splits] if splits and sum(splits) else [size // ranks] * ranks
+    lo = whole.lo + sum(sizes[:number])
+    return whole._replace(lo=lo, hi=lo + sizes[number])
+
+
+class _Tensor(NamedTuple):
+    """Bytes lo up to hi of a tensor of a call: of the `place`-th that it reads, of the ~`place`-th that it writes."""
+
+    place: int
+    lo: int
+    hi: int
+
+
+class Effect:
+    """What a built-in has left in the tensors of its ranks, worked out when the first of them goes on."""
+
+    def __init__(self, item: Collective, leaves: Leaves):
+        self.item, self.leaves = item, leaves
+        self.calls = {call.rank: call for call in item.calls}
+        self.how = item.calls[0].event["reduce"].lower() or "sum"
+        self.arriving: dict[tuple[int, int], list] = {}  # (rank, tensor) -> (lo, hi, source pieces)
+        given: dict[tuple[int, _Tensor], list[Piece]] = {}  # most of it goes to many ranks
+        for src, dst, source, target, _ in effect(item, self._place):
+            if (src, source) not in given:
+                given[src, source] = cut(item.carries[src][source.place] or (), source.lo, source.hi)
+            self.arriving.setdefault((dst, target.place), []).append((target.lo, target.hi, given[src, source]))
+        self._known: dict[tuple, list[Piece]] = {}  # an all_reduce leaves the same on every rank
+
+    def _place(self, call: Call, side: str, index: int) -> _Tensor | None:
+        places = call.event[side]
+        if index >= len(places) or places[index] is None:
+            return None
+        # Ends of one call are never taken for one place here: what a rank adds of its own counts too.
+        return _Tensor(index if side == "ins" else ~index, 0, places[index][2])
+
+    def on(self, rank: int) -> dict[int, list[Piece]]:
+        """What stands in each tensor of a rank, counted from its first byte; tensors left undefined are left out."""
+        if kind_of(self.item) == "broadcast" and self.calls[rank].event["peer"] == rank:
+            return {index: pieces for index, pieces in enumerate(self.item.carries[rank]) if pieces is not None}
+        done = {}
+        for index in range(len(self.calls[rank].event["outs"])):
+            if (rank, ~index) in self.arriving:
+                done[index] = self._in(rank, index, self.arriving[rank, ~index])
+        return done
+
+    def _in(self, rank: int, index: int, arriving: list) -> list[Piece]:
+        """The pieces of one tensor: what arrived there, and what was there where nothing did."""
+        spans: dict[tuple[int, int], list] = {}
+        for lo, hi, inside in arriving:
+            spans.setdefault((lo, hi), []).append(inside)
+        size = self.calls[rank].event["outs"][index][2]
+        if [*spans] == [(0, size)]:
+            return self._together(0, size, spans[0, size], rank)
+        ranges = Ranges()
+        carries = self.item.carries[rank]
+        for p in carries[index] if index < len(carries) and _in_place(self.calls[rank], index) else ():
+            ranges.write(p.lo, p.hi, p.value)
+        for (lo, hi), sources in spans.items():
+            for p in self._together(lo, hi, sources, rank):
+                ranges.write(p.lo, p.hi, p.value)
+        for a, b in ranges.gaps(0, size):
+            ranges.write(a, b, self.leaves.fresh(rank, Kind.LIBRARY, frozenset((rank, OUTSIDE))))
+        return ranges.pieces
+
+    def _together(self, lo: int, hi: int, sources: list[list[Piece]], rank: int) -> list[Piece]:
+        """Bytes lo up to hi that several sources are put together in; each counts from its own first byte."""
+        if not all(sources):
+            return [Piece(lo, hi, self.leaves.fresh(rank, Kind.LIBRARY, frozenset((rank, OUTSIDE))))]
+        key = (lo, *map(id, sources))  # `arriving` keeps them all
+        if key not in self._known:
+            moved = [[Piece(p.lo + lo, p.hi + lo, p.value.shifted(-lo)) for p in pieces] for pieces in sources]
+            self._known[key] = self._joined(moved, rank)
+        return self._known[key]
+
+    def _joined(self, sources: list[list[Piece]], rank: int) -> list[Piece]:
+        times = 1 / len(self.item.ranks) if self.how == "avg" else 1
+        if len(sources) == 1 and times == 1:
+            return sources[0]
+        how = "sum" if self.how == "avg" else self.how
+        cuts = sorted({edge for pieces in sources for p in pieces for edge in (p.lo, p.hi)})
+        found = []
+        for a, b in zip(cuts, cuts[1:], strict=False):
+            values = [next(p.value for p in pieces if p.lo <= a and b <= p.hi) for pieces in sources]
+            found.append(Piece(a, b, self.leaves.combined(how, [(value, times) for value in values], rank)))
+        return found
+
+
+def _in_place(call: Call, index: int) -> bool:
+    ins, outs = call.event["ins"], call.event["outs"]
+    return index < len(ins) and ins[index] == outs[index]

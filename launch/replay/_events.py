@@ -1,0 +1,150 @@
+"""The calls of a recording as simple objects, with the values and names that the student knows.
+
+Left out: which calls belong together (`replay._calls`), and a file of them for other programs (`replay._perfetto`).
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from collectives.timed import Match
+from launch.replay._calls import Message
+from launch.replay._happened import Happened
+from launch.replay._places import Memory, nameless
+
+
+class Event(NamedTuple):
+    """One call of one rank. Times are seconds since the first call of the recording; None where nobody waited.
+
+    bytes         what the call sends, or the larger of its two sides for a collective
+    before/after  what the tensors it writes (for a send: reads) held when it began and when it was waited for: a list
+                  of numbers each, all of a tensor in up to 16 KiB of memory, else its first 32; None if not looked at.
+                  Before is whatever was there: for torch.empty that differs from run to run
+    name          "acc", "acc[2]", "acc[4:8]" as the student could write it; "" if no variable reaches the tensor
+    via           the functions of torch.distributed between the student's line and the call
+    in_place      whether it writes where it reads
+    match         the call of all ranks together that this is one side of: its number, what it is called and how many
+                  ranks it takes; None for a message whose other side was not recorded
+    """
+
+    rank: int
+    op: str
+    group: tuple[int, ...]
+    seq: int
+    peer: int | None
+    bytes: int
+    dtype: str
+    shape: list
+    reduce: str
+    line: int
+    code: str
+    file: str
+    name: str
+    via: tuple[str, ...]
+    in_place: bool
+    match: Match | None
+    start: float
+    issued: float | None
+    wait: float | None
+    end: float | None
+    finished: float | None
+    before: list
+    after: list
+
+
+def events_of(runs: list[dict], happened: Happened, memories: dict[int, Memory]) -> list[Event]:
+    """All events of all ranks."""
+    zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
+    matches = _matches(runs, happened)
+    return [
+        _event(run, event, memories[run["rank"]], zero, matches.get((run["rank"], number)))
+        for run in runs
+        for number, event in enumerate(run["events"])
+    ]
+
+
+def _matches(runs: list[dict], happened: Happened) -> dict[tuple[int, int], Match]:
+    """(rank, number of the call) -> what it is one side of. Numbers count within the recording, from its first call."""
+    labels = {key: group["label"] for run in runs for key, group in run["groups"].items()}
+    found: dict[tuple[int, int], Match] = {}
+    counted: Counter = Counter()
+    for number, item in enumerate(happened.matched):
+        event = item.calls[0].event
+        if isinstance(item, Message):
+            what, where, sides = "message", f"from rank {item.src} to rank {item.dst}", 2
+        else:
+            what, where, sides = event["op"], f"of {labels[event['group']]}", len(item.ranks)
+        counted[event["group"], where] += 1
+        match = Match(number, f"{what} #{counted[event['group'], where]} {where}", sides)
+        found |= {(call.rank, call.number): match for call in item.calls}
+    return found
+
+
+def _event(run: dict, event: dict, memory: Memory, zero: int, match: Match | None) -> Event:
+    site = run["sites"][event["site"]]
+    places = [place for place in event["ins" if event["kind"] == "send" else "outs"] if place is not None]
+    regions = [memory.locate(*place) for place in places]
+    dtype = event["dtype"]
+    before, after = (
+        [_numbers(memory.value(storage, lo, nbytes, look, dtype)) for storage, lo, nbytes in places]
+        for look in event["looks"]
+    )
+    begun, *others = event["times"]
+    issued, wait, end, finished = (None if t is None else (t - zero) / 1e9 for t in others)
+    return Event(
+        rank=run["rank"],
+        op=event["op"],
+        group=tuple(run["groups"][event["group"]]["ranks"]),
+        seq=event["seq"],
+        peer=event["peer"],
+        bytes=event["bytes"],
+        dtype=event["dtype"],
+        shape=event["shape"],
+        reduce=event["reduce"],
+        line=site["line"],
+        code=site["stack"][0][2] if site["stack"] else "",
+        file=site["file"],
+        name=name_of(memory, regions[0]) if regions else "",
+        via=tuple(site["via"]),
+        in_place=any(place in event["ins"] for place in event["outs"] if place is not None),
+        match=match,
+        start=(begun - zero) / 1e9,
+        issued=issued,
+        wait=wait,
+        end=end,
+        finished=finished,
+        before=before,
+        after=after,
+    )
+
+
+def name_of(memory: Memory, region) -> str:
+    """As the student would write it: "acc", "acc[2]" for a row or a list's item, else "acc[4:8]"."""
+    size, width = memory.size(region.place), region.hi - region.lo
+    if nameless(region.place):
+        return ""
+    if width == size:
+        return region.place
+    items, shape = memory.items(region.place), memory.shape(region.place)
+    if items:
+        return f"{region.place}[{items.index(region.lo)}]"
+    row = size // shape[0] if shape else 0
+    if row and len(shape) > 1 and width == row and region.lo % row == 0:
+        return f"{region.place}[{region.lo // row}]"
+    if row and region.lo % row == 0 and region.hi % row == 0:
+        return f"{region.place}[{region.lo // row}:{region.hi // row}]"
+    return region.place
+
+
+def _numbers(value) -> list | None:
+    return None if value is None else value.tolist()
+
+
+def text_of(value, count: int | None = None) -> str:
+    """A chunk's numbers in few characters: "21", "20 21 22", "20 21 22 ...". It has `count` numbers, if that is
+    more."""
+    if value is None or not len(value):
+        return ""
+    shown = [f"{number:g}" if value.dtype.kind == "f" else str(number) for number in value[:4].tolist()]
+    if len(value) > 1 and len(value) == (count or len(value)) and (value == value[0]).all():
+        return shown[0]
+    return " ".join(shown[:3] + (["..."] if len(value) > 3 else []))

@@ -1,0 +1,486 @@
+"""What happened on all ranks, in an order in which causes stand before effects: the accounts, carried out again.
+
+Every rank's account is gone through in its own order. A receive waits here until its send has begun on the other rank,
+a collective until all have called it; then what was sent, which is known exactly, stands where it was received. So at
+any time every range of every rank's memory has a `Value` (`replay.provenance`), and the messages bear what they
+carried.
+
+The step of a message follows from the same order: it comes after everything that was over, on either of its two ranks,
+when that rank began its side of the call. Nothing here depends on times.
+
+`Memory` is one rank's memory at a moment of its account: what torch's ops read and write. Memory that has a name, or
+was in a call, is kept apart there: writes to it are noted, with a recipe that says what they were made of in terms of
+other such memory. `Film` finds bytes that changed though no op was seen to write them.
+
+Left out: what of it is worth drawing, and names (`replay._moves`). What torch's ops mean is in `replay._torch_ops`.
+"""
+
+import base64
+from bisect import bisect_left
+from typing import NamedTuple
+
+import numpy as np
+
+from launch.replay._calls import Call, Collective, Effect, Matched, Message, match
+from launch.replay._torch_ops import SIZES, Meaning, Place, parse
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Value, gaps_in
+from launch.shared.tape import BEGIN, BLIND, END, LOOK
+
+WAITS, GETS_NOTHING = 0, 1  # whether a rank goes on though another has not come: never, if it gets nothing from it
+MOST_AHEAD = 2000  # rows among which a write to what is being sent is looked for
+
+
+class _Rank:
+    """How far one rank's account has been carried out."""
+
+    def __init__(self, run: dict, leaves: Leaves):
+        account, film = run["account"], run["film"]
+        self.number, self.events = run["rank"], run["events"]
+        self.rows, self.ops = account["rows"], [parse(text) for text in account["ops"]]
+        self.places = [
+            Place(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in account["places"]
+        ]
+        kept = {binding[3] for binding in film["bindings"]}
+        kept |= {place[0] for event in self.events for place in [*event["ins"], *event["outs"]] if place}
+        firsts = {int(number): known["first"] for number, known in film["storages"].items()}
+        self.memory = Memory(self.number, leaves, kept, firsts)
+        self.meaning = Meaning(self.memory, self.number)
+        self.film = Film(film)
+        self.last_look = film["looks"] - 1
+        self.named = [binding[3:6] for binding in film["bindings"] if binding[0] == 0]  # at the first look
+        self.begun = False
+        self.blind = False
+        self.open: dict[int, dict] = {}  # event -> the places it may be written into while it is under way
+        self.waiting: dict[
+            int, list[int]
+        ] = {}  # storage -> events that nobody has waited for yet, and that write there
+        self.spans: dict[int, list] = {number: [None, None] for number in range(len(self.events))}  # event -> rows
+        self.looks: list[tuple[int, int]] = []  # (row, look)
+        self.looked_at: dict[int, list[tuple[int, int]]] = {}  # storage -> those of them that saw it
+
+
+class Happened:
+    """The run, carried out. Everything about it that pictures and names are made of:
+
+    messages, collectives, lonely  of all ranks, with their steps; `matched` are the first two
+    writes                         by rank: what it wrote itself, in order
+    starts                         by rank: storage -> pieces, as they were when it made its first call
+    ends                           by rank: the `Memory` it ended with
+    """
+
+    def __init__(self, runs: list[dict]):
+        self.leaves = Leaves()
+        self.messages, self.collectives, self.lonely = match(runs)
+        self.matched: list[Matched] = [*self.messages, *self.collectives]
+        self.ranks = {run["rank"]: _Rank(run, self.leaves) for run in runs}
+        self.items = {(call.rank, call.number): item for item in self.matched for call in item.calls}
+        self.effects: dict[int, Effect] = {}  # id of a collective -> what it leaves, until all its ranks have gone on
+        self.taken: dict[int, int] = {}
+        self.pairs: dict[tuple[int, int], int] = {}
+        self.groups: dict[tuple, int] = {}
+        self.starts: dict[int, dict[int, list[Piece]]] = {}
+        self._run()
+        for rank in self.ranks.values():
+            self._close(rank)
+        self.writes = {number: rank.memory.writes for number, rank in self.ranks.items()}
+        self.ends = {number: rank.memory for number, rank in self.ranks.items()}
+
+    def row_of(self, call: Call, end: bool) -> int:
+        """Where in its rank's account a call began, or its wait was over (the end of the account if nobody waited)."""
+        rank = self.ranks[call.rank]
+        row = rank.spans[call.number][end]
+        return len(rank.rows) if row is None else row
+
+    def look_after(self, rank: int, row: int, storage: int) -> tuple[int, int] | None:
+        """(row, look): the first look at a storage at which what was written at that row can have been seen."""
+        looks = self.ranks[rank].looked_at.get(storage, [])
+        at = bisect_left(looks, (row, 0))
+        return looks[at] if at < len(looks) else None
+
+    def seen(self, rank: int) -> bool:
+        """Whether the account of the rank reaches to the end of the cell."""
+        return not self.ranks[rank].blind
+
+    def _run(self) -> None:
+        cursors = {number: 0 for number in self.ranks}
+        forced = WAITS
+        while True:
+            moved = False
+            for number, rank in self.ranks.items():
+                at = cursors[number]
+                while at < len(rank.rows) and self._step(rank, at, forced):
+                    at, forced = at + 1, WAITS
+                moved |= at > cursors[number]
+                cursors[number] = at
+            if all(cursors[number] == len(rank.rows) for number, rank in self.ranks.items()):
+                return
+            # Nobody can go on. The root of a broadcast goes on before the others have come, for it gets nothing from
+            # them; and a rank may have read what was still on its way: then whoever is first goes on without it.
+            forced = WAITS if moved else forced + 1
+
+    def _step(self, rank: _Rank, at: int, forced: int) -> bool:
+        """Carries out one row; False if it has to wait for another rank."""
+        row, memory = rank.rows[at], rank.memory
+        memory.row = at
+        if row[0] == BEGIN:
+            self._begin(rank, row[1], at)
+        elif row[0] == END:
+            item = self.items.get((rank.number, row[1]))
+            if item is not None and not self._ready(item):
+                if forced == WAITS or forced == GETS_NOTHING and not _gets_nothing(rank, row[1]):
+                    return False
+            rank.spans[row[1]][1] = at
+            self._end(rank, row[1])
+            self._look(rank, at, rank.events[row[1]]["looks"][1])
+        elif row[0] == LOOK:
+            self._look(rank, at, row[1])
+        elif row[0] == BLIND:
+            rank.blind = True
+        else:
+            op, outs, ins, numbers, alpha, memory.line = row
+            outs, ins = ([rank.places[n] for n in places if n >= 0] for places in (outs, ins))
+            for place in [*outs, *ins] if rank.waiting else ():
+                for event in rank.waiting.get(place.storage, ())[:]:
+                    if not self._ready(self.items[rank.number, event]) and forced <= GETS_NOTHING:
+                        return False
+                    self._end(rank, event)  # read without a wait: DDP waits in C++
+            aliases = {place.storage for place in ins} if rank.ops[op].name in ("_unsafe_view", "wait_tensor") else ()
+            outs = [place for place in outs if place.numel and place.storage not in aliases]
+            rank.meaning.carry_out(rank.ops[op], outs, [p for p in ins if p.numel], numbers, alpha)
+        return True
+
+    def _ready(self, item) -> bool:
+        return item.begun == len(item.calls)
+
+    def _begin(self, rank: _Rank, number: int, at: int) -> None:
+        event, memory = rank.events[number], rank.memory
+        rank.spans[number][0] = at
+        self._look(rank, at, event["looks"][0])
+        if not rank.begun:
+            rank.begun = True
+            for place in [*event["ins"], *event["outs"], *rank.named]:
+                if place:
+                    memory.held(place[0], place[1], place[1] + place[2])
+            memory.settle()
+            self.starts[rank.number] = {s: list(r.pieces) for s, r in memory.storages.items() if s in memory.kept}
+        rank.open[number] = event
+        item = self.items.get((rank.number, number))
+        if item is None:
+            for place in event["ins"]:
+                if place and not rank.blind:
+                    memory.held(place[0], place[1], place[1] + place[2])
+            return
+        item.carries[rank.number] = [self._held(rank, place) for place in event["ins"]]
+        if (
+            isinstance(item, Message)
+            and event["kind"] == "send"
+            and event["ins"][0]
+            and _writes_later(rank, at, number, event["ins"][0])
+        ):
+            item.changed = True  # nobody knows which numbers went out
+            item.carries[rank.number] = [[Piece(0, event["ins"][0][2], self._unseen(rank.number))]]
+        item.after = max(item.after, memory.step)
+        item.begun += 1
+        if event["times"][3] is None:
+            for place in event["outs"] if event["kind"] != "send" else ():
+                if place:
+                    rank.waiting.setdefault(place[0], []).append(number)
+        if self._ready(item):
+            self._put_in_order(item)
+
+    def _unseen(self, rank: int) -> Value:
+        return self.leaves.fresh(rank, Kind.UNSEEN, frozenset((rank, OUTSIDE)))
+
+    def _held(self, rank: _Rank, place) -> list[Piece] | None:
+        """What a place holds now, counted from its first byte; None where that is not known."""
+        if place is None:
+            return None
+        if rank.blind:
+            return [Piece(0, place[2], self._unseen(rank.number))]
+        found = []
+        for p in rank.memory.held(place[0], place[1], place[1] + place[2]):
+            value = self.leaves.settled(p.value, rank.number)
+            if value is not p.value:
+                rank.memory.storages[place[0]].write(p.lo, p.hi, value)
+            found.append(Piece(p.lo - place[1], p.hi - place[1], value.shifted(place[1])))
+        return found
+
+    def _put_in_order(self, item) -> None:
+        """All its sides have begun: now it is known what it comes after."""
+        step = 1 + item.after
+        if isinstance(item, Collective):
+            step = max(step, self.groups.get(item.ranks, 0))
+            self.groups[item.ranks] = step + 1  # one after the other, also where nobody waits, as in DDP
+        else:
+            pair = (item.src, item.dst)
+            step = max(step, self.pairs.get(pair, 0))
+            self.pairs[pair] = step + 1  # messages from one rank to another never share a step
+        item.step = step
+
+    def _end(self, rank: _Rank, number: int) -> None:
+        """The rank may go on: what it was to receive is there."""
+        event = rank.open.pop(number, None)
+        if event is None:
+            return
+        for place in event["outs"]:
+            if place and number in rank.waiting.get(place[0], ()):
+                rank.waiting[place[0]].remove(number)
+        item = self.items.get((rank.number, number))
+        if item is not None and self._ready(item):
+            rank.memory.step = max(rank.memory.step, item.step)
+        if event["kind"] == "send":
+            return
+        if rank.memory.first_arrival is None and event["outs"]:
+            rank.memory.first_arrival = event["looks"][1]
+        arrived = self._arrived(rank, item) if item is not None and self._ready(item) else {}
+        for index, place in enumerate(event["outs"]):
+            if place is None:
+                continue
+            kind = Kind.LIBRARY if isinstance(item, Collective) else Kind.UNSEEN
+            pieces = arrived.get(index)
+            if pieces is None and isinstance(item, Collective) and place in event["ins"]:
+                # All but the root of a reduce keep what they have, or find there what the library has left.
+                rank.memory.left.append((place[0], place[1], place[1] + place[2]))
+                continue
+            if pieces is None:
+                left = self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE)))
+                pieces = [Piece(0, place[2], left)]
+            for p in pieces:
+                if p.hi <= place[2]:
+                    value = p.value.shifted(-place[1])
+                    rank.memory.put(place[0], place[1] + p.lo, place[1] + p.hi, value)
+
+    def _arrived(self, rank: _Rank, item) -> dict[int, list[Piece]]:
+        """What stands in each tensor that a receive or a collective has written, counted from the tensor's first
+        byte."""
+        if isinstance(item, Message):
+            sent = item.carries[item.src][0]
+            return {0: sent} if sent is not None else {}
+        if id(item) not in self.effects:
+            self.effects[id(item)] = Effect(item, self.leaves)
+        found = self.effects[id(item)].on(rank.number)
+        self.taken[id(item)] = self.taken.get(id(item), 0) + 1
+        if self.taken[id(item)] == len(item.calls):
+            del self.effects[id(item)]
+        return found
+
+    def _look(self, rank: _Rank, at: int, look: int) -> None:
+        """Bytes that changed since the last look though nothing that we saw has written them were changed outside."""
+        rank.looks.append((at, look))
+        memory = rank.memory
+        for storage, differs in rank.film.changed(look) if not rank.blind else ():
+            coming = [place for event in rank.open.values() for place in event["outs"] if place]
+            covered = [*memory.dirty.get(storage, ()), *((p[1], p[1] + p[2]) for p in coming if p[0] == storage)]
+            if not rank.film.whole(storage):
+                a, b = int(differs[0]), int(differs[1]) + 1
+                if any(lo < b and a < hi for lo, hi in covered):
+                    continue  # which of the bytes changed is not known
+                spans = [(a, b)]
+            else:
+                if any(lo <= differs[0] and differs[-1] < hi for lo, hi in covered):
+                    continue
+                for lo, hi in covered:
+                    differs = differs[(differs < lo) | (differs >= hi)]
+                size = rank.film.itemsize(storage)
+                items = np.unique(differs // size)
+                runs = np.split(items, np.flatnonzero(np.diff(items) > 1) + 1) if len(items) else ()
+                spans = [(int(run[0]) * size, (int(run[-1]) + 1) * size) for run in runs]
+            for a, b in spans:
+                by_library = any(s == storage and lo < b and a < hi for s, lo, hi in memory.left)
+                kind = Kind.LIBRARY if by_library else Kind.OUTSIDE
+                memory.write(storage, a, b, self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE))))
+        for storage in rank.film.looked[look]:
+            rank.looked_at.setdefault(storage, []).append((at, look))
+            memory.dirty.pop(storage, None)
+            if memory.left:
+                memory.left = [left for left in memory.left if left[0] != storage]
+
+    def _close(self, rank: _Rank) -> None:
+        """After the last row: what nobody waited for is over by now, and a last look is taken."""
+        rank.memory.row = len(rank.rows)
+        for number in list(rank.open):
+            self._end(rank, number)
+        self._look(rank, len(rank.rows), rank.last_look)
+
+
+def _gets_nothing(rank: _Rank, number: int) -> bool:
+    """Whether a call brings nothing in: a send, the root of a broadcast, one that gathers for another rank."""
+    event = rank.events[number]
+    root = event["op"] == "broadcast" and event["peer"] == rank.number
+    return event["kind"] == "send" or not event["outs"] or root
+
+
+def _writes_later(rank: _Rank, at: int, number: int, place: list) -> bool:
+    """Whether anything writes to what a send takes, between its begin at row `at` and the end of the wait for it."""
+    storage, lo, nbytes = place
+
+    def overlaps(event: dict) -> bool:
+        outs = event["outs"] if event["kind"] != "send" else ()
+        return any(p and p[0] == storage and p[1] < lo + nbytes and lo < p[1] + p[2] for p in outs)
+
+    if any(overlaps(event) for event in rank.open.values()):
+        return True
+    for row in rank.rows[at + 1 : at + 1 + MOST_AHEAD]:
+        if row[0] == END and row[1] == number:
+            return False
+        if row[0] == BEGIN and overlaps(rank.events[row[1]]):
+            return True
+        for n in row[1] if type(row[0]) is int else ():
+            out = rank.places[n] if n >= 0 else None
+            if out is not None and out.storage == storage and out.numel:
+                first, last = out.span
+                if first < lo + nbytes and lo < last:
+                    return True
+    return False
+
+
+class Recipe(NamedTuple):
+    """What some bytes were made of, in terms of memory that has a name or was in a call: like a `Value`, but the leaves
+    are numbers of storages. `since` is the row at which they were read; ops on unnamed memory lie in between. `held` is
+    what each of them held then."""
+
+    value: Value
+    since: int
+    held: tuple[Value, ...]
+
+    def shifted(self, by: int) -> "Recipe":
+        if by == 0:
+            return self
+        return Recipe(self.value.shifted(by), self.since, tuple([value.shifted(by) for value in self.held]))
+
+
+class Write(NamedTuple):
+    """Bytes lo up to hi of a storage were written by the rank itself at that row of its account, on that line of the
+    cell.
+
+    `recipe` is None for what is neither copy nor sum nor another reduction of what the rank had.
+    """
+
+    rank: int
+    row: int
+    storage: int
+    lo: int
+    hi: int
+    value: Value
+    recipe: Recipe | None
+    line: int
+
+
+class Memory:
+    """One rank's memory at a moment of its account, as `torch_ops.Meaning` reads and writes it."""
+
+    def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int]):
+        self.rank, self.leaves, self.kept, self.firsts = rank, leaves, kept, firsts
+        self.storages: dict[int, Ranges] = {}
+        self.row = 0
+        self.line = 0
+        self.step = -1
+        self.first_arrival = None  # the look at which the first data from elsewhere had come
+        self.dirty: dict[int, list] = {}  # what was written in a storage since it was looked at last
+        self.left: list[tuple[int, int, int]] = []  # what the library may have left anything in, since the last look
+        self.writes: list[Write] = []
+
+    def held(self, storage: int, lo: int, hi: int) -> list[Piece]:
+        """The pieces of a range, without gaps: what nobody was seen to write was there."""
+        ranges = self.storages.get(storage)
+        if ranges is None:
+            ranges = self.storages[storage] = Ranges()
+        pieces = ranges.read(lo, hi)
+        if gaps := gaps_in(pieces, lo, hi):
+            for a, b in gaps:
+                ranges.write(a, b, self._found(storage))
+            pieces = ranges.read(lo, hi)
+        return pieces
+
+    def read(self, storage: int, lo: int, hi: int) -> list[Piece]:
+        """The same for an op: of memory that is kept apart the recipes say that it was read there."""
+        pieces = self.held(storage, lo, hi)
+        if storage in self.kept:
+            itself = Value("sum", ((storage, 0, 1),))
+            return [Piece(p.lo, p.hi, p.value, Recipe(itself, self.row, (p.value,))) for p in pieces]
+        return pieces
+
+    def _found(self, storage: int) -> Value:
+        """Memory that is met for the first time: the rank's own, if it was there before anything had come in."""
+        first = self.firsts.get(storage)
+        early = self.first_arrival is None or first is not None and first <= self.first_arrival
+        if early:
+            return self.leaves.fresh(self.rank, Kind.OWN)
+        return self.leaves.fresh(self.rank, Kind.UNSEEN, frozenset((self.rank, OUTSIDE)))
+
+    def write(self, storage: int, lo: int, hi: int, value: Value, recipe: Recipe | None = None) -> None:
+        """An op of the rank's own has written there."""
+        if lo >= hi:
+            return
+        if storage in self.kept:
+            self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, recipe, self.line))
+            recipe = None
+        self.put(storage, lo, hi, value, recipe)
+
+    def put(self, storage: int, lo: int, hi: int, value: Value, recipe: Recipe | None = None) -> None:
+        """That value stands there now, whoever wrote it."""
+        ranges = self.storages.get(storage)
+        if ranges is None:
+            ranges = self.storages[storage] = Ranges()
+        ranges.write(lo, hi, value, recipe)
+        self.dirty.setdefault(storage, []).append((lo, hi))
+
+    def recipe(self, how: str, operands: list) -> Recipe | None:
+        """The recipes (recipe, times) put together in that way; None where it cannot be told as one reduction."""
+        if len(operands) == 1 and how == "sum" and operands[0][1] == 1:
+            return operands[0][0]
+        counts: dict[tuple[int, int], float] = {}
+        held: dict[tuple[int, int], Value] = {}
+        since = self.row
+        for recipe, times in operands:
+            if recipe is None or (recipe.value.how != how and not recipe.value.plain):
+                return None
+            since = min(since, recipe.since)
+            for (storage, shift, n), value in zip(recipe.value.terms, recipe.held, strict=True):
+                counts[storage, shift] = counts.get((storage, shift), 0) + n * times
+                held[storage, shift] = value
+        keys = sorted(key for key, n in counts.items() if n)
+        return Recipe(Value(how, tuple((*key, counts[key]) for key in keys)), since, tuple(held[key] for key in keys))
+
+    def settle(self) -> None:
+        """What the rank has computed before its first call is what it started with."""
+        for ranges in self.storages.values():
+            ranges.pieces = [p._replace(value=self.leaves.settled(p.value, self.rank)) for p in ranges.pieces]
+
+
+class Film:
+    """The bytes of what is filmed whole, look by look, to find changes that no op made."""
+
+    def __init__(self, film: dict):
+        self.parts = film["parts"]
+        self.sizes = {int(number): known for number, known in film["storages"].items()}
+        self.changes, self.looked = film["changes"], film["looked"]
+        self.at = 0
+        self.now: dict[int, bytearray] = {}
+        self._whole = {part["storage"] for part in self.parts if part["whole"]}
+
+    def itemsize(self, storage: int) -> int:
+        return SIZES.get(self.sizes[storage]["dtype"], 1)
+
+    def whole(self, storage: int) -> bool:
+        """Whether all bytes of a storage are filmed."""
+        return storage in self._whole
+
+    def changed(self, look: int):
+        """(storage, bytes) that are others at this look than at the one before; of what is not filmed whole, all
+        bytes of the part that changed somewhere."""
+        while self.at < len(self.changes) and self.changes[self.at][0] <= look:
+            _, number, lo, data = self.changes[self.at]
+            data = base64.b64decode(data)
+            self.at += 1
+            part, before = self.parts[number], self.now.get(number)
+            if before is None:
+                self.now[number] = bytearray(data) if part["whole"] else bytearray()
+            elif not part["whole"]:
+                yield part["storage"], np.array([part["lo"], part["lo"] + part["nbytes"] - 1])
+            else:
+                old, new = np.frombuffer(before, np.uint8)[lo : lo + len(data)], np.frombuffer(data, np.uint8)
+                differs = lo + np.flatnonzero(old != new)
+                before[lo : lo + len(data)] = data
+                if len(differs):
+                    yield part["storage"], differs

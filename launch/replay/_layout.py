@@ -1,0 +1,275 @@
+"""A recorded run as a Schedule has it: buffers and chunks for the regions that its moves touch, and steps of transfers.
+
+A variable is a buffer; two variables of the same size that no rank uses both of (`total` on rank 0, `x` on the others)
+are one. Where any rank's moves cut a buffer, it is cut on every rank: what lies between two cuts is a chunk. So chunks
+come out as the student made them, also when they are not all of one size.
+
+A step has its transfers between chunks, a phase, a sentence, and the lines of the cell that made its calls.
+
+Left out: what the chunks hold (`replay._symbols`), and which step a message belongs to (`replay._happened`).
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from functools import cached_property
+from typing import NamedTuple
+
+from collectives.captions import NAMED, message, sentence
+from collectives.schedule import Transfer
+from launch.replay._calls import Call, Collective
+from launch.replay._moves import Move
+from launch.replay._places import Memory, nameless
+from launch.replay.provenance import Region
+
+BUILT_IN = " (built-in)"
+WAYS = {"sum": "sum", "max": "maximum", "min": "minimum", "avg": "average", "product": "product"}
+WAYS |= {"band": "bitwise and", "bor": "bitwise or", "bxor": "bitwise exclusive or"}
+
+
+class Layout:
+    """`buffers`: names, the one that collects results first; `cuts[name]`: where its chunks begin, and its end, in
+    bytes.
+
+    `together` are lists of (rank, place) that stand for each other: what the ranks gave one call of a built-in.
+    `alike(rank, place, name)` says whether a place held at first what the variable `name` held, which no move uses.
+    """
+
+    def __init__(self, moves: list[Move], memories: dict[int, Memory], together, alike):
+        self.memories, self.alike = memories, alike
+        used: Counter = Counter()  # (rank, place) -> moves
+        summed: Counter = Counter()
+        for move in moves:
+            if move.source is not None:
+                used[move.src, move.source.place] += 1
+            used[move.dst, move.target.place] += 1
+            summed[move.dst, move.target.place] += move.op == "reduce"
+        self.full = _full(moves)
+        self.names = self._merge(used, _labels(used, together))  # (rank, place) -> buffer
+        spoken = _spoken(moves, self.names)
+        self.names = {key: spoken.get(name, name) for key, name in self.names.items()}
+        self.places = {(rank, name): place for (rank, place), name in self.names.items()}
+        weights: dict[str, tuple] = {}
+        for key, name in self.names.items():
+            sums, moved = weights.get(name, (0, 0))
+            weights[name] = (sums - summed[key], moved - used[key])
+        size = {name: memories[rank].size(place) for (rank, place), name in self.names.items()}
+        self.buffers = tuple(sorted(weights, key=lambda name: (-size[name], weights[name], name))) or ("data",)
+        self.cuts = self._cut(moves, size)
+        self._found: dict[tuple[int, Region], tuple[str, int, int]] = {}
+
+    def _merge(self, used, labels) -> dict[tuple[int, str], str]:
+        """Places that are one buffer: those of one name, and those of one size and type that stand for each other."""
+        members: dict[str, dict[int, str]] = {}  # label -> rank -> place
+        kinds: dict[str, tuple] = {}
+        for rank, place in used:
+            members.setdefault(labels[rank, place], {})[rank] = place
+            memory = self.memories[rank]
+            kinds.setdefault(labels[rank, place], (memory.size(place), memory.dtype(place)))
+        everywhere = {rank for rank, _ in used}
+        names: dict[str, str] = {}
+        taken: dict[tuple, dict[str, dict[int, str]]] = {}  # kind -> name -> its members; full names are left out
+        for label in sorted(members, key=lambda label: (-len(members[label]), nameless(label), label)):
+            here, alike = members[label], taken.setdefault(kinds[label], {})
+            name = next((name for name, there in alike.items() if self._together(label, here, name, there)), label)
+            names[label] = name
+            alike[name] = alike.get(name, {}) | here
+            if alike[name].keys() == everywhere:
+                del alike[name]
+        return {key: names[labels[key]] for key in used}
+
+    def _together(self, label: str, here: dict[int, str], name: str, there: dict[int, str]) -> bool:
+        """Whether places stand for each other: no rank uses both, and who has a variable of the other's name too,
+        unused, has the same in it.
+
+        A rank that sums up in `total` what the others have in `x`, but began with something else than its own `x`, does
+        not stand for its `x`. What nothing was in at first may stand for anything.
+        """
+        if here.keys() & there.keys():
+            return False
+        idle = [(rank, place, name) for rank, place in here.items()]
+        idle += [(rank, place, label) for rank, place in there.items()]
+        return all(self.alike(*each) for each in idle if each[:2] in self.full)
+
+    def _cut(self, moves: list[Move], size: dict[str, int]) -> dict[str, list[int]]:
+        cuts = {name: {0, nbytes} for name, nbytes in size.items()}
+        links = set()
+        for move in moves:
+            into = self.names[move.dst, move.target.place]
+            cuts[into] |= {move.target.lo, move.target.hi}
+            if move.source is not None:
+                out_of = self.names[move.src, move.source.place]
+                cuts[out_of] |= {move.source.lo, move.source.hi}
+                links.add((out_of, move.source.lo, into, move.target.lo, move.source.hi - move.source.lo))
+        changed = True
+        while changed:  # a range that is cut at one end of a move is cut at the other too
+            changed = False
+            for name, lo, other, start, length in links:
+                here = {cut - lo for cut in cuts[name] if lo <= cut <= lo + length}
+                there = {cut - start for cut in cuts[other] if start <= cut <= start + length}
+                if here != there:
+                    cuts[name] |= {lo + cut for cut in here | there}
+                    cuts[other] |= {start + cut for cut in here | there}
+                    changed = True
+        return {name: sorted(places) for name, places in cuts.items()}
+
+    @cached_property
+    def chunks(self) -> int:
+        """Chunks of the buffer that has most."""
+        return max((len(cuts) - 1 for cuts in self.cuts.values()), default=1)
+
+    @property
+    def chunk_bytes(self) -> list[int]:
+        """Bytes of each chunk of the first buffer; 0 for chunks that only other buffers have."""
+        cuts = self.cuts.get(self.buffers[0], [0, 0])
+        sizes = [after - before for before, after in zip(cuts, cuts[1:], strict=False)]
+        return sizes + [0] * (self.chunks - len(sizes))
+
+    @property
+    def sizes(self) -> dict[str, list[int]]:
+        """Bytes of the chunks of every buffer."""
+        return {name: [b - a for a, b in zip(cuts, cuts[1:], strict=False)] for name, cuts in self.cuts.items()}
+
+    def buffer(self, rank: int, region: Region) -> str:
+        return self.names[rank, region.place]
+
+    def at(self, rank: int, region: Region) -> tuple[str, int, int]:
+        """(buffer, first chunk, number of chunks) of a region; a run meets the same ones again and again."""
+        found = self._found.get((rank, region))
+        if found is None:
+            name = self.names[rank, region.place]
+            first = bisect_left(self.cuts[name], region.lo)
+            found = self._found[rank, region] = (name, first, bisect_left(self.cuts[name], region.hi) - first)
+        return found
+
+    def region(self, rank: int, buffer: str, chunk: int) -> Region | None:
+        """Where a chunk lies on a rank; None if the rank never used that buffer or it has fewer chunks."""
+        place, cuts = self.places.get((rank, buffer)), self.cuts.get(buffer, ())
+        if place is None or chunk + 1 >= len(cuts):
+            return None
+        return Region(place, cuts[chunk], cuts[chunk + 1])
+
+
+def _full(moves: list[Move]) -> set[tuple[int, str]]:
+    """The (rank, place) that held something before the first of the moves: they were read before they were filled."""
+    first: dict[tuple[int, str], bool] = {}
+    for move in moves:
+        if move.source is not None:
+            first.setdefault((move.src, move.source.place), True)
+        first.setdefault((move.dst, move.target.place), move.op == "reduce")
+    return {key for key, read in first.items() if read}
+
+
+def _spoken(moves: list[Move], names: dict[tuple[int, str], str]) -> dict[str, str]:
+    """What to call buffers that no variable reaches, in the order in which they come up: by what is done with them."""
+    sent = dict.fromkeys(names[move.src, move.source.place] for move in moves if move.source is not None)
+    filled = dict.fromkeys(names[move.dst, move.target.place] for move in moves)
+    spoken: dict[str, str] = {}
+    alike: Counter = Counter()
+    for name in (name for name in {**sent, **filled} if nameless(name)):
+        role = "scratch" if name in sent and name in filled else "sent tensor" if name in sent else "received tensor"
+        alike[role] += 1
+        spoken[name] = role if alike[role] == 1 else f"{role} {alike[role]}"
+    return spoken
+
+
+def _labels(used, together) -> dict[tuple[int, str], str]:
+    """What to call every (rank, place). Each rank numbers memory without a name for itself: here it is alike on all."""
+    labels: dict[tuple[int, str], str] = {}
+    given: set[tuple[int, str]] = set()  # (rank, label)
+    for number, members in enumerate([*together, *([key] for key in sorted(used))]):
+        members = [key for key in members if key in used and nameless(key[1])]
+        label = next((labels[key] for key in members if key in labels), f"#{number}")
+        for rank, place in members:
+            if (rank, place) not in labels and (rank, label) not in given:
+                labels[rank, place] = label
+                given.add((rank, label))
+    return {key: labels.get(key, key[1]) for key in used}
+
+
+class Label(NamedTuple):
+    """A step that tells a built-in as if by an algorithm: `words` say so, `phase` and `in_network` are the algorithm's,
+    `calls` the call's."""
+
+    words: str
+    phase: str
+    in_network: bool
+    calls: tuple[Call, ...]
+
+
+class Steps(NamedTuple):
+    """`steps` is what `Schedule.from_steps` takes. Per step: `wrote`, the (rank, buffer, chunk, Spot) of each chunk,
+    and `ways`, what each transfer does: "sum", "max" ..., for a new one how it came about, "" for a copy."""
+
+    steps: list[tuple]
+    wrote: list[list[tuple]]
+    ways: list[list[str]]
+
+
+def steps_of(moves: list[Move], items: list, labels: dict[int, list[Label]], layout: Layout, new, code) -> Steps:
+    """`items` are messages and collectives; `new(move)` is the number of the first symbol for what a move brings that
+    has no source, `code(call)` is (line, text) of the line that made a call."""
+    by_step, calls, built_in = defaultdict(list), defaultdict(list), defaultdict(list)
+    for move in moves:
+        by_step[move.step].append(move)
+    for item in items:
+        calls[item.step] += item.calls
+        if isinstance(item, Collective):
+            built_in[item.step].append(item.calls[0].event["op"])
+    steps, wrote, ways = [], [], []
+    for number in sorted({*labels, *by_step, *calls}):
+        transfers, last, here = [], {}, {}
+        for move in by_step[number]:
+            transfers.append(_transfer(move, layout, new))
+            last.pop((move.dst, move.target), None)
+            last[move.dst, move.target] = move
+        for move in last.values():
+            buffer, first, count = layout.at(move.dst, move.target)
+            cuts, at = layout.cuts[buffer], move.spot.lo - move.target.lo
+            for i in range(first, first + count):
+                here[move.dst, buffer, i] = move.spot._replace(lo=at + cuts[i], hi=at + cuts[i + 1])
+        phase = " and ".join(dict.fromkeys(built_in[number])) + BUILT_IN if built_in[number] else _phase(transfers)
+        for each in labels.get(number, ()):
+            phase, calls[number] = each.phase, calls[number] + [*each.calls]
+        effect = bool(built_in[number]) and number not in labels
+        sources = sorted({(call.rank, *code(call)) for call in calls[number]})
+        ways.append([move.how for move in by_step[number]])
+        caption = _caption(phase, effect, transfers, ways[-1], layout.chunks)
+        words = dict.fromkeys(each.words for each in labels.get(number, ()))
+        caption = f"{' and '.join(words)}: {caption}" if words else caption
+        in_network = any(each.in_network for each in labels.get(number, ()))
+        steps.append((phase, caption, transfers, sources, effect, in_network))
+        wrote.append([(*cell, spot) for cell, spot in here.items()])
+    return Steps(steps, wrote, ways)
+
+
+def _transfer(move: Move, layout: Layout, new) -> Transfer:
+    here, target, count = layout.at(move.dst, move.target)
+    if move.source is None:
+        return Transfer(move.src, move.dst, new(move), "new", count, target, here, here)
+    there, chunk, _ = layout.at(move.src, move.source)
+    return Transfer(move.src, move.dst, chunk, move.op, count, target, there, here)
+
+
+def _phase(transfers) -> str:
+    if transfers and all(transfer.op == "new" for transfer in transfers):
+        return "compute"
+    return "reduce" if any(transfer.op == "reduce" for transfer in transfers) else "copy"
+
+
+def _caption(phase: str, effect: bool, transfers, ways: list[str], chunks: int) -> str:
+    """One sentence: what the step does, and its first messages."""
+    reductions = {way for way, t in zip(ways, transfers, strict=True) if t.op == "reduce"}
+    result = "" if reductions <= {"sum"} else " or ".join(f"the {WAYS.get(way, way)}" for way in sorted(reductions))
+    if effect:
+        says = f"The library's {phase.removesuffix(BUILT_IN)}, as its effect: what the library sends cannot be seen."
+        return f"{says} It takes {result}." if result else says
+    says = f"What arrives is {'added' if reductions else 'kept'}"
+    if result:
+        says = f"Of what arrives and what is there {result} stays"
+    sent = [t for t in transfers if t.src != t.dst]
+    if not sent:
+        if phase == "compute":
+            return "Ranks put data of their own making in place."
+        return f"Ranks take {result} of what they have." if result else "Ranks add or copy what they have."
+    messages = [message(t.src, t.dst, [(t.chunk, t.count)], chunks) for t in sent[:NAMED]]
+    return sentence(says, messages, len(sent) > NAMED)

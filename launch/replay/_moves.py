@@ -1,0 +1,466 @@
+"""What a picture of the run shows: messages, effects of built-ins, and what ranks did with what they had received.
+
+`moves_of` picks, out of everything that happened, the transfers between places that are worth showing:
+
+* A message goes from place to place. Where the tensor that it was received into is only read once, to be added or
+  copied somewhere in the same step, it is told as one move to there: a scratch tensor is not worth a row. Likewise a
+  copy that was made to be sent is told as what it is a copy of.
+* What a rank did itself is shown where it changed a place that was in a call, or where it put received data together.
+  A place that gets data which is neither a copy nor a sum (maximum ...) of others is given "new" data.
+* What no one ever reads again is left out, and so is the multiplication by 1/p that makes a mean of a sum.
+
+Left out: which buffer a place belongs to, and chunks (`replay._layout`); names (`replay._names`).
+"""
+
+from collections import defaultdict
+from itertools import chain
+from typing import Any, NamedTuple
+
+from launch.replay._calls import Call, Message, effect
+from launch.replay._happened import Happened
+from launch.replay._places import Done, Memory, Places, Use, nameless
+from launch.replay.provenance import Kind, Piece, Ranges, Region, cut
+
+MADE = {
+    Kind.EMPTY: "never filled",
+    Kind.OUTSIDE: "changed outside torch",
+    Kind.LIBRARY: "left by the library",
+    Kind.UNSEEN: "not seen being made",
+}
+
+
+class Spot(NamedTuple):
+    """Where and when the outcome of a move can be looked at: bytes of a storage, from a row of the account on."""
+
+    rank: int
+    storage: int
+    lo: int
+    hi: int
+    row: int
+
+
+class Move(NamedTuple):
+    """Bytes of `source` at rank `src` replace ("copy") or are combined with ("reduce") those of `target` at rank `dst`.
+
+    op "new" has no source: the rank put something of its own making there. `how` is "sum", "max" ... of a reduce, for a
+    new one a word for how it came about, "" for a copy. `calls` is () for the student's own arithmetic. `held` are the
+    pieces that the source held, counted from its first byte, and `onto` those of the target of a reduce; of a new one
+    `held` is what it is.
+    """
+
+    step: int
+    src: int
+    dst: int
+    source: Region | None
+    target: Region
+    op: str
+    how: str
+    calls: tuple[Call, ...]
+    nbytes: int
+    spot: Spot
+    held: tuple[Piece, ...] = ()
+    onto: tuple[Piece, ...] = ()
+    origin: Spot | None = None  # of the source
+    under: Spot | None = None  # of what was there before a reduce
+
+
+def moves_of(happened: Happened, memories: dict[int, Memory]) -> tuple[list[Move], Places]:
+    """The moves in order of their steps, and the places that they go between."""
+    return _Picker(happened, memories).moves()
+
+
+class _Picker:
+    def __init__(self, happened: Happened, memories: dict[int, Memory]):
+        self.happened, self.leaves, self.memories = happened, happened.leaves, memories
+        self.done: dict[int, list[Done]] = {}
+        for rank, writes in happened.writes.items():
+            mine = self.done[rank] = []
+            for write in writes:
+                if not (mine and mine[-1].takes(write)):
+                    mine.append(Done(write))
+        self.uses = self._uses()
+        self.places = Places(memories, self.uses)
+        self._find_steps()
+        self.begun: dict[tuple[int, str], int] = {}  # (rank, place) -> the row of its first use in a call
+        self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes while the ranks talk
+        self.worked_in: set[tuple[int, str]] = set()  # (rank, place) that is more than a copy to be sent
+        self._sort_places()
+        self.places.nothing = self._zeros_that_begin_sums()
+        for mine in self.done.values():
+            for done in mine:
+                self._understand(done)
+        self.scales = {1 / len(memories), *(1 / len(item.ranks) for item in happened.collectives)}
+
+    def _sort_places(self) -> None:
+        """What each place is used for."""
+        begins: dict[int, int] = {}  # rank -> the row at which its first call reads or writes anything
+        for (rank, _), uses in self.uses.items():
+            row = next((use.row for use in uses if not isinstance(use.by, Done)), None)
+            if row is not None:
+                begins[rank] = min(row, begins.get(rank, row))
+        for (rank, storage), uses in self.uses.items():
+            for use in uses:
+                key = (rank, self.places.of(rank, storage, use.lo, use.hi).place)
+                own = isinstance(use.by, Done)
+                if not own and self.begun.get(key, use.row) >= use.row:
+                    self.begun[key] = use.row
+                if use.writes and rank in begins and use.row >= begins[rank]:
+                    self.filled.add(key)
+                copied = use.writes and len(use.by.terms) == 1 if isinstance(use.by, Done) else not use.writes
+                if not copied:
+                    self.worked_in.add(key)
+
+    def moves(self) -> tuple[list[Move], Places]:
+        self._choose()
+        moves = []
+        for message in self.happened.messages:
+            moves += self._message(message)
+        for rank in self.done:
+            for done in self.done[rank]:
+                if done.drawn:
+                    moves += self._own(done)
+        for item in self.happened.collectives:
+            moves += self._effects(item)
+        # Within a step: calls first, then what ranks did themselves, in their order.
+        moves.sort(key=lambda move: (move.step, not move.calls, move.src if move.calls else move.spot.row, move.dst))
+        return moves, self.places
+
+    def _uses(self) -> dict[tuple[int, int], list[Use]]:
+        found: dict[tuple[int, int], list[Use]] = defaultdict(list)
+        for item in self.happened.matched:
+            for call in item.calls:
+                for side, end in (("ins", False), ("outs", True)):
+                    for place in call.event[side]:
+                        if place:
+                            row = self.happened.row_of(call, end)
+                            found[call.rank, place[0]].append(Use(row, end, place[1], place[1] + place[2], item))
+        for rank, mine in self.done.items():
+            for done in mine:
+                if self._is_empty(done):
+                    continue
+                found[rank, done.storage].append(Use(done.row, True, done.lo, done.hi, done))
+                for _, storage, lo, hi, _ in done.terms:
+                    found[rank, storage].append(Use(done.since, False, lo, hi, done))
+        for uses in found.values():
+            uses.sort(key=lambda use: (use.row, use.writes))
+        return found
+
+    def _find_steps(self) -> None:
+        """Gives what ranks did themselves its step: as early as what it was made of was there, and what it overwrites
+        had been sent."""
+        by_rank: dict[int, list] = defaultdict(list)
+        for (rank, storage), uses in self.uses.items():
+            by_rank[rank] += [(use.row, use.writes, storage, use) for use in uses]
+        for rank, mine in by_rank.items():
+            written, read = defaultdict(Ranges), defaultdict(Ranges)  # place -> ranges -> step
+            for _, writes, storage, use in sorted(mine, key=lambda each: each[:2]):
+                region = self.places.of(rank, storage, use.lo, use.hi)
+                here = (region.lo, region.hi)
+                if not isinstance(use.by, Done):
+                    (written if writes else read)[region.place].write(*here, use.by.step)
+                elif writes:
+                    from_ = [self.places.of(rank, *term[1:4]) for term in use.by.terms]
+                    steps = [p.value for each in [*from_, region] for p in written[each.place].read(each.lo, each.hi)]
+                    use.by.step = max([0, *steps, *(p.value for p in read[region.place].read(*here))])
+                    written[region.place].write(*here, use.by.step)
+
+    def _zeros_that_begin_sums(self) -> set[int]:
+        """Leaves of zeros, but for those that are somebody's data: what is sent as it was at first, what stands at
+        first in variables of that name on other ranks, and what stands in variables that stay as they are."""
+        sent: dict[int, set[int]] = defaultdict(set)  # rank -> leaves
+        for item in self.happened.matched:
+            for call in item.calls:
+                for pieces in item.carries.get(call.rank, ()):
+                    if pieces and all(self.leaves.is_own(p.value, call.rank) for p in pieces):
+                        sent[call.rank] |= {leaf for p in pieces for leaf, _, _ in p.value.terms}
+        at_first = {  # rank -> name -> leaves
+            rank: {b.path: _leaves_in(starts, b) for b in memory.bindings if b.look == 0}
+            for rank, memory in self.memories.items()
+            for starts in [self.happened.starts.get(rank, {})]
+        }
+        names = {name for rank, held in at_first.items() for name, leaves in held.items() if leaves & sent[rank]}
+        found = {leaf for held in at_first.values() for name in names & held.keys() for leaf in held[name]}
+        for rank, memory in self.memories.items():
+            for b in memory.bindings:
+                if b.look == 0 and (rank, memory.locate(b.storage, b.lo, b.nbytes).place) not in self.filled:
+                    found |= at_first[rank].get(b.path, set())
+        all_sent = set().union(*sent.values())
+        zeros, empty = (
+            {n for n, leaf in enumerate(self.leaves.all) if leaf.kind is kind} for kind in (Kind.ZERO, Kind.EMPTY)
+        )
+        return (zeros - found | empty) - all_sent
+
+    # -- which writes are shown
+
+    def _choose(self) -> None:
+        """Marks what ranks did themselves and is worth showing; a place from which such data come is shown too."""
+        again = True
+        while again:
+            again = False
+            for rank, mine in self.done.items():
+                for done in mine:
+                    if not done.drawn and self._worth(rank, done):
+                        done.drawn = again = True
+                        self._show(rank, done.region.place, done.row)
+                        for _, storage, lo, hi, _ in done.parts:
+                            self._show(rank, self.places.of(rank, storage, lo, hi).place, done.since)
+
+    def _show(self, rank: int, place: str, row: int) -> None:
+        self.begun[rank, place] = min(row, self.begun.get((rank, place), row))
+
+    def _worth(self, rank: int, done: Done) -> bool:
+        own = all([self.leaves.is_own(write.value, rank) for write in done.pieces])
+        begun = self.begun.get((rank, done.region.place))
+        if begun is not None:
+            if own and done.row < begun or self._scales(done) or self._unread(done):
+                return False
+            return not self._is_empty(done)
+        if own or not done.tellable:
+            return False
+        if len(done.parts) > 1 or done.how != "sum":
+            return True
+        # A copy of received data is news only if it stays, and the original does not.
+        if not done.parts or not self.memories[rank].is_left(done.storage, done.lo, done.hi):
+            return False
+        _, storage, lo, hi, _ = done.parts[0]
+        memory = self.memories[rank]
+        if memory.size(self.places.of(rank, storage, lo, hi).place) < memory.size(done.region.place):
+            return True  # a larger thing is put together
+        return (
+            not memory.is_left(storage, lo, hi) or self.places.next_write(rank, storage, lo, hi, done.since) is not None
+        )
+
+    def _is_empty(self, done: Done) -> bool:
+        """Whether it is memory that was only asked for."""
+        return all([self.leaves.all[w.value.terms[0][0]].kind is Kind.EMPTY for w in done.pieces])
+
+    def _understand(self, done: Done) -> None:
+        """What it is made of, now that it is known which zeros only begin a sum."""
+        done.region = self.places.of(done.rank, done.storage, done.lo, done.hi)
+        held = [done.values(term[0]) for term in done.terms]
+        sums = len(held) > 1 and done.how == "sum"
+        done.parts = [t for t in done.terms if not (sums and self.places.is_nothing(held[t[0]]))]
+        leaves = {leaf for values in held for value in values for leaf, _, _ in value.terms}
+        once = bool(held) and all([times == 1 for *_, times in done.terms])
+        done.tellable = once and not any([self.leaves.all[leaf].kind is Kind.EMPTY for leaf in leaves])
+
+    def _scales(self, done: Done) -> bool:
+        """Whether it divides a sum by the number of its parts, where it stands: the mean of the same data."""
+        terms = done.terms
+        if len(terms) != 1 or terms[0][4] not in self.scales or terms[0][4] == 1:
+            return False
+        return self._from(done, 0) == done.region
+
+    def _unread(self, done: Done) -> bool:
+        """Whether it is overwritten before anything has read it."""
+        for use in self.places.after(done.rank, done.storage, done.row):
+            if use.lo < done.hi and done.lo < use.hi and use.by is not done:
+                if not use.writes:
+                    return False
+                return use.lo <= done.lo and done.hi <= use.hi
+        return False
+
+    # -- what they look like
+
+    def _message(self, message: Message) -> list[Move]:
+        out, into = message.send.event["ins"][0], message.receive.event["outs"][0]
+        if out is None or into is None:
+            return []
+        source = self._sent(message, out)
+        lo, hi = into[1], into[1] + into[2]
+        row = self.happened.row_of(message.receive, True)
+        held = tuple(message.carries[message.src][0] or ())
+        origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.happened.row_of(message.send, False))
+        common: dict[str, Any] = {
+            "step": message.step,
+            "src": message.src,
+            "dst": message.dst,
+            "source": source,
+            "held": held,
+        }
+        common["origin"] = origin
+        common |= {"calls": message.calls, "nbytes": message.nbytes}
+        target = self.places.of(message.dst, into[0], lo, hi)
+        if source.hi - source.lo != target.hi - target.lo:
+            return []
+        found = None if message.changed else self._passed_on(message, into[0], lo, hi, row)
+        if found is not None:
+            done, number = found
+            done.folded.add(number)
+            spot = Spot(done.rank, done.storage, done.lo, done.hi, done.row)
+            return [Move(target=done.region, spot=spot, **self._combines(done, number), **common)]
+        spot = Spot(message.dst, into[0], lo, hi, row)
+        moves = [Move(target=target, op="copy", how="", spot=spot, **common)]
+        if message.changed:
+            new: dict[str, Any] = {"source": None, "origin": None, "src": message.dst, "calls": (), "nbytes": 0}
+            moves.append(moves[0]._replace(op="new", how="changed while it was being sent", **new))
+        return moves
+
+    def _sent(self, message: Message, out: list) -> Region:
+        """Where what is sent stands: if it is a copy that was made to be sent, where that was copied from."""
+        rank, lo, hi = message.src, out[1], out[1] + out[2]
+        region = self.places.of(rank, out[0], lo, hi)
+        row = self.happened.row_of(message.send, False)
+        uses = self.uses[rank, out[0]]
+        if len(uses) != 2 or not isinstance(uses[0].by, Done) or uses[0].row >= row:
+            return region  # such a copy is made, sent, and used for nothing else
+        if (rank, region.place) in self.worked_in:
+            return region
+        done = uses[0].by
+        if not done.tellable or len(done.terms) != 1 or (done.lo, done.hi) != (lo, hi):
+            return region
+        origin = self._from(done, 0)
+        if not nameless(region.place) and (rank, origin.place) not in self.filled:
+            return region  # of an input, and with a name: that is what the rank works with
+        changed = self.places.next_write(rank, *done.terms[0][1:4], done.since)
+        whole = self.memories[rank].size(origin.place) == hi - lo
+        if (changed is not None and changed < row) or (whole and not nameless(region.place)):
+            return region
+        done.drawn = False
+        return origin
+
+    def _passed_on(self, message: Message, storage: int, lo: int, hi: int, row: int):
+        """(what it was put into, as which term) of something received that was read once, in the same step, there."""
+        rank, reader = message.dst, None
+        for use in self.places.after(rank, storage, row):
+            if use.row < row or not (use.lo < hi and lo < use.hi) or use.by is message:
+                continue
+            if use.writes and not (reader and reader.row == use.row and reader is use.by):
+                break
+            if isinstance(use.by, Done) and not use.by.drawn:
+                continue
+            if (
+                reader is not None
+                and use.by is not reader
+                or not isinstance(use.by, Done)
+                or (use.lo, use.hi) != (lo, hi)
+            ):
+                return None
+            reader = use.by
+        if reader is None or reader.step != message.step or not reader.tellable or reader.storage == storage:
+            return None
+        if not reader.parts:
+            return None
+        number = next((n for n, s, a, b, _ in reader.terms if (s, a, b) == (storage, lo, hi)), None)
+        if number is None:
+            return None
+        base = self._base(reader)
+        if number == base:  # if others are added to it, it is copied there first
+            return None if len(reader.parts) > 1 else (reader, number)
+        fits = self._from(reader, base) == reader.region or self._is_own(reader, base)
+        return (reader, number) if fits else None
+
+    def _from(self, done: Done, number: int) -> Region:
+        """Where what one of the terms takes stands."""
+        return self.places.of(done.rank, *done.terms[number][1:4])
+
+    def _is_own(self, done: Done, number: int) -> bool:
+        """Whether a term is the rank's own data."""
+        return all([self.leaves.is_own(value, done.rank) for value in done.values(number)])
+
+    def _base(self, done: Done) -> int:
+        """Of what has parts: the term that is there before the others are added to it, what the place held, else the
+        rank's own data."""
+        numbers = [number for number, *_ in done.parts]
+        there = (number for number in numbers if self._from(done, number) == done.region)
+        own = (number for number in numbers if self._is_own(done, number))
+        return next(chain(there, own, numbers))
+
+    def _combines(self, done: Done, number: int) -> dict[str, Any]:
+        """What one of the terms does to the place: a copy, or a reduction with what was there."""
+        base = self._base(done)
+        if number == base:
+            return {"op": "copy", "how": ""}
+        _, storage, lo, hi, _ = done.terms[base]
+        under = Spot(done.rank, storage, lo, hi, done.since)
+        return {"op": "reduce", "how": done.how, "onto": done.held(base), "under": under}
+
+    def _own(self, done: Done) -> list[Move]:
+        """What a rank did itself, without the parts that are told as messages."""
+        region, step = done.region, done.step
+        spot = Spot(done.rank, done.storage, done.lo, done.hi, done.row)
+        common: dict[str, Any] = {"src": done.rank, "dst": done.rank, "target": region, "calls": (), "nbytes": 0}
+        if not done.tellable or not done.parts:
+            kinds = [self.leaves.all[leaf].kind for w in done.pieces for leaf, _, _ in w.value.terms]
+            word = next((MADE[kind] for kind in kinds if kind in MADE), "computed")
+            result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
+            return [Move(step=self._late(done), source=None, op="new", how=word, held=result, spot=spot, **common)]
+        base, moves = self._base(done), []
+        for number, storage, lo, hi, _ in sorted(done.parts, key=lambda term: term[0] != base):
+            source = self._from(done, number)
+            if number in done.folded or (number == base and source == region):
+                continue
+            # What a message is added to must be there before: the messages of a step come first in it.
+            at = step - (number == base and bool(done.folded))
+            alone = number != base or len(done.parts) == 1  # else it never stood there
+            seen = spot if alone else spot._replace(row=-1)
+            here: dict[str, Any] = {"step": at, "spot": seen, "source": source, "held": done.held(number)}
+            origin = Spot(done.rank, storage, lo, hi, done.since)
+            moves.append(Move(origin=origin, **here, **self._combines(done, number), **common))
+        return moves
+
+    def _late(self, done: Done) -> int:
+        """The step before the one in which new data go out; the earliest that it can be, if they never do."""
+        for use in self.places.after(done.rank, done.storage, done.row):
+            if use.by is not done and use.lo < done.hi and done.lo < use.hi:
+                late = use.by.step - 1 if not use.writes and not isinstance(use.by, Done) else 0
+                return max(done.step, late)
+        return done.step
+
+    def _effects(self, item) -> list[Move]:
+        calls, moves = {call.rank: call for call in item.calls}, []
+        how = item.calls[0].event["reduce"].lower() or "sum"
+        given: dict[tuple[int, Region], tuple] = {}  # (rank, region) -> what a rank gave to the call, and where
+        taken: dict[tuple[int, Region], Spot] = {}
+        for src, dst, source, target, op in effect(item, self.places.tensor):
+            for rank, region in ((src, source), (dst, target)):
+                if (rank, region) not in given:
+                    given[rank, region] = given_to(self.happened, self.places, item, calls[rank], region)
+            if (dst, target) not in taken:
+                taken[dst, target] = left_by(self.happened, self.places, calls[dst], target)
+            held, origin = given[src, source]
+            onto, under = given[dst, target] if op == "reduce" else ((), None)
+            own = src == dst and item.calls[0].event["reduce"] != ""  # put in its place before others are added to it
+            way = how if op == "reduce" else ""
+            ends = (item.step - own, src, dst, source, target, op, way, item.calls, 0)
+            moves.append(Move(*ends, taken[dst, target], held, onto, origin, under))
+        return moves
+
+
+def given_to(
+    happened: Happened, places: Places, item, call: Call, region: Region
+) -> tuple[tuple[Piece, ...], Spot | None]:
+    """What a rank held in a region when it made a call, counted from the region's first byte, and where."""
+    for place, pieces in zip(call.event["ins"], item.carries.get(call.rank, ()), strict=False):
+        if place and pieces and (lo := _offset(places, call.rank, place, region)) is not None:
+            hi = lo + region.hi - region.lo
+            spot = Spot(call.rank, place[0], place[1] + lo, place[1] + hi, happened.row_of(call, False))
+            return tuple(cut(pieces, lo, hi)), spot
+    return (), None
+
+
+def left_by(happened: Happened, places: Places, call: Call, region: Region) -> Spot:
+    """Where what a call has left in a region can be seen."""
+    for place in call.event["outs"]:
+        if place and (lo := _offset(places, call.rank, place, region)) is not None:
+            lo += place[1]
+            return Spot(call.rank, place[0], lo, lo + region.hi - region.lo, happened.row_of(call, True))
+    return unseen(call.rank, region)
+
+
+def unseen(rank: int, region: Region) -> Spot:
+    """Nobody has looked at what came to a region."""
+    return Spot(rank, -1, region.lo, region.hi, -1)
+
+
+def _leaves_in(starts: dict[int, list[Piece]], binding) -> set[int]:
+    """What a variable was made of when its rank made its first call."""
+    inside = [p for p in starts.get(binding.storage, ()) if p.lo < binding.lo + binding.nbytes and binding.lo < p.hi]
+    return {leaf for p in inside for leaf, _, _ in p.value.terms}
+
+
+def _offset(places: Places, rank: int, place: list, region: Region) -> int | None:
+    """At which byte of a call's tensor a region begins; None if it does not lie in it."""
+    whole = places.of_call(rank, place)
+    inside = whole.place == region.place and whole.lo <= region.lo and region.hi <= whole.hi
+    return region.lo - whole.lo if inside else None

@@ -1,0 +1,195 @@
+"""Which collective a recorded run was, and by whose algorithm: a proof, or no name.
+
+A run is an all_reduce if what every rank ends with is, element by element, what `collectives.spec` demands of data
+that all ranks had in a variable of one name. What they end with is taken from the accounts (`replay._happened`), to the
+last line of the cell: it does not matter which numbers the data are. The algorithm has a name if its messages are
+those of `collectives.all_reduce.ring`: the same ranks send each other as much of the same ranks' data.
+
+Left out: large recordings, for which the proof would take longer than it is worth; they stay "recorded".
+"""
+
+import importlib
+import inspect
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from collectives import spec
+from collectives.errors import ScheduleError
+from collectives.schedule import Schedule
+from collectives.state import Cell, State
+
+ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+GATHERING = ("gather", "all_gather")
+LARGEST = 200_000  # cells that a check would write
+MOST_BUFFERS = 16  # no collective needs more; a training run has hundreds
+
+
+class Found(NamedTuple):
+    collective: str
+    algorithm: str
+    root: int | None
+    result: str  # the buffer that holds the result
+    goal: dict | None = None  # what must stand where
+
+
+def name_of(schedule: Schedule, start, sizes: dict[str, list[int]], stood, holds) -> Found:
+    """What a schedule is, whose true start is `start`; "recorded" if it is none of the collectives.
+
+    `sizes` are the bytes of the chunks of every buffer. `stood(rank, buffer, chunk)` says whether the symbol of that
+    number stood there at first. `holds(goal)` says whether the ranks were seen to hold what `goal` says (buffer ->
+    [rank, chunk] of Cells, None where anything may stand).
+    """
+    moved = sum(int(np.sum(step.columns.count)) for step in schedule.steps)
+    if moved and moved * schedule.ranks <= LARGEST and len(schedule.buffers) <= MOST_BUFFERS:
+        vectors = {len(each): sum(each) for each in sorted(sizes.values(), key=sum)}  # chunks -> bytes of such a vector
+        rooted = [(name, root) for name in ROOTED for root in range(schedule.ranks)]
+        before = schedule_start(schedule, start)
+        began, used = set().union(*map(_symbols, before.values())), _used(schedule, before)
+        for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
+            for chunks in sorted(vectors, reverse=True):
+                for result in schedule.buffers:
+                    for wanted, goal in _promises(schedule, collective, root, result, chunks):
+                        if not used <= wanted <= began or not _in_one_buffer(wanted, before, sizes, stood):
+                            continue
+                        if _reaches(schedule, start, collective, root, result, goal) and holds(goal):
+                            how = algorithm(schedule, collective, root, before, sizes, vectors[chunks])
+                            return Found(collective, how, root, result, goal)
+    return Found("recorded", "recorded", None, schedule.buffers[0])
+
+
+def _in_one_buffer(symbols: set[tuple[int, int]], start: dict[str, np.ndarray], sizes, stood) -> bool:
+    """Whether one buffer, as long as that or with nothing else in it, held all that at first: what one rank has in its
+    `x` and another in a part of its `y` is not what one call of a collective is given."""
+    chunks = 1 + max(chunk for _, chunk in symbols)
+    for buffer, cells in start.items():
+        filled = {(rank, chunk) for rank, chunk in np.ndindex(cells.shape) if cells[rank, chunk]}
+        alone = len(sizes.get(buffer, ())) == chunks or filled <= symbols
+        if alone and all(stood(rank, buffer, chunk) for rank, chunk in symbols):
+            return True
+    return False
+
+
+def schedule_start(schedule: Schedule, start) -> dict[str, np.ndarray]:
+    """Buffer -> [rank, chunk] of the Cells before the first step."""
+    parts = {"buffers": schedule.buffers, "start": start}
+    return Schedule("", "", schedule.ranks, schedule.chunks, (), **parts).start().cells
+
+
+def _promises(schedule: Schedule, collective: str, root, result: str, chunks: int):
+    """(symbols that ranks begin with, goal) of the collective on vectors of so many chunks: with blocks in their
+    places, and with a rank's block in a buffer of its own, in which its first chunk is chunk 0.
+
+    The latter is the result of reduce_scatter and scatter (`out`), or what ranks bring along to gather and all_gather
+    (`x`).
+    """
+    ranks, block = schedule.ranks, chunks // schedule.ranks
+    parts = {"root": root, "buffers": schedule.buffers, "result": result}
+    promise = Schedule(collective, "", ranks, chunks, (), **parts)
+    try:
+        begun, usual = promise.start().cells[schedule.buffers[0]], (spec.goal(promise) or {})[result]
+    except ScheduleError:  # chunks that cannot be dealt out evenly
+        return
+    yield _symbols(begun), _goal(schedule, result, usual)
+    if chunks % ranks:
+        return
+    cells = np.full((ranks, chunks), None, dtype=object)
+    if collective in GATHERING:
+        cells[slice(None) if root is None else root] = [Cell(((c // block, c % block),)) for c in range(chunks)]
+        yield {(rank, chunk) for rank in range(ranks) for chunk in range(block)}, _goal(schedule, result, cells)
+    elif collective in ("reduce_scatter", "scatter"):
+        for rank in range(ranks):
+            if rank != root:  # scatter's root has its own block where it scatters from
+                cells[rank, :block] = usual[rank, rank * block : (rank + 1) * block]
+        yield _symbols(begun), _goal(schedule, result, cells)
+
+
+def _goal(schedule: Schedule, result: str, cells: np.ndarray) -> dict[str, np.ndarray]:
+    wide = np.full((schedule.ranks, schedule.chunks), None, dtype=object)
+    wide[:, : cells.shape[1]] = cells
+    return {result: wide}
+
+
+def _reaches(schedule: Schedule, start, collective: str, root, result: str, goal) -> bool:
+    """Whether the moves, run on symbols, come to the goal."""
+    parts = {"root": root, "buffers": schedule.buffers, "result": result, "start": start, "goal": goal}
+    claim = Schedule(collective, "", schedule.ranks, schedule.chunks, schedule.steps, **parts)
+    try:
+        claim.check()
+    except ScheduleError:
+        return False
+    return True
+
+
+def _used(schedule: Schedule, start: dict[str, np.ndarray]) -> set[tuple[int, int]]:
+    """The symbols of all that is ever sent, added or copied."""
+    state, found = State({name: cells.copy() for name, cells in start.items()}), set()
+    for step in schedule.steps:
+        for t in step.transfers:
+            if t.op != "new":
+                found |= _symbols(state.cells[t.src_buffer][t.src, t.chunk : t.chunk + t.count])
+        state.apply(step.moves)
+        for t in step.transfers:  # what ranks copy within a step they have received in it
+            if t.src == t.dst and t.op != "new":
+                found |= _symbols(state.cells[t.dst_buffer][t.dst, t.dst_chunk : t.dst_chunk + t.count])
+    return found
+
+
+def _symbols(cells: np.ndarray) -> set[tuple[int, int]]:
+    return {origin for cell in cells.flat for origin in cell.origins}
+
+
+def algorithm(schedule: Schedule, collective: str, root, start: dict, sizes: dict[str, list[int]], whole: int) -> str:
+    """The name of the textbook's algorithm that sends the same messages, else "recorded"; of several the one that sends
+    them in the same steps, else the simplest."""
+    alike: list[tuple[bool, str]] = []
+    mine, rooted = _messages(schedule, start, sizes, whole), {} if root is None else {"root": root}
+    try:
+        module = importlib.import_module(f"collectives.{collective}")
+    except ModuleNotFoundError:
+        return "recorded"
+    makers = [make for _, make in inspect.getmembers(module, inspect.isfunction) if make.__module__ == module.__name__]
+    for make in sorted(
+        makers, key=lambda make: make.__code__.co_firstlineno
+    ):  # as the module has them: simple ones first
+        name = make.__name__
+        if name.startswith("_"):
+            continue
+        try:
+            theirs = make(schedule.ranks, **rooted)
+        except (ScheduleError, TypeError, ValueError):
+            continue  # not for this number of ranks, or it needs to be told more
+        equal = {buffer: [1] * theirs.chunks for buffer in theirs.buffers}
+        if _messages(theirs, theirs.start().cells, equal, theirs.chunks) == mine:
+            alike.append((_pairs(theirs) != _pairs(schedule), name))
+    return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
+
+
+def _pairs(schedule: Schedule) -> list[set[tuple[int, int]]]:
+    """Who sends to whom, step by step."""
+    steps = ({(t.src, t.dst) for t in step.transfers if t.src != t.dst} for step in schedule.steps)
+    return [pairs for pairs in steps if pairs]
+
+
+def _messages(schedule: Schedule, start: dict, sizes: dict[str, list[int]], whole: int) -> Counter:
+    """(src, dst, share of the vector, whose data) -> how many such messages there are.
+
+    Which chunk a ring begins with, and how many steps its calls take, are the student's own affair.
+    """
+    state = State({name: cells.copy() for name, cells in start.items()})
+    found: Counter = Counter()
+    for step in schedule.steps:
+        sent: dict[tuple[int, int], tuple[int, set]] = {}
+        for t in step.transfers:
+            if t.src != t.dst:
+                nbytes, ranks = sent.get((t.src, t.dst), (0, set()))
+                held = state.cells[t.src_buffer][t.src, t.chunk : t.chunk + t.count]
+                ranks = ranks | {rank for cell in held for rank in cell.contributors}
+                size = sum(sizes[t.src_buffer][t.chunk : t.chunk + t.count])
+                sent[t.src, t.dst] = (nbytes + size, ranks)
+        for (src, dst), (nbytes, ranks) in sent.items():
+            found[src, dst, round(nbytes / whole, 6), tuple(sorted(ranks))] += 1
+        state.apply(step.moves)
+    return found

@@ -1,0 +1,370 @@
+"""What the student calls a rank's memory, and which numbers it held at every look of the film.
+
+A place is a variable's name. A variable may be bound to new memory on the way (`x = x + buf`): it stays the same
+place, unless it has another size there. A list whose tensors lie in different memory is one place too, item after
+item. Memory that no variable ever reaches is "#3", by its number.
+
+`Use` is one reading or writing of a range by a call or by the rank itself; `Done` is what a rank wrote itself, in one
+piece. `Places` turns ranges of storages into the places that moves go between, so that two places which are in use at
+the same time never have one name.
+
+Left out: why a number changed (`replay._happened`), and which uses are worth showing (`replay._moves`).
+"""
+
+import base64
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from functools import cached_property
+from itertools import chain, count
+from typing import NamedTuple
+
+import numpy as np
+
+from launch.replay._calls import Call, Matched
+from launch.replay._happened import Write
+from launch.replay.provenance import Piece, Region, Value
+
+
+def nameless(place: str) -> bool:
+    """Whether a place is memory that no variable ever reaches: "#3"."""
+    return place.startswith("#")
+
+
+class Binding(NamedTuple):
+    """A name for bytes of a storage: a variable's, or with `index` that of an item of the list `base`."""
+
+    look: int
+    path: str
+    base: str
+    storage: int
+    lo: int
+    nbytes: int
+    index: int | None  # type: ignore[assignment]  # a tuple has a method of that name
+    length: int
+    shape: tuple[int, ...]
+
+
+class Memory:
+    """One rank's names and numbers, from its film; `prefer` must have been called for it."""
+
+    def __init__(self, film: dict):
+        self.storages = {int(number): known for number, known in film["storages"].items()}
+        self.last_look, self.kept_until = film["looks"] - 1, film["kept_until"]
+        self.bindings = [Binding._make((*row[:8], tuple(row[8]))) for row in film["bindings"]]
+        self.by_storage: dict[int, list[Binding]] = {}
+        self.lists: dict[str, dict[int, list[Binding]]] = {}
+        for binding in self.bindings:
+            self.by_storage.setdefault(binding.storage, []).append(binding)
+            if binding.index is not None:
+                self.lists.setdefault(binding.base, {}).setdefault(binding.index, []).append(binding)
+        self.lists = {base: items for base, items in self.lists.items() if _own_memory(items)}
+        self.sizes: dict[str, int] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.types: dict[str, str] = {}
+        self.preferred: Counter = Counter()
+        self.variables: dict[tuple[str, int], str] = {}  # (name, bytes) -> place
+        self.by_place: dict[str, list[Binding]] = {}
+        self._parts = film["parts"]
+        self._whole = {part["storage"]: n for n, part in enumerate(self._parts) if part["whole"]}
+        self._first: dict[tuple[int, int], int] = {}  # where a part of a large storage begins -> the largest such part
+        for number, part in sorted(enumerate(self._parts), key=lambda each: each[1]["nbytes"]):
+            if not part["whole"]:
+                self._first[part["storage"], part["lo"]] = number
+        self.final = {path: (storage, lo, nbytes) for path, storage, lo, nbytes in film["final"]}
+        self._patches: dict[int, list] = {}
+        for look, part, lo, data in film["changes"]:
+            self._patches.setdefault(part, []).append((look, lo, base64.b64decode(data)))
+        self._placed: dict[tuple, Region] = {}
+        self._histories: dict[tuple, tuple[list[int], list[bytes]]] = {}
+
+    def use(self, preferred: Counter, first: dict[str, int]) -> None:
+        """`preferred` counts the calls that concern a (name, bytes), `first` is the size that has the plain name."""
+        self.preferred = preferred
+        for b in self.bindings:
+            plain = b.nbytes == first[b.path] and (b.index is not None or b.path not in self.lists)
+            place = b.path if plain else f"{b.path} ({b.nbytes} bytes)"
+            self.variables[b.path, b.nbytes] = place
+            self.sizes[place] = b.nbytes
+            self.shapes.setdefault(place, b.shape)
+            key = b.base if b.index is not None and b.base in self.lists else place
+            self.by_place.setdefault(key, []).append(b)
+        self.sizes |= {base: sum(each[0].nbytes for each in items.values()) for base, items in self.lists.items()}
+
+    def reaching(self, storage: int, lo: int, nbytes: int) -> list[Binding]:
+        """The variables that ever reached these bytes."""
+        bindings = self.by_storage.get(storage, ())
+        return [b for b in bindings if b.index is None and b.lo <= lo and lo + nbytes <= b.lo + b.nbytes]
+
+    def locate(self, storage: int, lo: int, nbytes: int) -> Region:
+        """The place of some bytes: an item of a list, else the largest variable, of these the one most calls
+        concern."""
+        key = (storage, lo, nbytes)
+        if key not in self._placed:
+            self._placed[key] = region = self._locate(*key)
+            self.types.setdefault(region.place, self.storages.get(storage, {}).get("dtype", "uint8"))
+        return self._placed[key]
+
+    def _locate(self, storage: int, lo: int, nbytes: int) -> Region:
+        for b in self.by_storage.get(storage, ()):
+            if b.base in self.lists and b.index is not None and b.lo <= lo and lo + nbytes <= b.lo + b.nbytes:
+                start = self.items(b.base)[b.index]
+                return Region(b.base, start + lo - b.lo, start + lo - b.lo + nbytes)
+        if found := self.reaching(storage, lo, nbytes):
+            best = max(found, key=lambda b: (b.nbytes, self.preferred[b.path, b.nbytes], -b.look))
+            return Region(self.variables[best.path, best.nbytes], lo - best.lo, lo - best.lo + nbytes)
+        return Region(f"#{storage}", lo, lo + nbytes)
+
+    def imagine(self, name: str, nbytes: int, dtype: str) -> str:
+        """A place that the run did not have, called `name`, or "name 2" if that is one of another size or type."""
+        names = chain([name], (f"{name} {number}" for number in count(2)))
+        place = next(n for n in names if n not in self.sizes or (self.sizes[n], self.types.get(n)) == (nbytes, dtype))
+        self.sizes[place], self.types[place] = nbytes, dtype
+        return place
+
+    def size(self, place: str) -> int:
+        """Bytes of a place."""
+        return self.storages[int(place[1:])]["nbytes"] if nameless(place) else self.sizes[place]
+
+    def dtype(self, place: str) -> str:
+        return self.types.get(place, "uint8")
+
+    def shape(self, place: str) -> tuple[int, ...]:
+        return self.shapes.get(place, ())
+
+    def items(self, place: str) -> list[int]:
+        """Where the items of a list place begin and end: [0, 8, 16]; [] for other places."""
+        items = self.lists.get(place, {})
+        return [0, *np.cumsum([items[index][0].nbytes for index in range(len(items))]).tolist()] if items else []
+
+    def named(self, name: str, look: int) -> list[Binding]:
+        """The memory that a variable, or the items of a list, had at a look (or when it was seen first)."""
+        found: dict[int | None, Binding] = {}
+        for b in self.by_place.get(name, ()):
+            if b.look <= look or b.index not in found:
+                found[b.index] = b
+        whole = found.pop(None, None)
+        return [whole] if whole else [found[index] for index in sorted(index for index in found if index is not None)]
+
+    def is_left(self, storage: int, lo: int, hi: int) -> bool:
+        """Whether a variable reaches these bytes when the cell has ended."""
+        return any([s == storage and a <= lo and hi <= a + nbytes for s, a, nbytes in self.final.values()])
+
+    def bound_last(self, name: str) -> list[tuple[int, int, int]] | None:
+        """(storage, lo, nbytes) that a variable has when the cell has ended, of a list item by item; None if there is
+        no such variable any more."""
+        if name in self.lists:
+            paths = [f"{name}[{index}]" for index in range(len(self.lists[name]))]
+            return [self.final[path] for path in paths] if all(path in self.final for path in paths) else None
+        bound = self.by_place.get(name, ())
+        there = self.final.get(bound[0].path if bound else name)
+        return [there] if there and (not bound or there[2] == bound[0].nbytes) else None
+
+    def value(self, storage: int, lo: int, nbytes: int, look: int, dtype: str):
+        """The numbers there at a look, as an array; of a large tensor the first ones. None if they were never seen, or
+        not kept."""
+        if self.kept_until is not None and look >= self.kept_until:
+            return None
+        looks, raws = self._history(storage, lo, nbytes)
+        at = bisect_right(looks, look) - 1
+        return None if at < 0 else decode(raws[at], dtype)
+
+    def _history(self, storage: int, lo: int, nbytes: int):
+        """(looks, bytes): what was seen there, in order."""
+        key = (storage, lo, nbytes)
+        if key not in self._histories:
+            whole = self._whole.get(storage)
+            part = self._first.get((storage, lo)) if whole is None else whole
+            if part is None or (whole is None and self._parts[part]["nbytes"] < nbytes):
+                self._histories[key] = ([], [])
+            else:
+                self._histories[key] = self._sliced(part, *((0, nbytes) if whole is None else (lo, lo + nbytes)))
+        return self._histories[key]
+
+    def _sliced(self, part: int, lo: int, hi: int):
+        looks, raws, now = [], [], None
+        for look, start, data in self._patches.get(part, []):
+            if now is None or not self._parts[part]["whole"]:
+                now = data[lo:hi]
+            else:
+                first, last = max(start, lo), min(start + len(data), lo + len(now))
+                if first >= last:
+                    continue
+                now = now[: first - lo] + data[first - start : last - start] + now[last - lo :]
+            if not raws or now != raws[-1]:
+                looks.append(look)
+                raws.append(now)
+        return looks, raws
+
+
+def prefer(memories: dict[int, Memory], runs: list[dict]) -> None:
+    """Of several names for one memory the one that most calls concern, on all ranks together, is used; and of tensors
+    of several sizes under one name those have the name itself."""
+    counts: Counter = Counter()
+    for run in runs:
+        memory, known = memories[run["rank"]], {}
+        for event in run["events"]:
+            for place in [*event["ins"], *event["outs"]]:
+                if place is not None:
+                    key = tuple(place)
+                    if key not in known:
+                        known[key] = {(b.path, b.nbytes) for b in memory.reaching(*place)}
+                    counts.update(known[key])
+    sizes: dict[str, list[int]] = {}
+    for path, nbytes in [*counts, *((b.path, b.nbytes) for memory in memories.values() for b in memory.bindings)]:
+        sizes.setdefault(path, []).append(nbytes)
+    first = {path: max(found, key=lambda nbytes: counts[path, nbytes]) for path, found in sizes.items()}
+    for memory in memories.values():
+        memory.use(counts, first)
+
+
+def _own_memory(items) -> bool:
+    """Whether the tensors of a list lay in different storages, at first or at last, and never changed their sizes."""
+    first = {bindings[0].storage for bindings in items.values()}
+    last = {bindings[-1].storage for bindings in items.values()}
+    sizes = all(len({binding.nbytes for binding in bindings}) == 1 for bindings in items.values())
+    apart = max(len(first), len(last)) > 1
+    return len(items) > 1 and apart and sizes and sorted(items) == list(range(len(items)))
+
+
+def decode(raw: bytes, dtype: str) -> np.ndarray:
+    """The numbers in some bytes; bfloat16, which numpy lacks, as float32; types it cannot show as bytes."""
+    try:
+        if dtype == "bfloat16":
+            return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return np.frombuffer(raw, np.dtype(dtype))
+    except (TypeError, ValueError):  # a type of torch's own, or bytes that are no whole numbers of it
+        return np.frombuffer(raw, np.uint8)
+
+
+class Use(NamedTuple):
+    """A storage's bytes lo up to hi are read or written at a row, by a call or by the rank itself."""
+
+    row: int
+    writes: bool
+    lo: int
+    hi: int
+    by: "Matched | Done"
+
+
+class Done:
+    """Some bytes written by a rank itself: neighbouring writes of one op with one recipe.
+
+    Found out in `replay._moves`: `region`, where that is; `parts`, its terms without zeros that only begin a sum;
+    `tellable`, whether it is a copy of something, or all of it put together once each.
+    """
+
+    def __init__(self, write: Write):
+        self.rank, self.row, self.storage, self.lo, self.hi = write[:5]
+        self.recipe, self.step = write.recipe, 0
+        self.pieces = [write]
+        self.region: Region
+        self.parts: list[tuple] = []
+        self.drawn = self.tellable = False
+        self.folded: set[int] = set()  # terms that are told as the message that brought them
+
+    def takes(self, write: Write) -> bool:
+        """Adds the next write, if it continues this one."""
+        mine, other = self.recipe, write.recipe
+        same = (self.row, self.storage, self.hi) == (write.row, write.storage, write.lo)
+        if not same or (mine is None) != (other is None) or (mine and other and mine.value != other.value):
+            return False
+        self.pieces.append(write)
+        self.hi = write.hi
+        return True
+
+    @cached_property
+    def terms(self) -> list[tuple[int, int, int, int, float]]:
+        """(number, storage, lo, hi, times) of what it was made of; ask when it takes no more writes."""
+        terms = self.recipe.value.terms if self.recipe else ()
+        return [(number, s, self.lo + shift, self.hi + shift, times) for number, (s, shift, times) in enumerate(terms)]
+
+    @property
+    def how(self) -> str:
+        """How its terms were put together; "" if that cannot be told."""
+        return self.recipe.value.how if self.recipe else ""
+
+    @property
+    def since(self) -> int:
+        """The row at which its terms were read."""
+        return self.recipe.since if self.recipe else self.row
+
+    def values(self, number: int) -> list[Value]:
+        """What that term held, write by write."""
+        return [write.recipe.held[number] for write in self.pieces if write.recipe]
+
+    def held(self, number: int) -> tuple[Piece, ...]:
+        """What that term held."""
+        values = zip(self.pieces, self.values(number), strict=True)
+        return tuple(Piece(w.lo - self.lo, w.hi - self.lo, value.shifted(self.lo)) for w, value in values)
+
+
+class Places:
+    """The student's names for memory, such that two places which are in use at the same time never have one name."""
+
+    def __init__(self, memories: dict[int, Memory], uses: dict[tuple[int, int], list[Use]]):
+        self.memories, self.uses = memories, uses
+        spans: dict[tuple[int, str, int], list] = defaultdict(list)
+        for (rank, storage), found in uses.items():
+            first = min(found, key=lambda use: use.lo)
+            region = memories[rank].locate(storage, first.lo, first.hi - first.lo)
+            spans[rank, region.place, region.lo].append((min(u.row for u in found), max(u.row for u in found), storage))
+        self._found: dict[tuple[int, int, int, int], Region] = {}
+        self.nothing: set[int] = set()
+        self.number: dict[tuple[int, int], int] = {}  # (rank, storage) -> 0 for the name itself, 1 for "name 2"
+        for (rank, _, _), used in spans.items():
+            lanes: list[int] = []
+            for begin, last, storage in sorted(used):
+                lane = next((i for i, end in enumerate(lanes) if end <= begin), len(lanes))
+                lanes[lane : lane + 1] = [last]
+                self.number[rank, storage] = lane
+
+    def is_nothing(self, values) -> bool:
+        """Whether these are zeros that only begin a sum, or memory that nobody has filled yet."""
+        return all([leaf in self.nothing for value in values for leaf, _, _ in value.terms])
+
+    def cleaned(self, value: Value) -> Value:
+        """The value without zeros that only begin a sum, if there is anything else in it."""
+        if len(value.terms) < 2 or value.how != "sum":
+            return value
+        left = tuple([term for term in value.terms if term[0] not in self.nothing])
+        return value._replace(terms=left) if left else value
+
+    def of(self, rank: int, storage: int, lo: int, hi: int) -> Region:
+        key = (rank, storage, lo, hi)
+        if key not in self._found:
+            self._found[key] = self._find(*key)
+        return self._found[key]
+
+    def _find(self, rank: int, storage: int, lo: int, hi: int) -> Region:
+        region = self.memories[rank].locate(storage, lo, hi - lo)
+        number = self.number.get((rank, storage), 0)
+        if number == 0:
+            return region
+        memory, place = self.memories[rank], f"{region.place} {number + 1}"
+        memory.sizes[place], memory.types[place] = memory.size(region.place), memory.dtype(region.place)
+        memory.shapes.setdefault(place, memory.shape(region.place))
+        return region._replace(place=place)
+
+    def of_call(self, rank: int, place: list) -> Region:
+        """Where one of a call's tensors lies; `place` is [storage, first byte, bytes]."""
+        storage, lo, nbytes = place
+        return self.of(rank, storage, lo, lo + nbytes)
+
+    def tensor(self, call: Call, side: str, index: int) -> Region | None:
+        """Where the index-th tensor that a call reads ("ins") or writes ("outs") lies; None if it cannot be looked
+        at."""
+        places = call.event[side]
+        return self.of_call(call.rank, places[index]) if index < len(places) and places[index] else None
+
+    def after(self, rank: int, storage: int, row: int):
+        """The uses of a storage from a row on."""
+        uses = self.uses.get((rank, storage), [])
+        at = bisect_left(uses, (row,))  # a Use begins with its row
+        return (uses[i] for i in range(at, len(uses)))
+
+    def next_write(self, rank: int, storage: int, lo: int, hi: int, row: int) -> int | None:
+        """The row at which those bytes are next written after `row`."""
+        for use in self.after(rank, storage, row):
+            if use.writes and use.row > row and use.lo < hi and lo < use.hi:
+                return use.row
+        return None

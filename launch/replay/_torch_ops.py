@@ -1,0 +1,359 @@
+"""What torch's ops do to values: which are copies, which add, which take a maximum. All others are "computed".
+
+A row of a rank's account names an op and the places that it read and wrote (`rank.account`). For the ops below the new
+values are worked out range by range, whatever the shapes and strides; a place that falls into too many runs of memory,
+and an op that is not here, give data that is computed from all that went in.
+
+Left out: the values themselves (`replay.provenance`); when each row happens (`replay._happened`).
+"""
+
+from functools import cache
+from math import gcd, prod
+from typing import NamedTuple
+
+import numpy as np
+
+from launch.replay.provenance import Kind, Value
+
+MOST_RUNS = 512  # runs of memory that one op is followed through
+MOST_SUMMED = 256  # rows that are added up by one op
+COPIES = ("clone", "copy", "_to_copy", "contiguous", "lift_fresh_copy", "detach_copy", "view_copy", "expand_copy")
+FOLDS = {
+    "maximum": "max",
+    "fmax": "max",
+    "max": "max",
+    "minimum": "min",
+    "fmin": "min",
+    "min": "min",
+    "mul": "product",
+    "multiply": "product",
+    "bitwise_and": "band",
+    "bitwise_or": "bor",
+    "bitwise_xor": "bxor",
+    "logical_and": "band",
+    "logical_or": "bor",
+    "logical_xor": "bxor",
+}
+ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
+ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
+MAKERS: tuple[str, ...] = (
+    "empty",
+    "ones",
+    "full",
+    "rand",
+    "arange",
+    "eye",
+    "linspace",
+    "normal",
+    "uniform",
+    "bernoulli",
+    "exponential",
+)
+MAKERS += (
+    "new_",
+    "random",
+    "cauchy",
+    "geometric",
+    "log_normal",
+    "tril_indices",
+    "scalar_tensor",
+    "from_",
+    "_efficient",
+)
+SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "complex32": 4, "float32": 4, "int32": 4}
+SIZES |= {"uint64": 8, "uint32": 4, "qint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
+
+
+class Place(NamedTuple):
+    """Where a tensor lies: offset and strides in elements."""
+
+    storage: int
+    offset: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    lazy: bool  # its numbers are conjugated or negated when they are read: they are not those in memory
+
+    @property
+    def itemsize(self) -> int:
+        return SIZES.get(self.dtype, 1)
+
+    @property
+    def numel(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte, and the one after the last."""
+        last = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
+        return self.offset * self.itemsize, (last + 1) * self.itemsize
+
+    def part(self, dim: int, first: int, count: int) -> "Place":
+        """`narrow(dim, first, count)`."""
+        shape = (*self.shape[:dim], count, *self.shape[dim + 1 :])
+        return self._replace(offset=self.offset + first * self.stride[dim], shape=shape)
+
+    def at(self, index: dict[int, int]) -> "Place":
+        """The place with some dimensions taken at one index each."""
+        offset = self.offset + sum(self.stride[dim] * i for dim, i in index.items())
+        left = [dim for dim in range(len(self.shape)) if dim not in index]
+        return self._replace(
+            offset=offset, shape=tuple(self.shape[d] for d in left), stride=tuple(self.stride[d] for d in left)
+        )
+
+
+class Op(NamedTuple):
+    """`aten.add_.Tensor` is name "add", overload "Tensor"."""
+
+    name: str
+    overload: str
+
+
+@cache
+def parse(text: str) -> Op:
+    name, _, overload = text.split(".", 1)[1].partition(".")
+    return Op(name if name.startswith("__") else name.rstrip("_"), overload)
+
+
+@cache
+def runs(place: Place, shape: tuple[int, ...]) -> tuple[list[int], int] | None:
+    """(first element of each run, elements of a run) of the place, seen in that shape; None if there are too many."""
+    missing = len(shape) - len(place.shape)
+    if missing < 0:
+        return None
+    sizes = (1,) * missing + place.shape
+    strides = [0] * missing + list(place.stride)
+    for dim, (want, have) in enumerate(zip(shape, sizes, strict=True)):
+        if have != want:
+            if have != 1:
+                return None
+            strides[dim] = 0
+    length, outer = 1, len(shape)
+    while outer and (shape[outer - 1] == 1 or strides[outer - 1] == length):
+        outer -= 1
+        length *= shape[outer]
+    if prod(shape[:outer]) > MOST_RUNS:
+        return None
+    starts = [place.offset]
+    for dim in range(outer):
+        starts = [start + i * strides[dim] for start in starts for i in range(shape[dim])]
+    return starts, length
+
+
+class Meaning:
+    """Carries out rows on the memory of one rank: `memory` has `read`, `write` and `leaves`, see `_happened.Memory`."""
+
+    def __init__(self, memory, rank: int):
+        self.memory, self.leaves, self.rank = memory, memory.leaves, rank
+
+    def carry_out(self, op: Op, outs: list[Place], ins: list[Place], numbers: list, alpha) -> None:
+        """One row. `outs` and `ins` have no empty places; `ins` of an op in place begins with what it works on."""
+        name = op.name
+        if not outs or name in ("resize", "set"):
+            return
+        followed = len(outs) == 1 and self._followed(op, outs[0], ins, numbers, alpha)
+        if not followed:
+            self._computed(outs, [] if _makes(name) else ins, Kind.EMPTY if "empty" in name else Kind.OWN)
+
+    def _followed(self, op: Op, out: Place, ins: list[Place], numbers: list, alpha) -> bool:
+        """Whether the op is one whose outcome can be described; then it is done."""
+        name, scalar = op.name, next((n for n in numbers if type(n) in (int, float)), None)
+        if name in ZEROS or (name in ("fill", "full", "new_full", "full_like") and _last(numbers) == 0):
+            return self._write(out, [(out, self.leaves.fresh(self.rank, Kind.ZERO))])
+        if name in COPIES and ins:
+            source = ins[-1]
+            return source == out or self._elementwise("sum", out, [(source, 1)])
+        if name in ("cat", "stack", "concat") and ins:
+            return self._joined(name, out, ins, numbers)
+        if name == "roll" and len(ins) == 1 and ins[0].shape:
+            return self._rolled(out, ins[0], numbers)
+        if name in ("add", "sub", "subtract") and op.overload != "Tensor_mode":
+            sign = (1 if name == "add" else -1) * (alpha if type(alpha) in (int, float) else 1)
+            if len(ins) == 2:
+                return self._elementwise("sum", out, [(ins[0], 1), (ins[1], sign)])
+            return len(ins) == 1 and scalar == 0 and self._elementwise("sum", out, [(ins[0], 1)])
+        if (
+            name in ("mul", "multiply", "div", "divide", "neg")
+            and len(ins) == 1
+            and op.overload in ("Tensor", "Scalar", "default")
+        ):
+            times = -1 if name == "neg" else scalar
+            if times is None or times == 0:
+                return False
+            return self._elementwise("sum", out, [(ins[0], 1 / times if name.startswith("div") else times)])
+        if name in FOLDS and len(ins) == 2:
+            return self._elementwise(FOLDS[name], out, [(ins[0], 1), (ins[1], 1)])
+        if name in ALONG and len(ins) == 1:
+            return self._along(name, out, ins[0], numbers)
+        return False
+
+    def _joined(self, name: str, out: Place, ins: list[Place], numbers: list) -> bool:
+        dim = next((n for n in numbers if type(n) is int), 0) % len(out.shape)
+        at, done = 0, True
+        for source in ins:
+            if source.numel == 0:
+                continue
+            size = 1 if name == "stack" else source.shape[dim]
+            if name == "stack":
+                source = source._replace(
+                    shape=(*source.shape[:dim], 1, *source.shape[dim:]),
+                    stride=(*source.stride[:dim], 1, *source.stride[dim:]),
+                )
+            target = out.part(dim, at, size)
+            if not self._elementwise("sum", target, [(source, 1)]):
+                self._computed([target], [source])
+            at += size
+        return done
+
+    def _rolled(self, out: Place, source: Place, numbers: list) -> bool:
+        """`roll` along one dimension: two copies."""
+        shifts, dims = [*(n if type(n) is list else [n] for n in numbers), [0]][:2]
+        if len(shifts) != 1 or len(dims) > 1 or (len(source.shape) > 1 and not dims):
+            return False
+        dim = dims[0] % len(source.shape) if dims else 0
+        size = source.shape[dim]
+        by = shifts[0] % size
+        parts = [(out.part(dim, by, size - by), source.part(dim, 0, size - by))]
+        parts += [(out.part(dim, 0, by), source.part(dim, size - by, by))] if by else []
+        return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
+
+    def _along(self, name: str, out: Place, source: Place, numbers: list) -> bool:
+        """Rows added up: `stack(parts).sum(0)`."""
+        given = next((n for n in numbers if type(n) is list), None)
+        if given is None:
+            one = name == "prod" and numbers and type(numbers[0]) is int
+            given = [numbers[0]] if one else [*range(len(source.shape))]
+        dims = sorted({dim % len(source.shape) for dim in given}) if source.shape else []
+        sizes = [source.shape[dim] for dim in dims]
+        if not dims or prod(sizes) > MOST_SUMMED:
+            return False
+        parts = [source.at(dict(zip(dims, index, strict=True))) for index in np.ndindex(*sizes)]
+        kept = tuple(source.shape[dim] for dim in range(len(source.shape)) if dim not in dims)
+        target = out
+        if out.shape != kept:  # keepdim
+            target = out.at({dim: 0 for dim in dims}) if len(out.shape) == len(source.shape) else out
+        times = 1 / len(parts) if name == "mean" else 1
+        return self._elementwise(ALONG[name], target, [(part, times) for part in parts])
+
+    def _elementwise(self, how: str, out: Place, operands: list[tuple[Place, float]]) -> bool:
+        """out = the operands put together, element by element, with broadcasting. False if it falls into too many
+        runs."""
+        here = runs(out, out.shape)
+        there = [cut for place, _ in operands if (cut := runs(place, out.shape)) is not None]
+        if here is None or len(there) < len(operands):
+            return False
+        length = gcd(here[1], *(n for _, n in there))
+        if out.numel > MOST_RUNS * length:
+            return False
+        size, found = out.itemsize, []
+        starts = _cut(*here, length)
+        columns = [_cut(*each, length) for each in there]
+        for i, start in enumerate(starts):
+            lo = start * size
+            parts = []
+            for (place, times), column in zip(operands, columns, strict=True):
+                parts.append((self._read(place, column[i], length, lo, out), times))
+            found += self._combined(how, lo, lo + length * size, parts)
+        if len(found) > len(starts) and (len(operands) > 1 or operands[0][1] != 1) and self._made_here(found):
+            return self._write(out, [(out, self.leaves.fresh(self.rank, Kind.OWN))])
+        return self._write(out, found)
+
+    def _made_here(self, found: list) -> bool:
+        """Whether nothing but the rank's own data is in it, zeros apart: then it need not be told number by number."""
+        return all(
+            [
+                self.leaves.is_own(value, self.rank)
+                and not any(self.leaves.all[t[0]].kind is Kind.ZERO for t in value.terms)
+                for _, _, value, _ in found
+            ]
+        )
+
+    def _read(self, place: Place, first: int, length: int, lo: int, out: Place) -> list:
+        """(lo, hi, value, recipe) in the bytes of `out` of a run of another place."""
+        size = place.itemsize
+        start = first * size
+        pieces = self.memory.read(place.storage, start, start + length * size)
+        if place.dtype == out.dtype and place.lazy == out.lazy:
+            by = start - lo
+            if by == 0:
+                return [(p.lo, p.hi, p.value, p.recipe) for p in pieces]
+            return [
+                (p.lo - by, p.hi - by, p.value.shifted(by), None if p.recipe is None else p.recipe.shifted(by))
+                for p in pieces
+            ]
+        found = []
+        for p in pieces:  # another type: the numbers are rounded, or they are the conjugates
+            a = lo + (p.lo - start) // size * out.itemsize
+            b = lo + (p.hi - start) // size * out.itemsize
+            ranks = self.leaves.ranks_of(p.value)
+            found.append((a, b, self.leaves.fresh(self.rank, _kind(ranks, self.rank), ranks), None))
+        return found
+
+    def _combined(self, how: str, lo: int, hi: int, operands: list) -> list:
+        """[(lo, hi, value, recipe)] of one run, cut wherever one of the operands is."""
+        cuts = [lo, hi]
+        if not all([len(pieces) == 1 for pieces, _ in operands]):
+            cuts = sorted({lo, hi, *(piece[0] for pieces, _ in operands for piece in pieces)})
+        at, found = [0] * len(operands), []
+        for a, b in zip(cuts, cuts[1:], strict=False):
+            values, recipes = [], []
+            for number, (pieces, times) in enumerate(operands):
+                while pieces[at[number]][1] <= a:
+                    at[number] += 1
+                _, _, value, recipe = pieces[at[number]]
+                values.append((value, times))
+                recipes.append((recipe, times))
+            value = self.leaves.combined(how, values, self.rank)
+            found.append((a, b, value, self.memory.recipe(how, recipes)))
+        return found
+
+    def _write(self, out: Place, found: list) -> bool:
+        for each in found:
+            if len(each) == 2:  # a whole place
+                self._fill(each[0], each[1])
+            else:
+                self.memory.write(out.storage, *each)
+        return True
+
+    def _fill(self, place: Place, value: Value) -> None:
+        size, cut = place.itemsize, runs(place, place.shape)
+        if cut is None:  # scattered widely: all between its ends counts as written
+            self.memory.write(place.storage, *place.span, value, None)
+            return
+        for start in cut[0]:
+            self.memory.write(place.storage, start * size, (start + cut[1]) * size, value, None)
+
+    def _computed(self, outs: list[Place], ins: list[Place], own: Kind = Kind.OWN) -> None:
+        """Something else was done with all that went in, or a rank made new data (`own` says of which kind)."""
+        ranks = frozenset().union(*map(self._ranks_in, ins)) or frozenset({self.rank})
+        for out in outs:
+            kind = own if ranks == {self.rank} else Kind.COMPUTED
+            self._fill(out, self.leaves.fresh(self.rank, kind, ranks))
+
+    def _ranks_in(self, place: Place) -> frozenset:
+        size, cut = place.itemsize, runs(place, place.shape)
+        if cut is None or len(cut[0]) > 64:
+            spans = [place.span]
+        else:
+            spans = [(start * size, (start + cut[1]) * size) for start in cut[0]]
+        return frozenset().union(
+            *(self.leaves.ranks_of(p.value) for lo, hi in spans for p in self.memory.held(place.storage, lo, hi))
+        )
+
+
+def _kind(ranks: frozenset, rank: int) -> Kind:
+    return Kind.OWN if ranks == {rank} else Kind.COMPUTED
+
+
+def _makes(name: str) -> bool:
+    """Whether an op makes new data, whatever tensor it is given as a pattern."""
+    return name.startswith(MAKERS) or name.endswith("_like")
+
+
+def _last(numbers: list):
+    return numbers[-1] if numbers else None
+
+
+def _cut(starts: list[int], length: int, piece: int) -> list[int]:
+    """Runs cut into smaller ones."""
+    return [start + at for start in starts for at in range(0, length, piece)]

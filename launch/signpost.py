@@ -1,0 +1,92 @@
+"""What a notebook says before `%load_ext launch`, and below the errors of its own cells.
+
+A restarted kernel does not know `%%ranks`, and IPython's "Cell magic not found" does not say what to do. Installing
+this project puts a line into the environment's IPython configuration (etc/ipython in the repository) that loads this
+module in every kernel of the environment: it puts up a `%%ranks` that says what to run, and starts nothing.
+`%load_ext launch` puts the real one in its place.
+
+Errors of ordinary cells get the sentence of launch/hints or launch/kernel/whereabouts.py below them, as a note of the
+exception; how they look otherwise is IPython's. Below the errors of the ranks stand the pictures, however tall.
+
+Left out: kernels of other environments, which cannot load this project at all.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from difflib import get_close_matches
+from typing import Any
+
+from IPython.core.error import UsageError as NoSuchMagic
+
+from launch.shared.errors import UsageError
+
+FIRST = "this kernel is new and does not know %%ranks yet: run %load_ext launch, then the cells above this one again"
+ON_TOP = "%%ranks goes into the first line of the cell, also above comments: move it there and run the cell again"
+
+
+def load_ipython_extension(shell) -> None:
+    """Puts up the sign, unless the real magics are there."""
+    if "ranks" not in shell.magics_manager.magics["cell"]:
+        shell.register_magic_function(lambda line, cell: _not_yet(), "cell", "ranks")
+        shell.register_magic_function(lambda line: _not_yet(), "line", "ranks")
+    help_with_errors(shell)
+
+
+def _not_yet():
+    raise UsageError(FIRST)
+
+
+def _on_top(line: str):
+    raise UsageError(ON_TOP)
+
+
+def help_with_errors(shell) -> None:
+    """From now on what the notebook's own cells raise gets its hint. Done once for a shell."""
+    if "showtraceback" in vars(shell):
+        return
+    shell.register_magic_function(_on_top, "line", "%ranks")  # what IPython takes a `%%ranks` further down for
+    show = shell.showtraceback
+
+    def showtraceback(exc_tuple=None, *args, **kwargs):
+        error: Any = (exc_tuple or sys.exc_info())[1]
+        hint = hint_for(error, shell) if error is not None else ""
+        if hint and hint not in getattr(error, "__notes__", ()):
+            error.add_note(hint)
+        show(exc_tuple, *args, **kwargs)
+        if hint and isinstance(error, NoSuchMagic):  # of which IPython shows the message alone
+            print(hint, file=sys.stderr)
+        if afterwards := getattr(error, "afterwards", None):
+            error.afterwards = None
+            try:
+                afterwards()
+            except Exception:  # it comes below the first one
+                show()
+
+    shell.showtraceback = showtraceback
+
+
+def hint_for(error: BaseException, shell) -> str:
+    """The sentence below an error of the notebook's own cells; "" if there is none."""
+    from launch.kernel import whereabouts
+
+    magics = sys.modules.get("launch.magics")
+    try:  # a hint must never cost the student the error itself
+        if isinstance(error, NoSuchMagic):
+            return misspelt_magic(shell)
+        return whereabouts.for_notebook(error, shell, magics.loaded() if magics else None)
+    except Exception:
+        return ""
+
+
+def misspelt_magic(shell) -> str:
+    """`%%rank 4`, `%%Ranks`, `%%ranks4`: a magic that is not there, and nearly ours."""
+    for line in shell.history_manager.input_hist_raw[-1].splitlines():
+        found = re.match(r"\s*(%%?) ?([A-Za-z]+)", line)
+        if found and get_close_matches(found[2].lower(), ["ranks"], cutoff=0.75):
+            known = shell.magics_manager.magics["cell" if found[1] == "%%" else "line"]
+            if not re.match(rf"\s*%%?({'|'.join(map(re.escape, known))})\b", line):
+                number = re.search(r"\d+", line)
+                return f"did you mean %%ranks {number[0]}?" if number else f"did you mean {found[1]}ranks?"
+    return ""

@@ -1,0 +1,52 @@
+"""A page that is reloaded while ranks run: what they print later arrives in it, and the kernel answers.
+
+JupyterLab itself gives a cell that runs nothing more after a reload. The log is a widget, which a page asks for
+everything that was said: so it must have it, and the kernel must be able to answer while the ranks go on talking.
+"""
+
+import pytest
+
+from tests.lab.conftest import LIMIT
+
+pytestmark = pytest.mark.timeout(600)
+
+RELOADS = 5
+ANSWERS_WITHIN = 10_000  # milliseconds
+
+TALKS = """%%ranks 4
+import os, time
+step = 0
+while not os.path.exists({gate!r}):
+    step += 1
+    print("rank", rank, "step", step, flush=True)
+    time.sleep(0.001)
+print("the end of rank", rank)
+"""
+KERNEL = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel"
+ASK = f"""async (limit) => {{
+    const asked = {KERNEL}.requestExecute({{ code: '6 * 7' }}).done;
+    const late = new Promise((_, reject) => setTimeout(() => reject(`no answer within ${{limit}} ms`), limit));
+    return (await Promise.race([asked, late])).content.status;
+}}"""
+
+
+def test_what_ranks_say_after_a_reload_arrives_and_the_kernel_answers(open_notebook, tmp_path):
+    notebook = open_notebook("reload.ipynb", ["%load_ext launch", TALKS.format(gate=str(tmp_path / "gate"))])
+    page = notebook.page
+    for time in range(RELOADS):
+        (tmp_path / "gate").unlink(missing_ok=True)
+        notebook.clear_outputs()  # the log that is saved is this run's
+        notebook.run_all()
+        page.locator(".rs-log").get_by_text("step").first.wait_for()
+        page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+        page.reload()
+        page.wait_for_function(f"() => {KERNEL}?.connectionStatus === 'connected'", timeout=LIMIT)
+        (tmp_path / "gate").touch()
+        page.wait_for_function(f"() => {KERNEL}.status === 'idle'", timeout=LIMIT)
+        assert page.evaluate(ASK, ANSWERS_WITHIN) == "ok", f"reload {time}"
+        log = page.locator(".rs-log")
+        log.wait_for()
+        log.get_by_role("button", name="show").click()
+        for rank in range(4):
+            log.get_by_text(f"the end of rank {rank}").wait_for()
+    assert page.complaints == []

@@ -1,0 +1,353 @@
+"""The sentence below an error or a cell: typical mistakes of a new student, each with what has to be said, and right
+programs, of which nothing may be said."""
+
+# ruff: noqa: E501  (a cell or a sentence is not broken in the middle)
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+HEAD = """
+import time
+x = torch.arange(4.0) + 10 * rank
+right, left = (rank + 1) % world_size, (rank - 1) % world_size
+"""
+
+SAID = {  # cell -> who, and what is said last
+    # names that live elsewhere
+    "print(learning_rate)": "ranks 0-2: learning_rate is a variable of the notebook, which ranks cannot see: launch.push(learning_rate=learning_rate) gives it to them",
+    "model": "ranks 0-2: the notebook's model (Model) cannot travel: is model set for the ranks in a cell that has not run yet?",
+    "helper(x)": "ranks 0-2: helper is defined in the notebook, where no rank can see it: put %%ranks above its cell and run it",
+    "js.dumps(1)": "ranks 0-2: the notebook has imported js, and every rank imports for itself: import json as js",
+    'check("shift")': "ranks 0-2: check belongs to the notebook: use it in a cell without %%ranks",
+    'launch.pull("x")': "ranks 0-2: launch belongs to the notebook: use it in a cell without %%ranks",
+    'import launch\nlaunch.pull("x")': "RankError: ranks 0-2: UsageError: this belongs to the notebook: use it in a cell without %%ranks",
+    "of_two": "ranks 0,2: rank 1 has of_two; the line that sets it has not run here",
+    "nowhere": "ranks 0-2: is nowhere set in a cell above that has not run yet?",
+    # names that this cell sets, but not here, or not yet
+    "if rank == 0:\n    total = 3\ntotal": "ranks 1-2: line 3 sets total, but has not run here",
+    "learning_rate /= 2": "ranks 0-2: learning_rate is a variable of the notebook, which ranks cannot see: launch.push(learning_rate=learning_rate) gives it to them",
+    "for _ in range(2):\n    acc += 1": "ranks 0-2: line 3 changes acc, which has no value yet: set it before",
+    "n = 1\ndef f():\n    n += 1\nf()": "ranks 0-2: line 4 changes n, which has no value yet: set it before; the n outside of the function is another variable",
+    "def f():\n    if rank:\n        m = 1\n    return m\nf()": "rank 0: line 4 sets m, but has not run here",
+    # names that torch or Python has under another roof
+    "send(x, right)": "ranks 0-2: did you mean dist.send?",
+    "torch.send(x, right)": "ranks 0-2: did you mean dist.send?",
+    "dist.Send(x, right)": "ranks 0-2: did you mean dist.send?",
+    "ones(4)": "ranks 0-2: did you mean torch.ones?",
+    "torch.arrange(4)": "ranks 0-2: did you mean torch.arange?",
+    "dist.all_reduce(x, op=dist.SUM)": "ranks 0-2: did you mean dist.ReduceOp.SUM?",
+    'dist.all_reduce(x, op="sum")': "ranks 0-2: op is one of torch's: op=dist.ReduceOp.SUM",
+    "worldsize": "ranks 0-2: did you mean world_size?",
+    "math.sqrt(2)": "ranks 0-2: it has not been imported: import math",
+    "np.ones(4)": "ranks 0-2: it has not been imported: import numpy as np",
+    "import nunpy": "ranks 0-2: did you mean numpy?",
+    "from solutions.shift import shift": "ranks 0-2: did you mean course.solutions?",
+    "import my_helpers": "ranks 0-2: no package my_helpers is installed, and there is no my_helpers.py beside the notebook",
+    "import sklearn": "ranks 0-2: sklearn is not installed: %pip install scikit-learn in a cell of its own, then run this one again",
+    "rank()": "ranks 0-2: rank is no function (int): write rank without ()",
+    "max = 3\nmax(1, 2)": "ranks 0-2: a cell has set max to something else (int): del max gives Python's own back",
+    "k = torch.arange(3)\nk /= 2": "ranks 0-2: k holds whole numbers (int64), and /= keeps that: k = k / ... makes a tensor of fractions",
+    "n = len(x) / world_size\nx[rank * n:]": "ranks 0-2: line 2: n is no whole number, since / makes fractions: // makes whole numbers",
+    "base, left = len(x) / world_size, 1\nstart = rank * base + left\nx[start : start + 1]": "ranks 0-2: line 2: base is no whole number, since / makes fractions: // makes whole numbers",
+    "pieces = [x] * world_size\nfor src in range(world_size): pieces[src + 1]": "ranks 0-2: pieces has 3 items, 0 to 2, and src + 1 is 3 here",
+    "pieces = []\nk = 1\npieces[k - 1]": "ranks 0-2: pieces is empty, and k - 1 is 0 here",
+    "def f():\n    step = 2\n    return setp\nf()": "ranks 0-2: did you mean step?",
+    "dist.recieve(x, left)": "ranks 0-2: did you mean dist.recv?",
+    "here = rank\ndist.send(here, right)": "ranks 0-2: dist.send takes a tensor, and got here, a number: torch.tensor([here]) makes one",
+    "for i in range(len(x) / 2): pass": "ranks 0-2: line 2: / makes fractions: // makes whole numbers",
+    "def f():\n    if rank == 0:\n        begin = 0\n    return begin\nglobals()['g'] = f\nf()": "ranks 1-2: line 4 sets begin, but has not run here",
+    "import math\nfor k in range(math.log2(world_size)): pass": "ranks 0-2: line 3: math.log2 makes fractions: int(...) or math.ceil(...) makes whole numbers",
+    "log2(world_size)": "ranks 0-2: did you mean math.log2, after import math?",
+    # what torch's calls return
+    "works = dist.batch_isend_irecv([dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, torch.empty(4), left)])\nworks.wait()": "ranks 0-2: line 2: dist.batch_isend_irecv returns a list of handles: wait() for each of them",
+    "if rank: dist.send(x, 0)\nelse:\n    got = [x]\n    for src in range(1, 3): got.append(dist.recv(torch.empty(4), src))\n    torch.cat(got)": "rank 0: line 5: dist.recv returns the number of the sender; what came is in the tensor it was given: keep that tensor in got instead",
+    "if rank: dist.send(x, 0)\nelse:\n    got = [x]\n    for src in range(1, 3): got += [dist.recv(x, src)]\n    torch.stack(got)": "rank 0: line 5: dist.recv returns the number of the sender; what came is in x: keep that tensor in got instead",
+    "if rank: dist.send(x, 0)\nelse:\n    got = [x]\n    for src in range(1, 3): got.append(dist.irecv(torch.empty(4), src))\n    for work in got[1:]: work.wait()\n    torch.cat(got)": "rank 0: line 5: dist.irecv returns a handle to wait for; what comes is in the tensor it was given after its wait(): keep that tensor in got instead",
+    "y = None\ntorch.empty_like(y)": "ranks 0-2: y is None here: is it what a call returned that returns nothing?",
+    "y = None\ndist.send(y, right)": "ranks 0-2: y is None here: is it what a call returned that returns nothing?",
+    "if rank == 0: dist.send(x, 1)\nif rank == 1:\n    y = dist.recv(x, 0)\n    y.sum()": "rank 1: line 4: dist.recv returns the number of the sender; what came is in x",
+    "if rank == 0: dist.send(x, 1)\nif rank == 1:\n    y = dist.recv(x, 0)\n    y[0]": "rank 1: line 4: dist.recv returns the number of the sender; what came is in x",
+    "dist.all_reduce(x).wait()": "ranks 0-2: line 2: dist.all_reduce returns None; the result is in x, which it changes in place",
+    "total = dist.all_reduce(torch.ones(2))\ntotal + 1": "ranks 0-2: line 2: dist.all_reduce returns None; the result is in the tensor it was given, which it changes in place",
+    "def f(x):\n    y = dist.broadcast(x, 0)\n    return torch.cat([x, y])\nf(x)": "ranks 0-2: line 3: dist.broadcast returns None; the result is in x, which it changes in place",
+    "if rank == 0: dist.send(x, 1)\nif rank == 1:\n    x = dist.recv(x, 0)\n    dist.send(x, 0)": "rank 1: line 4: dist.recv returns the number of the sender; what came is in x: write dist.recv(x, 0) without x =",
+    "dist.receive(x, 0)": "ranks 0-2: did you mean dist.recv?",
+    "chunks = x.chunk(2)\nchunks[0] += 1": "ranks 0-2: chunks is a tuple, whose items cannot be set: chunks = list(chunks) before it makes a list",
+    "chunks = x.chunk(2)\nchunks[0] = x": "ranks 0-2: chunks is a tuple, whose items cannot be set: chunks = list(chunks) before it makes a list",
+    # what they take
+    'if rank == 0: dist.send({"a": 1}, 1)': "rank 0: dist.send takes one tensor, and got a dict: numbers become one with torch.tensor(...), anything else goes with dist.send_object_list",
+    "dist.all_reduce(5)": "ranks 0-2: dist.all_reduce takes a tensor, and got the number 5: torch.tensor([5]) makes one",
+    "dist.all_reduce([x, x])": "ranks 0-2: dist.all_reduce takes one tensor, and got a list of them: torch.stack makes one, or call it for each",
+    "dist.recv(0)": "ranks 0-2: dist.recv fills a tensor that you bring, and got an int: x = torch.empty(4), then dist.recv(x, 0)",
+    "dist.recv([x, x], 0)": "ranks 0-2: dist.recv fills one tensor, and got a list of them: give it the one that this message belongs in",
+    "dist.recv(src=0)": "ranks 0-2: dist.recv(x, 0): the tensor to fill, and the rank it comes from",
+    "dist.send(1, x)": "ranks 0-2: the tensor comes first: dist.send(x, 1)",
+    "dist.reduce(x)": "ranks 0-2: dist.reduce(x, dst=0): the tensor, and the rank that gets the sum",
+    "dist.broadcast(x)": "ranks 0-2: dist.broadcast(x, src=0): the tensor, and the rank that has it",
+    "dist.all_gather(x, x)": "ranks 0-2: dist.all_gather(pieces, x): a list with a tensor to fill for each rank, and the tensor of this rank; for one tensor that holds all pieces there is dist.all_gather_single",
+    "dist.scatter(x, [x, x, x])": "ranks 1-2: dist.scatter(piece, pieces, src=0): pieces is a list of tensors on that rank and None on the others",
+    "dist.P2POp(x, dist.isend, right)": "ranks 0-2: dist.P2POp(dist.isend, x, 1): dist.isend or dist.irecv, the tensor, and the other rank",
+    "dist.P2POp(dist.send, x, right)": "ranks 0-2: dist.P2POp(dist.isend, x, 1): dist.isend or dist.irecv, the tensor, and the other rank",
+    "dist.all_reduce(x, op=max)": "ranks 0-2: op is one of torch's: op=dist.ReduceOp.MAX",
+    "dist.ReduceOp.AVERAGE": "ranks 0-2: torch has AVG, BAND, BOR, BXOR, MAX, MIN, PREMUL_SUM, PRODUCT, SUM",
+    "dist.broadcast(torch.ones, 0)": "ranks 0-2: dist.broadcast takes a tensor, and got a function: ones() calls it",
+    "dist.scatter(x, x if rank == 0 else None)": "rank 0: dist.scatter(piece, pieces, src=0): pieces is a list of tensors on that rank and None on the others",
+    "dist.gather(x, dst=0)": "rank 0: dist.gather(x, pieces, dst=0): pieces is a list of tensors on that rank and None on the others",
+    "dist.scatter(x, [x[:1]] * 3 if rank == 0 else None)": "rank 0: the tensor has 4 numbers and a piece of the list 1: make them alike",
+    # to whom they speak
+    "dist.recv(x, 0)": "rank 0: a rank cannot receive from itself, and this line runs here too: leave this rank out with if rank != 0",
+    "for peer in range(3): dist.recv(x, peer) if rank == 0 else None": "rank 0: peer is the rank itself here: its own data need no message, copy them",
+    "partner = rank ** 1\ndist.send(x, partner)": "ranks 0-2: partner is the rank itself here, worked out as rank ** 1: its own data need no message, copy them",
+    "for k in range(2):\n    if k == 1: dist.send(y, right)\n    else:\n        y = dist.all_reduce(x)": "ranks 0-2: line 5: dist.all_reduce returns None; the result is in x, which it changes in place",
+    "dist.send(x, 2)": "rank 2: a rank cannot send to itself, and this line runs here too: leave this rank out with if rank != 2",
+    "dist.send(x, rank + 1)": "rank 2: rank + 1 is 3 here: leave out the end of the row with if rank + 1 < world_size, or close the ring with (rank + 1) % world_size",
+    "dist.recv(x, rank + 1 % world_size)": "rank 2: % comes before +, so rank + 1 % world_size is 3 here: (rank + 1) % world_size",
+    "to, other = rank + 1, rank - 1\ndist.send(x, to)": "rank 2: rank + 1 is 3 here: leave out the end of the row with if rank + 1 < world_size, or close the ring with (rank + 1) % world_size",
+    "d = 1\nif rank == 2: dist.send(x, rank + d)": "rank 2: rank + d is 3 here: leave out the end of the row with if rank + d < world_size, or close the ring with (rank + d) % world_size",
+    "dist.recv(x, rank - 1)": "rank 0: rank - 1 is -1 here: leave out the beginning of the row with if rank - 1 >= 0, or close the ring with (rank - 1) % world_size",
+}
+
+LEFT = {  # cell -> what stands below its output: nothing was raised
+    "if rank == 0: dist.send(x, 1)\nif rank == 1: x = dist.recv(x, 0)": "rank 1: line 3: dist.recv returns the number of the sender; what came is in x: write dist.recv(x, 0) without x =",
+    "x = dist.all_reduce(x)": "ranks 0-2: line 2: dist.all_reduce returns None; the result is in x, which it changes in place: write dist.all_reduce(x) without x =",
+    "y = dist.all_reduce(x)\ny": "ranks 0-2: line 2: dist.all_reduce returns None; the result is in x, which it changes in place",
+    "def shift(x):\n    x = dist.recv(x, left)\n    return x": "ranks 0-2: line 3: dist.recv returns the number of the sender; what came is in x: write dist.recv(x, left) without x =",
+    "def f(pieces):\n    for src in range(1, world_size):\n        pieces[src] = dist.recv(pieces[src], src)": "ranks 0-2: line 4: dist.recv returns the number of the sender; what came is in pieces[src]: write dist.recv(pieces[src], src) without pieces[src] =",
+    "print(dist.all_reduce(x))": "ranks 0-2: line 2: dist.all_reduce returns None; the result is in x, which it changes in place",
+    "pieces = [torch.empty(4)] * world_size\ndist.all_gather(pieces, x)": "ranks 0-2: line 2: [torch.empty(4)] * world_size is one tensor again and again: write [torch.empty(4) for _ in range(world_size)]",
+    "def ring(x):\n    work = dist.isend(x, right)\n    dist.recv(x, left)\n    work.wait": "ranks 0-2: line 5: work.wait without () does not wait",
+    "def shift(x): print(x.sum() * 0)\nx = shift(x)": "ranks 0-2: line 3: x is None now, which is what shift returned",
+    "rank = 99": "ranks 0-2: this cell has changed rank, for every later cell too: rank = dist.get_rank() brings it back",
+    "for rank in range(world_size): pass": "ranks 0-1: this cell has changed rank, for every later cell too: rank = dist.get_rank() brings it back; in the loop of line 2 use another name, such as peer",
+    "world_size = 8": "ranks 0-2: this cell has changed world_size, for every later cell too: world_size = dist.get_world_size() brings it back",
+    "del dist": "ranks 0-2: this cell has deleted dist, for every later cell too: import torch.distributed as dist brings it back",
+}
+
+RIGHT = [  # nothing is said
+    "def f(x):\n    came = [x.clone()] * 3\n    for src in range(3):\n        came[src] = torch.empty_like(x)\n        if src != rank: dist.recv(came[src], src)",
+    "piece = torch.empty(4)\npieces = [x] * world_size\ndist.scatter(piece, pieces if rank == 0 else None)",
+    "leaving = [x] * world_size\narriving = [torch.empty(4) for _ in leaving]\ndist.all_to_all(arriving, leaving)",
+    "zeros = [0] * world_size\nzeros[rank] = 1\nprint(zeros)",
+    "if rank == 0: dist.send(x, 1)\nif rank == 1: print(dist.recv(x))",
+    "if rank == 0: dist.send(x, 1)\nif rank == 1:\n    source = dist.recv(x)\n    assert source == 0",
+    "if rank == 0: dist.send(x, 1)\nif rank == 1: source = dist.recv(x, 0)",
+    "work = dist.all_reduce(x, async_op=True)\nwork.wait()\nx",
+    "later = rank < 9\nwork = dist.all_reduce(x, async_op=later)\nif work: work.wait()",
+    "done = dist.barrier()\nassert done is None",
+    "sending = dist.isend(x, right)\ny = torch.empty_like(x)\ndist.recv(y, left)\nsending.wait()\ny",
+    "arriving = dist.irecv(torch.empty(4), left)\ndist.send(x, right)\narriving.wait()",
+    "def f(x):\n    x = x + 1\n    dist.all_reduce(x)\n    return x\nf(x)",
+    "def ours(tensor):\n    return tensor * 2\nx = ours(x)",
+    "rank = dist.get_rank()\nworld_size = dist.get_world_size()",
+    "import torch\nimport torch.distributed as dist\nimport os\nrank = int(os.environ['RANK'])",
+    "[rank for rank in range(3)]",
+    "def f():\n    rank = 7\n    return rank\nf()",
+    "def plan(n): return n or None\nn = plan(3)",
+    "store = {}\nstore = store.copy()",
+    "class FakeDist:\n    def recv(self, x, src): return x\nfake = FakeDist()\nx = fake.recv(x, 0)",
+    "import threading\nevent = threading.Event()\nevent.set()\nevent.wait()",
+]
+
+RAISED_RIGHTLY = [  # the error says it all
+    "raise ValueError('mine')",
+    "assert rank > 5",
+    "x[10]",
+    "1 / 0",
+    "int('four')",
+    "{}['key']",
+    "def f(): return None\nf().foo",
+    "if rank == 0: dist.send(x, 1)\nif rank == 1: source = dist.recv(x)\nif rank == 1: 'from ' + source",
+    "y = None\ny + 1",
+    "n = 1 / 2\nNone[n]",
+    "n = 1 / 2\n{}['a'][n]",
+    "range(1, 2 / 1 and 'a')",
+]
+
+
+@pytest.fixture(scope="module")
+def three(notebook):
+    notebook.run(
+        "import json as js\nfrom course import check\nlearning_rate = 0.1\nclass Model: pass\nmodel = Model()\ndef helper(x): return x"
+    )
+    return notebook
+
+
+def fresh(notebook):
+    """All the names as they were, whatever the last cell did."""
+    back = "import torch\nimport torch.distributed as dist\nrank, world_size = dist.get_rank(), dist.get_world_size()\nglobals().pop('max', None)"
+    assert not notebook.run("%%ranks 3\n" + back + HEAD).error
+    assert not notebook.run("%%ranks --only 1\nof_two = 1").error
+
+
+@pytest.mark.parametrize("cell", SAID)
+def test_what_is_said_of_an_error(three, cell):
+    fresh(three)
+    output = three.run("%%ranks\n" + cell)
+    assert output.ename in ("RankError", "DeadlockError")
+    assert output.traceback.splitlines()[-1] == SAID[cell]
+    assert output.traceback.count(SAID[cell]) == 1 and "launch/" not in output.traceback
+
+
+@pytest.mark.parametrize("cell", LEFT)
+def test_what_is_said_of_a_cell_that_came_through(three, cell):
+    fresh(three)
+    output = three.run("%%ranks\n" + cell)
+    assert not output.error and output.stdout.splitlines()[-1] == LEFT[cell] and output.stdout.count(" line ") <= 2
+    assert LEFT[cell] not in three.run("%%ranks\n1").stdout  # it is said once
+
+
+@pytest.mark.parametrize("cell", RIGHT)
+def test_nothing_is_said_of_a_right_program(three, cell):
+    fresh(three)
+    output = three.run("%%ranks\n" + cell)
+    assert not output.error, output.error
+    assert not [line for line in output.stdout.splitlines() if "line " in line or "this cell" in line]
+
+
+@pytest.mark.parametrize("cell", RAISED_RIGHTLY)
+def test_an_error_that_speaks_for_itself_is_left_alone(three, cell):
+    fresh(three)
+    output = three.run("%%ranks\n" + cell)
+    assert output.traceback.splitlines()[-1].startswith("RankError: ")
+
+
+def test_without_a_group_the_environment_brings_the_rank_back(new_notebook):
+    notebook = new_notebook()
+    said = notebook.run("%%ranks 2 --bare\nrank = 9").stdout.strip()
+    back = 'import os; rank = int(os.environ["RANK"])'
+    assert said == f"ranks 0-1: this cell has changed rank, for every later cell too: {back} brings it back"
+    assert notebook.run(f"%%ranks\n{back}\nrank").stdout == "rank 0: 0\nrank 1: 1\n"
+
+
+def test_without_a_group_it_is_said_how_to_make_one(new_notebook):
+    notebook = new_notebook()
+    for first, cell in ("%%ranks 2 --bare", ""), ("%%ranks 2", "dist.destroy_process_group()\n"):
+        said = notebook.run(f"{first}\n{cell}dist.barrier()").traceback.splitlines()[-1]
+        line = 'dist.init_process_group("gloo")'
+        assert said == f"ranks 0-1: there is no process group: {line} on every rank makes one"
+        assert notebook.run(f"%%ranks\n{line}\nx = torch.ones(1)\ndist.all_reduce(x)\nx").stdout.endswith(
+            "ranks 0-1: tensor([2.])\n"
+        )
+
+
+def test_after_a_restart_the_cell_that_sets_a_name_is_named(new_notebook):
+    notebook = new_notebook()
+    notebook.run("%%ranks 2\nx = 1\ndef fresh(): return 1")
+    notebook.run("%ranks restart")
+    for name in ("x", "fresh()"):
+        said = notebook.run(f"%%ranks\n{name}").traceback.splitlines()[-1]
+        assert said == f"ranks 0-1: cell [2] sets {name.strip('()')}, but not on these ranks: run it again"
+
+
+def test_a_rank_that_died_says_why_it_knows_nothing(new_notebook):
+    notebook = new_notebook()
+    notebook.run("%%ranks 3\nimport os\nx = 1\nif rank == 1: os.kill(os.getpid(), 9)")
+    said = notebook.run("%%ranks\nx").traceback.splitlines()[-1]
+    assert said == (
+        "rank 1: the process is new, since the one before died with its variables: run the cells again that set them"
+    )
+
+
+def test_what_was_raised_stands_above_the_pictures(three):
+    """However tall a picture is, the error is not pushed off the screen."""
+    fresh(three)
+    message = three.send(
+        "%%ranks --watch\nif rank < 2: dist.send(x, 1) if rank == 0 else dist.recv(x, 0)\ndist.recv(x, right)"
+    )
+    kinds = []
+    while "idle" not in kinds:
+        said = three.client.get_iopub_msg(timeout=40)
+        if said["parent_header"].get("msg_id") == message:
+            content = said["content"]
+            kinds.append(
+                content.get("execution_state") or content.get("data", {}).get("text/plain") or said["msg_type"]
+            )
+    names = [kind.partition("(")[0] for kind in kinds]
+    assert [name for name in names if name in ("error", "Player", "WaitFor")] == ["error", "WaitFor", "Player"]
+
+
+def test_a_picture_that_cannot_be_made_does_not_hide_the_error(three):
+    fresh(three)
+    three.run("import widgets\nkept_player = widgets.Player\ndef broken(*_): raise ValueError('no picture')")
+    output = three.run(
+        "widgets.Player = broken\nget_ipython().run_cell_magic('ranks', '--watch', 'dist.barrier()\\n1 / 0')"
+    )
+    three.run("widgets.Player = kept_player")
+    assert output.ename == "ValueError"  # the second error; the first one stands above it
+    assert not three.run("%%ranks --watch\ndist.barrier()").error
+
+
+NOTEBOOK = {  # an ordinary cell -> what stands below its error
+    "x.sum()": 'the ranks have x, the notebook does not: put %%ranks above the cell, or fetch it: x = launch.pull("x")',
+    "of_two": 'rank 1 has of_two, the notebook does not: put %%ranks above the cell, or fetch it: of_two = launch.pull("of_two")',
+    "dist.all_reduce(y)": "the ranks have dist, the notebook does not: put %%ranks above the cell",
+    "print(rank)": "the ranks have rank, the notebook does not: put %%ranks above the cell",
+    "check(shift)": 'check wants the name in quotes: check("shift")',
+    "launch.pull(x)": 'launch.pull wants the name in quotes: launch.pull("x")',
+    "xs = launch.pull('x')\nxs.sum()": "line 1: launch.pull returns a list with the value of every rank; [0] is rank 0's",
+    "reveal(guess)": "reveal comes from the first cell of the chapter: run that one first, after every restart of the kernel",
+    "check(guess)": "is guess set in a cell above that has not run yet?",
+    "all_reduce.ring(4)": "it has not been imported: from collectives import all_reduce",
+    "all_reduce(x_here)": "is all_reduce set in a cell above that has not run yet?",
+    "math.pi": "it has not been imported: import math",
+    "fresh_data()": "the ranks have fresh_data, the notebook does not: put %%ranks above the cell",
+    "launc": "did you mean launch?",
+}
+
+
+@pytest.mark.parametrize("cell", NOTEBOOK)
+def test_what_is_said_of_an_error_in_the_notebook_itself(three, cell):
+    fresh(three)
+    assert not three.run("%%ranks\nimport math\ndef shift(x): return x\nfresh_data = shift").error
+    output = three.run(cell)
+    assert output.traceback.splitlines()[-1] == NOTEBOOK[cell] and output.traceback.count(NOTEBOOK[cell]) == 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("%%rank 4\nx", "did you mean %%ranks 4?"),
+        ("%%Ranks\nx", "did you mean %%ranks?"),
+        ("%%ranks4\nx", "did you mean %%ranks 4?"),
+        ("%% ranks 4\nx", "did you mean %%ranks 4?"),
+        ("%rnks", "did you mean %ranks?"),
+        ("%%tim\n1", ""),
+    ],
+)
+def test_a_magic_that_is_nearly_ours(three, cell, said):
+    shown = three.run(cell).stderr.splitlines()
+    assert shown[0].startswith("UsageError: ") and shown[1:] == ([said] if said else [])
+
+
+@pytest.fixture
+def new_kernel(new_notebook, tmp_path):
+    """A kernel of an environment into which this project is installed, before `%load_ext launch`."""
+    profile = tmp_path / "profile_default"
+    profile.mkdir()
+    shutil.copy(Path(__file__).parents[2] / "etc/ipython/ipython_kernel_config.py", profile)
+    return new_notebook(load=False, environ={"IPYTHONDIR": str(tmp_path)})
+
+
+def test_a_new_kernel_says_what_to_run(new_kernel):
+    first = "UsageError: this kernel is new and does not know %%ranks yet: run %load_ext launch"
+    for cell in ("%%ranks 4\nx", "%ranks"):
+        assert new_kernel.run(cell).error.startswith(first)
+    assert new_kernel.run("# mine\n%%ranks 4\nx").error.startswith("UsageError: %%ranks goes into the first line")
+    for name in ("check", "launch"):
+        said = f"{name} comes from the first cell of the chapter: run that one first, after every restart of the kernel"
+        assert new_kernel.run(f"{name}('x')").traceback.splitlines()[-1] == said
+    assert new_kernel.run("rank").traceback.splitlines()[-1] == "only the ranks know rank: put %%ranks above the cell"
+    assert not new_kernel.value("'launch.kernel.hub' in __import__('sys').modules")  # it starts nothing
+    loaded = new_kernel.run("%load_ext launch")
+    assert not loaded.error and not loaded.stdout
+    assert new_kernel.run("%%ranks 2\nrank").stdout == "rank 0: 0\nrank 1: 1\n"
+
+
+def test_the_line_that_makes_every_kernel_say_it_is_installed_with_the_project():
+    tomllib = pytest.importorskip("tomllib")
+    root = Path(__file__).parents[2]
+    shared = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, target in shared["shared-data"].items():
+        assert (root / source).is_file() and target == "etc/ipython/ipython_kernel_config.py"

@@ -1,0 +1,97 @@
+"""Waits that can be left (launch/rank/interruptible.py), on real gloo ranks whose connections stay as they are."""
+
+import pytest
+
+COLLECTIVES = {
+    "all_reduce": "dist.all_reduce(x)",
+    "barrier": "dist.barrier()",
+    "asynchronous": "dist.all_reduce(x, async_op=True).wait()",
+    "functional": "fun.wait_tensor(fun.all_reduce(x, 'sum', [0, 1]))",
+}
+
+# Rank 1 stays away; its process lives on until rank 0 is through.
+ALONE = """
+import threading
+import torch.distributed._functional_collectives as fun
+from launch.rank import interruptible
+interruptible.begin()
+x = torch.arange(4.) + 10 * rank
+said = []
+if rank == 0:
+    threading.Timer(0.2, interruptible.let_go).start()
+    for _ in range(2):
+        try:
+            {call}
+        except RuntimeError as error:
+            said.append(str(error))
+"""
+
+
+@pytest.mark.parametrize("call", COLLECTIVES.values(), ids=COLLECTIVES)
+def test_a_collective_is_left_and_the_next_one_refused(gang, call):
+    first, second = gang.run(ALONE.format(call=call), 2, keep=["said"])
+    assert (first["error"], second["error"]) == ("", "")
+    assert first["keep"]["said"] == ["nothing that this waits for can come any more"] * 2
+
+
+LATE = """
+import time
+from launch.rank import interruptible
+x = torch.arange(4.) + 10 * rank
+y = torch.empty(2)
+if rank == 1:
+    time.sleep(2.5 * interruptible.TURN)
+dist.reduce_scatter_tensor(y, x)
+dist.all_reduce(x)
+"""
+
+
+def test_a_collective_that_takes_several_turns_gives_what_it_always_gives(gang):
+    first, second = gang.run(LATE, 2, keep=["x", "y"])
+    assert (first["error"], second["error"]) == ("", "")
+    assert first["keep"] == {"x": [10.0, 12.0, 14.0, 16.0], "y": [10.0, 12.0]}
+    assert second["keep"] == {"x": [10.0, 12.0, 14.0, 16.0], "y": [14.0, 16.0]}
+
+
+GONE = """
+import os, time
+x = torch.arange(4.) + 10 * rank
+if rank == 1:
+    time.sleep(0.7)
+    os._exit(0)
+dist.reduce_scatter_tensor(torch.empty(2), x)
+"""
+
+
+def test_what_goes_wrong_in_a_later_turn_is_raised(gang):
+    assert "gloo/transport" in gang.run(GONE, 2)[0]["error"]
+
+
+TORN = """
+import threading
+from launch.rank import interruptible
+from launch.rank.reinit import connected_sockets, shut_down
+interruptible.begin()
+x = torch.zeros(4)
+said = []
+if rank == 1:
+    for inode, fd in connected_sockets().items():
+        shut_down(fd, inode)
+if rank == 0:
+    try:
+        dist.recv(x, 1)
+    except RuntimeError as error:
+        said.append("gloo/transport" in str(error))
+    threading.Timer(0.2, interruptible.let_go).start()
+    try:
+        dist.recv(x, 2)
+    except RuntimeError as error:
+        said.append(str(error))
+"""
+
+
+def test_once_a_connection_has_ended_every_message_can_be_left(gang):
+    assert gang.run(TORN, 3, keep=["said"])[0]["keep"]["said"] == [
+        True,
+        "nothing that this waits for can come any more",
+    ]

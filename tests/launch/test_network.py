@@ -1,0 +1,338 @@
+"""Cells on a network of one's choice: real processes and real bytes, slower by what the network says; and nothing left.
+
+No time is held against a clock: runs at one rate are compared with runs at another in the same test, by ratios with
+wide bounds, since a loaded machine makes everything slower, and never quicker.
+"""
+
+import numpy as np
+import pytest
+
+import collectives
+from collectives import Link, Network, Topology, all_reduce, presets
+from launch.doctor.snapshot import How
+from launch.execute import execute
+from launch.ranks import Ranks
+from launch.shared.errors import DeadlockError, UsageError
+from widgets import Race, Timeline, TopologyMap
+
+MESSAGE = """
+import time
+x = torch.full((SIZE,), float(rank))
+def message():
+    if rank == 0: dist.send(x, 1)
+    if rank == 1: dist.recv(x, 0)
+def timed(call, times=3):
+    call()
+    taken = []
+    for _ in range(times):
+        dist.barrier()
+        began = time.perf_counter()
+        call()
+        dist.barrier()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+"""
+PACES = """
+import ctypes, os, socket
+from launch.rank.pace import PACING, UNPACED
+from launch.rank.reinit import connected_sockets
+def pace_of(fd):
+    told, size = ctypes.c_uint64(0), ctypes.c_uint(8)
+    ctypes.CDLL(None).getsockopt(fd, socket.SOL_SOCKET, PACING, ctypes.byref(told), ctypes.byref(size))
+    return told.value
+paces = [pace_of(fd) for fd in connected_sockets().values()]
+paced = sum(pace < 2 ** 63 for pace in paces)
+"""
+
+
+@pytest.fixture(scope="module")
+def ranks():
+    ranks = Ranks()
+    ranks.ensure(4)
+    yield ranks
+    ranks.close()
+
+
+@pytest.fixture(autouse=True)
+def off_afterwards(ranks):
+    yield
+    ranks.play(None)
+
+
+def run(ranks, code, keep=None):
+    for answer in ranks.execute(code):
+        assert answer.how is How.LEFT, f"rank {answer.rank}: {answer.ename}: {answer.evalue} {answer.trouble}"
+    return ranks.pull(keep) if keep else None
+
+
+def longest(ranks, call, setup=""):
+    """Seconds of the rank that takes longest."""
+    setup = setup or MESSAGE.replace("SIZE", "50_000")
+    return max(run(ranks, f"{setup}\nseconds = timed({call})", "seconds"))
+
+
+CALLS = ("message", "lambda: dist.all_reduce(x)", "lambda: dist.all_reduce(x, async_op=True).wait()")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_bandwidth_is_obeyed(ranks, call):
+    taken = []
+    for rate in (1e6, 4e6):
+        ranks.play(Network(alpha=0, beta=1 / rate))
+        taken.append(longest(ranks, call))
+    assert 2.5 < taken[0] / taken[1] < 5, taken
+    assert taken[0] > 0.19  # 200 kB at 1 MB/s, whatever the machine does: less is impossible
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_latency_is_obeyed(ranks, call):
+    taken = []
+    for alpha in (0.02, 0.08):
+        ranks.play(Network(alpha=alpha, beta=1e-12))
+        taken.append(longest(ranks, call, MESSAGE.replace("SIZE", "4")))
+    assert 2.5 < taken[0 + 1] / taken[0] < 5, taken
+    assert taken[0] > 0.02
+
+
+def test_a_rank_has_one_card_for_all_it_sends_and_one_for_all_it_gets(ranks):
+    """Three messages out of one rank, or into one, take three times as long as one message."""
+    ranks.play(Network(alpha=0, beta=1 / 2e6))
+    one = longest(ranks, "message")
+    fan = "\n".join(
+        [
+            MESSAGE.replace("SIZE", "50_000"),
+            "def out():",
+            "    if rank == 0: [work.wait() for work in [dist.isend(x, peer) for peer in (1, 2, 3)]]",
+            "    else: dist.recv(x, 0)",
+            "def into():",
+            "    if rank == 0:",
+            "        rows = torch.empty(3, len(x))",
+            "        [work.wait() for work in [dist.irecv(rows[peer - 1], peer) for peer in (1, 2, 3)]]",
+            "    else: dist.send(x, 0)",
+        ]
+    )
+    for call in ("out", "into", "lambda: dist.gather(x, [x.clone() for _ in range(4)] if rank == 0 else None)"):
+        assert 2 < longest(ranks, call, fan) / one < 4.5, call
+
+
+def test_links_between_machines_are_shared_where_the_topology_shares_them(ranks):
+    """Two messages from machine to machine at once: with a card for each they take as long as one, else twice that."""
+    code = MESSAGE.replace("SIZE", "50_000") + (
+        "def both():\n    if rank < 2: dist.send(x, rank + 2)\n    else: dist.recv(x, rank - 2)\n"
+    )
+    taken = []
+    for nic in ("gpu", "machine"):
+        slow = Link(0, 1 / 2e6)
+        ranks.play(Topology.machines(2, gpus=2, inside=Link(0, 1 / 200e6), between=slow, nic=nic))
+        taken.append(longest(ranks, "both", code))
+    assert 1.5 < taken[1] / taken[0] < 3, taken
+    inside = longest(ranks, "message", code)
+    assert inside < taken[0] / 2  # ranks 0 and 1 are in one machine
+
+
+def test_a_pair_that_sends_both_ways_at_once_needs_the_time_of_one_way(ranks):
+    code = MESSAGE.replace("SIZE", "200_000") + (
+        "y = torch.empty_like(x)\n"
+        "def swap():\n"
+        "    if rank < 2:\n"
+        "        got = dist.irecv(y, 1 - rank)\n"
+        "        dist.isend(x, 1 - rank).wait()\n"
+        "        got.wait()\n"
+    )
+    ranks.play(Network(alpha=0, beta=1 / 4e6))
+    one = longest(ranks, "message", code)
+    assert longest(ranks, "swap", code) < 1.6 * one
+
+
+def test_off_leaves_no_pace_on_any_connection(ranks):
+    groups = "own = dist.new_group([0, 1]); all_ = dist.new_group(); dist.all_reduce(torch.ones(4), group=all_)"
+    run(ranks, groups)
+    ranks.play("ethernet")
+    run(ranks, "later = dist.new_group(); dist.all_reduce(torch.ones(4), group=later)")
+    paced = run(ranks, PACES, "paced")
+    assert paced == [10, 10, 9, 9]  # one to each other rank in the world, in all_ and in later; ranks 0 and 1 in own
+    ranks.play(None)
+    assert run(ranks, PACES, "paced") == [0] * 4
+
+
+def test_groups_that_a_cell_makes_are_slow_too(ranks):
+    code = MESSAGE.replace("SIZE", "50_000") + "group = dist.new_group()\n"
+    taken = []
+    for rate in (1e6, 4e6):
+        ranks.play(Network(alpha=0, beta=1 / rate))
+        taken.append(longest(ranks, "lambda: dist.all_reduce(x, group=group)", code))
+    assert 2.5 < taken[0] / taken[1] < 5, taken
+
+
+def test_a_deadlock_is_proved_and_the_next_cell_is_as_slow_as_before(ranks):
+    ranks.play(Network(alpha=0.05, beta=1 / 1e6))
+    answers = ranks.execute("if rank != 2: dist.all_reduce(torch.ones(4))")
+    assert answers[0].trouble.kind is DeadlockError and "rank 2" in answers[0].trouble.sentence
+    assert longest(ranks, "message") > 0.19
+    assert min(run(ranks, PACES, "paced")) >= 3
+
+
+def test_a_rank_that_dies_comes_back_on_the_same_network(ranks):
+    ranks.play(Network(alpha=0, beta=1 / 1e6))
+    answers = ranks.execute("import os\nif rank == 3: os._exit(1)\ndist.all_reduce(torch.ones(100_000))")
+    assert answers[3].how is How.DIED
+    assert longest(ranks, "lambda: dist.all_reduce(x)") > 0.19
+    assert min(run(ranks, PACES, "paced")) >= 3
+
+
+def test_nobody_is_accused_because_a_network_is_slow(ranks):
+    """A message that takes seconds, while everybody waits for it: longer than the doctor's patience."""
+    ranks.play(Network(alpha=1.5, beta=1 / 1e6))
+    run(ranks, MESSAGE.replace("SIZE", "4") + "message(); dist.barrier()")
+    ranks.play(Network(alpha=0, beta=1 / 0.5e6))
+    run(ranks, MESSAGE.replace("SIZE", "250_000") + "y = x.clone()\nmessage()\nif rank == 2: dist.recv(y, 3)\n"
+        "if rank == 3: dist.send(y, 2)\ndist.reduce(y, 0)")  # fmt: skip
+
+
+def test_a_schedule_runs_on_the_network_that_prices_it(ranks):
+    network = Network(alpha=2e-3, beta=1 / 4e6)
+    ranks.play(network)
+    taken = {}
+    for schedule in (all_reduce.naive(ranks=4), all_reduce.ring(ranks=4)):
+        run(ranks, "import time\nx = torch.ones(250_000)\ndist.barrier()")
+        run(ranks, "began = time.perf_counter()")
+        execute(schedule, "x", ranks)
+        taken[schedule.algorithm] = max(run(ranks, "seconds = time.perf_counter() - began", "seconds"))
+        assert taken[schedule.algorithm] > 0.95 * schedule.cost(nbytes=1e6, network=network).seconds
+        assert ranks.pull("x")[3].tolist()[:2] == [4.0, 4.0]
+    assert taken["naive"] > 1.5 * taken["ring"]
+
+
+def test_what_went_where_is_counted(ranks):
+    ranks.play(Topology.machines(2, gpus=2, inside=Link(0, 1 / 50e6), between=Link(0, 1 / 20e6)))
+    run(ranks, "x = torch.ones(500_000)\nif rank == 1: dist.send(x, 2)\nif rank == 2: dist.recv(x, 1)")
+    carried = ranks.carried
+    assert 2e6 <= carried.bytes[1][2] < 2.1e6 and carried.bytes[0][3] < 1e4
+    links = carried.by_link(ranks.network)
+    assert links["nic of gpu 1 out"] == links["nic of gpu 2 in"] == max(links.values()) >= 2e6
+    assert carried.reached is not None and carried.reached <= 1
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("etherent", "there is no network 'etherent': there are wifi, ethernet, 10GbE, infiniband, nvlink, gpus; "
+         "did you mean ethernet?"),
+        (3, "network is a Network or a Topology, for example Network(1e-5, 1e-9), got 3"),
+        (Topology.ring(2, Link(0, 1e-9)), "ring of 2 ranks has 2 ranks, there are 4: take a larger one or fewer ranks"),
+        (Network(1e-3, 0), "a network that ranks run on needs a beta above 0: 1 / bandwidth, in seconds per byte"),
+    ],
+)  # fmt: skip
+def test_what_is_no_network_is_said_and_changes_nothing(ranks, network, said):
+    ranks.play("10GbE")
+    with pytest.raises(UsageError) as raised:
+        ranks.play(network)
+    assert str(raised.value) == said
+    assert ranks.network == presets.played("10GbE", 4)
+
+
+@pytest.mark.parametrize("name", presets.PLAYED)
+def test_every_name_runs(ranks, name):
+    ranks.play(name)
+    run(ranks, "x = torch.ones(1000)\ndist.all_reduce(x)\nassert x[0] == 4")
+
+
+def test_where_connections_cannot_be_paced_messages_are_held_back_alone(ranks):
+    """As on macOS: the option is refused."""
+    refuse = "from launch.rank import pace\nkept = pace.set_rate\npace.set_rate = lambda fd, rate: False"
+    run(ranks, refuse)
+    ranks.play(Network(alpha=0, beta=1 / 1e6))
+    try:
+        assert ranks.unpaced
+        assert longest(ranks, "message") > 0.19
+        assert set(run(ranks, PACES, "paced")) == {0}
+    finally:
+        ranks.play(None)
+        run(ranks, "pace.set_rate = kept")
+    assert not ranks.unpaced
+
+
+def test_a_notebook_says_what_each_cell_runs_on(new_notebook):
+    notebook = new_notebook()
+    shown = "RankLog(ranks=4, network='ethernet, 10 times slower: 12.5 MB/s, 1 ms')"
+
+    def log(code):
+        output = notebook.run(code)
+        assert not output.error
+        return output, [data["text/plain"] for data in output.displays if data and "RankLog" in data["text/plain"]]
+
+    cell = "dist.all_reduce(torch.ones(500_000))\nNone"
+    assert log(f"%%ranks 4 --network ethernet\n{cell}")[1] == [shown]
+    assert log(f"%%ranks\n{cell}")[1] == ["RankLog(ranks=4)"]  # of that cell alone
+    said = notebook.run("%ranks network ethernet").stdout
+    assert said == "cells run on ethernet, 10 times slower: 12.5 MB/s, 1 ms; %ranks network off ends it\n"
+    output, logs = log(f"%%ranks\n{cell}")
+    assert logs == [shown] and output.stdout == ""  # what is measured is in the live log alone
+    assert log("%%ranks --network off\nNone")[1] == ["RankLog(ranks=4)"]
+    assert log(f"%%ranks\n{cell}")[1] == [shown]
+    assert notebook.run("%ranks network off").stdout.startswith("cells run without a network of their own")
+    assert log("%%ranks\nNone")[1] == ["RankLog(ranks=4)"]
+
+
+def test_a_notebook_takes_a_network_of_its_own_and_says_what_is_wrong_with_one(new_notebook):
+    notebook = new_notebook()
+    notebook.run("import launch\nfrom collectives import Link, Network, Topology, presets")
+    assert not notebook.run("launch.network(Topology.machines(2, 2, Link(1e-3, 1e-7), Link(2e-3, 2e-7)))").error
+    output = notebook.run("%%ranks 4\ndist.barrier()")
+    assert not output.error and "2 machines x 2 GPUs" in output.displays[0]["text/plain"]
+    output = notebook.run("%%ranks 8\ndist.barrier()")
+    assert output.ename == "UsageError" and "has 4 ranks, there are 8: take a larger one" in output.evalue
+    assert not notebook.run("launch.network(presets.dgx_h100())").error
+    output = notebook.run("%%ranks\nNone")
+    assert output.stdout.startswith("450 GB/s for each of 4 ranks is more than a laptop moves (about 2 GB/s in all)")
+    assert ".slower(1000) of that network fits" in output.stdout
+    for code, said in (
+        ("%%ranks --network etherent\nNone", "did you mean ethernet?"),
+        ("%%ranks --network\nNone", "--network needs a value, as in %%ranks --network ethernet"),
+        ("%ranks network fast", "there is no network 'fast': there are wifi, ethernet"),
+        ("launch.network(7)", "network is a Network or a Topology"),
+    ):
+        output = notebook.run(code)
+        assert output.ename == "UsageError" and said in output.evalue, code
+    assert "cells run on 4 x DGX H100" in notebook.run("%ranks network").stdout
+
+
+def test_a_recording_knows_what_it_ran_on_and_so_does_its_file(ranks, tmp_path):
+    network = Topology.machines(2, gpus=2, inside=Link(1e-3, 1 / 50e6), between=Link(4e-3, 1 / 10e6), nic="machine")
+    ranks.play(network)
+    run(ranks, "x = torch.full((200_000,), float(rank))\ny = torch.empty_like(x)")
+    ranks.start_recording()
+    code = "if rank == 0: dist.send(x, 1)\nif rank == 1:\n    dist.recv(y, 0)\n    dist.send(y, 2)\n"
+    run(ranks, code + "if rank == 2: dist.recv(y, 1)")
+    ranks.stop_recording()
+    recording = ranks.recording()
+    recording.save(tmp_path / "run.json")
+    loaded = collectives.load(tmp_path / "run.json")
+    assert recording.network is network
+    for told in (recording, loaded):
+        assert 8e5 <= told.carried.by_link(told.network)["nic of machine 0 out"] < 8.2e5
+        near, far = told.step_seconds
+        assert near >= 0.016 and far >= 0.08, (near, far)  # 800 kB at 50 and at 10 MB/s
+        shown = repr(Timeline(told))
+        assert shown.endswith("one network card per machine: 50 MB/s and 10 MB/s, 1 ms and 4 ms')"), shown
+        messages = [(call["latency"], round(call["transfer"], 4)) for call in Timeline(told).calls]
+        assert sorted(messages) == [(1e-3, 0.016), (1e-3, 0.016), (4e-3, 0.08), (4e-3, 0.08)]
+        race = Race(told, told)
+        assert race.measured and [step["lines"][0][0] for step in race.metas[0]["work"]] == [near, far]
+        assert not Race(told, told, nbytes=1e6).measured
+        assert TopologyMap(told).room["links"] == network.names(4)
+        assert np.frombuffer(TopologyMap(told).data)[:16].max() >= 8e5
+    ring = all_reduce.ring(ranks=4)
+    assert ring.cost(nbytes=1e6, network=loaded.network) == ring.cost(nbytes=1e6, network=network)
+    ranks.play("ethernet")
+    ranks.start_recording()
+    run(ranks, "dist.all_reduce(x)")
+    ranks.stop_recording()
+    ranks.recording().save(tmp_path / "run.json")
+    assert ranks.recording().network.name == "ethernet, 10 times slower"
+    assert collectives.load(tmp_path / "run.json").network == presets.played("ethernet", 4)
+    ranks.play(None)
+    ranks.start_recording()
+    run(ranks, "dist.all_reduce(x)")
+    ranks.stop_recording()
+    assert ranks.recording().network is None and ranks.recording().carried is None

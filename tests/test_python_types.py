@@ -1,0 +1,20 @@
+"""The types that our Python states hold, checked by mypy: strictly in `collectives`, as pyproject.toml says elsewhere.
+
+`launch/rank` is left out, which is about the inside of torch, without types; the types of our JavaScript are checked by
+tests/widgets/test_types.py.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("checked", [["--strict", "collectives"], ["widgets", "launch", "course"]], ids=" ".join)
+def test_the_types_hold(checked, tmp_path):
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), *checked]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -1,0 +1,26 @@
+"""Numbers as students write them: the browser reads what `course.amount` reads, and refuses what it refuses."""
+
+import math
+import random
+
+from course.amount import amount
+
+PARTS = ["0", "6", "2.5", "1,000", "1e3", "p", "N", "+", "-", "−", "*", "/", "^", "**", "·", "(", ")", " "]
+PARTS += ["log2", "sqrt", "ceil", "messages", "%", "3/4", "(p - 1)", "2(p-1)/p N", "_", "?", "100"]
+READ = """async (texts) => {
+    const { readNumber } = await import("/js/amount.js");
+    return texts.map((text) => readNumber(text, 4));
+}"""
+
+
+def test_both_read_the_same(page):
+    rng = random.Random(5)
+    texts = ["", "many", "2(p", "1/0", "2**1000000", "(" * 5000, "12 messages", "1,5", "6N", "log2(0)", "sqrt(-1)"]
+    texts += ["".join(rng.choice(PARTS) for _ in range(rng.randint(1, 6))) for _ in range(5000)]
+    read = 0
+    for text, there in zip(texts, page.evaluate(READ, texts), strict=True):
+        here = amount(text, p=4)
+        read += here is not None
+        assert (here is None) == (there is None), (text[:40], here, there)
+        assert here is None or math.isclose(here, there, rel_tol=1e-9), (text, here, there)
+    assert read > 500

@@ -1,0 +1,167 @@
+"""A schedule as one still picture: its start and steps side by side, for wherever no browser runs the Player.
+
+An untrusted clone, a code host, nbconvert and a PDF show this strip. It is an `<img>` with the SVG inside (inline SVG
+is dropped by JupyterLab's sanitiser), always the same bytes for the same schedule, and a few kB: at most eight frames,
+chosen evenly, and one column per rank instead of single cells where there are very many.
+
+Columns are ranks, rows are chunks. The hue says which chunk the data was at first, so it goes where the data goes
+(grey: of several), the dark bar how many ranks' data is in the cell, a frame what the step has written, a red frame the
+cell that a verdict is about. Left out: arrows; the caption of every step is in the live Player.
+"""
+
+from base64 import b64encode
+from functools import partial
+from html import escape
+
+from collectives.columns import REDUCE
+
+FRAMES = 8
+PER_LINE = 4
+WIDTH = 228  # of a frame
+HUES = (
+    "#f5d999",
+    "#bbe1f6",
+    "#99d8c7",
+    "#f9f4b3",
+    "#99c7e0",
+    "#eebe99",
+    "#ebc9dc",
+    "#d1d1d1",
+)  # Okabe-Ito, 40 % on white
+MIXED = "#f0f0f0"  # data of several chunks has no colour of its own
+STYLE = (
+    "text{font:12px system-ui,sans-serif}.c text{font:8px monospace;text-anchor:middle}.b{stroke:#333;stroke-width:3}"
+    ".e{fill:none;stroke:#999;stroke-dasharray:2}.w{fill:none;stroke:#000;stroke-width:1.6}"
+)
+FRAMED = '<path fill="none" stroke="#c1121f" stroke-width="3" d="{}"/>'
+
+
+def html(schedule, name: str, until: int | None = None, wrong: tuple[int, str, int] | None = None) -> str:
+    """An `<img>` of the strip, `name` in its alternative text; only words where a schedule is too large to draw.
+
+    `until` is the last step that may be seen, of all if it is None. `wrong` is the (rank, buffer, chunk) that is framed
+    in the last step.
+    """
+    if schedule.ranks * schedule.chunks * len(schedule.buffers) > 4096 or not len(schedule.steps):
+        return f"<span>{escape(name)}</span>"
+    picture = b64encode(svg(schedule, until, wrong).encode()).decode()
+    framed = f"; wrong is rank {wrong[0]}, {wrong[1]}, chunk {wrong[2]}" if wrong else ""
+    alt = escape(f"{name}: what every rank holds at the start and after each step{framed}", quote=True)
+    return f'<img alt="{alt}" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+
+
+def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None = None) -> str:
+    """The strip as SVG text, up to step `until`, with the cell `wrong` framed in the last."""
+    buffers = [(name, chunk) for name in schedule.buffers for chunk in range(schedule.chunks)]
+    small = len(buffers) * schedule.ranks <= 64
+    draw = partial(_cells, between="+" if _adds(schedule) else ",") if small else _columns
+    tall = 24 + (len(buffers) * _row(buffers) if small else 66)
+    shown = _shown(len(schedule.steps) if until is None else until, FRAMES if small else PER_LINE)
+    parts = []
+    for i, step in enumerate(shown):
+        x, y = i % PER_LINE * (WIDTH + 14) + 10, i // PER_LINE * (tall + 14) + 10
+        state = schedule.states(step - 1) if step else schedule.start()
+        title = f"step {step}: {schedule.steps[step - 1].phase}" if step else "start"
+        frame = draw(schedule, buffers, state, step)
+        if wrong and small and step == len(schedule.steps):
+            title += ", wrong in the red frame"
+            frame += FRAMED.format(_around(schedule, buffers, wrong))
+        parts.append(f'<g transform="translate({x} {y})"><text y="12">{escape(title)}</text>{frame}</g>')
+    columns, lines = min(len(shown), PER_LINE), -(-len(shown) // PER_LINE)
+    width, height = columns * (WIDTH + 14) + 6, lines * (tall + 14) + 6
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f'<style>{STYLE}</style><rect width="100%" height="100%" rx="6" fill="#fff"/>{"".join(parts)}</svg>'
+    )
+
+
+def _shown(steps: int, frames: int) -> list[int]:
+    """0 for the start, then steps counted from 1: all of them if they fit, else evenly chosen, the last always."""
+    if steps < frames:
+        return list(range(steps + 1))
+    return [round(i * steps / (frames - 1)) for i in range(frames)]
+
+
+def _row(buffers) -> int:
+    return 18 if len(buffers) <= 12 else 10
+
+
+def _cells(schedule, buffers, state, step, between: str) -> str:
+    """Every cell by itself: its hue, a bar for how many ranks' data is in it, what it holds where that fits."""
+    wide, tall = WIDTH // schedule.ranks, _row(buffers)
+    w, h = wide - 2, tall - 2
+    written = _written(schedule, step)
+    named = h > 10 and all(4.9 * len(str(cell)) <= w for cells in state.cells.values() for cell in cells.flat)
+    hues = empty = bars = frames = texts = ""
+    for line, (name, chunk) in enumerate(buffers):
+        y = 18 + line * tall
+        row = state.cells[name][:, chunk]
+        kinds = [cell.kind if cell else None for cell in row]
+        for kind in dict.fromkeys(kind for kind in kinds if kind is not None):
+            # A full row is one dashed line, the dashes being its cells: a third of the bytes.
+            path = (
+                f"M0 {y + h // 2}h{wide * len(row)}"
+                if all(other == kind for other in kinds)
+                else "".join(f"M{r * wide} {y + h // 2}h{w}" for r, other in enumerate(kinds) if other == kind)
+            )
+            hues += f'<path stroke="{HUES[kind % len(HUES)] if kind >= 0 else MIXED}" d="{path}"/>'
+        for rank, cell in enumerate(row):
+            x = rank * wide
+            box = f"M{x} {y}h{w}v{h}h-{w}z"
+            if not cell:
+                empty += box
+                continue
+            bars += f"M{x} {y + h - 2}h{w * len(cell.contributors) // schedule.ranks}"
+            if (name, rank, chunk) in written:
+                frames += box
+            if named:
+                texts += f'<text x="{x + w // 2}" y="{y + 9}">{str(cell).replace("+", between)}</text>'
+    hues = f'<g stroke-width="{h}" stroke-dasharray="{w} 2">{hues}</g>'
+    return f'{hues}{_path("e", empty)}{_path("b", bars)}{_path("w", frames)}<g class="c">{texts}</g>'
+
+
+def _around(schedule, buffers, cell: tuple[int, str, int]) -> str:
+    """The outline of a cell, as `_cells` draws it."""
+    rank, *where = cell
+    wide, tall = WIDTH // schedule.ranks, _row(buffers)
+    x, y = rank * wide, 18 + buffers.index(tuple(where)) * tall
+    return f"M{x} {y}h{wide - 2}v{tall - 2}h-{wide - 2}z"
+
+
+def _adds(schedule) -> bool:
+    """Whether what combines in a run is always a sum; of a maximum the picture only says whose data went in."""
+    return all(
+        way == "sum"
+        for index, step in enumerate(schedule.steps)
+        for way, op in zip(schedule.ways(index), step.columns.op.tolist(), strict=True)
+        if op == REDUCE
+    )
+
+
+def _columns(schedule, buffers, state, step) -> str:
+    """One column per rank: how much of it is filled (grey) and how much holds every rank's data (dark)."""
+    wide = WIDTH / schedule.ranks
+    filled = whole = ""
+    for rank in range(schedule.ranks):
+        cells = [state.cells[name][rank, chunk] for name, chunk in buffers]
+        x = round((rank + 0.5) * wide, 1)
+        filled += f"M{x:g} 82v-{60 * sum(map(bool, cells)) // len(cells)}"
+        whole += f"M{x:g} 82v-{60 * sum(len(cell.contributors) == schedule.ranks for cell in cells) // len(cells)}"
+    return (
+        f'<path stroke="{HUES[7]}" stroke-width="{wide * 0.8:.3g}" d="{filled}"/>'
+        f'<path stroke="#333" stroke-width="{wide * 0.8:.3g}" d="{whole}"/>'
+    )
+
+
+def _path(kind: str, path: str) -> str:
+    return f'<path class="{kind}" d="{path}"/>' if path else ""
+
+
+def _written(schedule, step: int) -> set:
+    if not step:
+        return set()
+    return {
+        (transfer.dst_buffer, transfer.dst, transfer.dst_chunk + i)
+        for transfer in schedule.steps[step - 1].transfers
+        for i in range(transfer.count)
+    }
