@@ -1,4 +1,4 @@
-"""The exercises of chapter 6: a tree, doubling, halving, both in the right order, and doubling for any p."""
+"""The exercises of chapter 7: a tree, doubling, halving, both in the right order, and doubling for any p."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The exercises of chapter 4: the two halves of the ring."""
+"""The exercises of chapter 5: the two halves of the ring."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The exercises of chapter 7: statistics of data that no rank has all of, out of a few numbers each."""
+"""The exercises of chapter 10: statistics of data that no rank has all of, out of a few numbers each."""
 
 from course.exercises.exercise import A_FEW, Exercise
 

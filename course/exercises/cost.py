@@ -1,4 +1,4 @@
-"""The exercises of chapter 5: fewer messages for short vectors, fewer bytes for long ones."""
+"""The exercises of chapter 6: fewer messages for short vectors, fewer bytes for long ones."""
 
 from fractions import Fraction
 

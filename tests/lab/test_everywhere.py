@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(240)
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SHOW = "from widgets import Player\nfrom collectives import all_reduce\nPlayer(all_reduce.ring(4))"
-CHAPTER = "04_all_reduce.ipynb"
+CHAPTER = "05_all_reduce.ipynb"
 
 
 @pytest.fixture

@@ -1,0 +1,6 @@
+"""The questions as data, one module per chapter, named as it is. `QUESTIONS` has them all by name, in that order."""
+
+from course.questions.question import Question
+
+CHAPTERS: tuple = ()
+QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}
