@@ -2,6 +2,9 @@
 # make test     everything set up, every test run
 # make venv     only set up
 # make refresh  execute the chapters again and save their normalised outputs
+# make pages    the chapters as web pages that ask no other host for anything, in the folder pages
+# make wheels   everything that is installed, as files in the folder wheels; in a room without internet, where there is
+#               Python of the same version on the same kind of machine: make lab WHEELS=wheels
 # make bench    figures against the peers, as ratios in one run
 # make gallery  a page with the approved picture of every widget, and what the last test drew differently
 # make pictures approve how every widget looks now; look at the gallery first
@@ -9,6 +12,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# a folder of wheels to install from, and from nowhere else
+INSTALL := install $(if $(WHEELS),--no-index --find-links $(abspath $(WHEELS)))
 QUIET := $(if $(CI),--quiet)  # elsewhere pip says what it is at
 
 # JupyterLab refuses root and waits for a browser unless told otherwise.
@@ -22,7 +27,7 @@ LAB_FLAGS += --no-browser
 endif
 endif
 
-.PHONY: lab test venv refresh bench gallery pictures lint
+.PHONY: lab test venv refresh pages wheels bench gallery pictures lint
 
 lab: .venv/course.stamp
 	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab $(LAB_FLAGS) 00_start_here.ipynb
@@ -43,6 +48,13 @@ venv: .venv/test.stamp
 refresh: .venv/test.stamp
 	$(BIN)/python -m course.refresh
 
+pages: .venv/course.stamp
+	$(BIN)/python -m course.pages pages
+
+# What builds the course's own wheel is not among what it needs to run.
+wheels: .venv/course.stamp
+	$(BIN)/python -m pip download --dest wheels . hatchling==1.33.0 editables pip
+
 bench: .venv/test.stamp
 	$(BIN)/python -m tests.benchmarks
 
@@ -58,11 +70,11 @@ lint: .venv/test.stamp
 .venv/course.stamp: pyproject.toml etc/ipython/ipython_kernel_config.py
 	@echo "setting up .venv: one or two minutes and 1.5 GB, most of it torch; this is done once"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install $(QUIET) --editable .
+	$(BIN)/python -m pip $(INSTALL) $(QUIET) --editable .
 # No news and no update check: nothing of the course asks the internet for anything.
 	$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements"
 	touch $@
 
 .venv/test.stamp: .venv/course.stamp
-	$(BIN)/python -m pip install $(QUIET) --editable '.[test]'
+	$(BIN)/python -m pip $(INSTALL) $(QUIET) --editable '.[test]'
 	touch $@

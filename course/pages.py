@@ -1,0 +1,76 @@
+"""The chapters as web pages for a room without internet: `python -m course.pages [FOLDER]`, or `make pages`.
+
+Each page stands alone and asks no other host for anything: still pictures in place of widgets, formulas as MathML,
+which every browser of today draws by itself. nbconvert's own pages load MathJax, require.js and mermaid from a server.
+Links from chapter to chapter lead from page to page.
+
+Left out: the moving picture. `Player(...).save_html("ring.html")` makes a page of one.
+"""
+
+import sys
+from pathlib import Path
+
+import nbformat
+from jinja2 import pass_context
+from latex2mathml.converter import convert
+from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+CHAPTERS = Path(__file__).parent
+
+
+class _Renderer(IPythonRenderer):
+    """Markdown whose formulas are MathML and whose links to chapters are links to their pages."""
+
+    def block_math(self, body: str) -> str:
+        return convert(body, display="block")
+
+    def inline_math(self, body: str) -> str:
+        return convert(body)
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        chapter = not url.startswith("http") and ".ipynb" in url
+        return super().link(text, url.replace(".ipynb", ".html") if chapter else url, title)
+
+
+class Page(HTMLExporter):
+    """nbconvert's exporter without what it loads from elsewhere."""
+
+    def __init__(self, **traits):
+        super().__init__(
+            template_name="page", extra_template_basedirs=[str(CHAPTERS)], exclude_anchor_links=True, **traits
+        )
+
+    @pass_context
+    def markdown2html(self, context, source):
+        return MarkdownWithMath(renderer=_Renderer(escape=False, exclude_anchor_links=True)).render(source)
+
+
+def write(folder: Path) -> list[Path]:
+    """Write a page of every chapter into `folder`, which is made if need be. OSError if that cannot be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exporter, pages = Page(), []
+    for chapter in sorted(CHAPTERS.glob("*.ipynb")):
+        html, _ = exporter.from_notebook_node(
+            nbformat.read(chapter, as_version=4), {"metadata": {"name": chapter.stem.replace("_", " ")}}
+        )
+        pages.append(folder / f"{chapter.stem}.html")
+        pages[-1].write_text(html, encoding="utf-8")
+    return pages
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0] if arguments else "pages")
+    try:
+        pages = write(folder)
+    except OSError as error:
+        print(
+            f"nothing can be written to {folder}: {error.strerror}; name another folder: python -m course.pages FOLDER"
+        )
+        return 1
+    print(f"{len(pages)} pages in {folder}; begin with {pages[0].name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
