@@ -16,6 +16,9 @@ from collectives.schedule import Cell, Schedule
 VECTOR = "torch.randint(low, high, (pieces * p,)).to(dtype) * scale"
 """Fresh random whole numbers: sums of them are exact in any order, and no two chunks are alike."""
 
+WHOLE = "torch.empty(x.numel() * world_size, dtype=x.dtype)"
+"""Room for everyone's x, as what is expected."""
+
 A_FEW = 64
 """Bytes per rank that are plenty for sums, counts and maxima, and too few for a rank's data."""
 
