@@ -42,4 +42,4 @@ def test_links_between_chapters_lead_to_pages_that_are_there(written):
 def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert pages.main([str(tmp_path / "file" / "pages")]) == 1
-    assert "name another folder" in capsys.readouterr().out
+    assert "name another: python" in capsys.readouterr().out
