@@ -52,14 +52,14 @@ class PendingCall:
     `due` is when the network that is played lets the wait be over (rank/network.py).
     """
 
-    __slots__ = ("call_name", "kind", "key", "label", "ranks", "peer", "line", "detail", "memory", "event")
+    __slots__ = ("call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event")
     __slots__ += ("counter", "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed")
     __slots__ += ("in_turns", "due")
 
     def __init__(self, call: Call, counter, cell: int, line: int, file: str):
-        self.call_name, self.kind, self.peer, self.line = call.name, call.kind, call.peer, line
+        self.call_name, self.kind, self.peer, self.line, self.file = call.name, call.kind, call.peer, line, file
         self.key, self.label, self.ranks = call.group.key, call.group.label, call.group.ranks
-        self.detail = _described(call.ins or call.outs) + (f" in {file}" if file else "")
+        self.what = _described(call.ins or call.outs)
         self.memory = tuple(map(_address, call.outs)) if call.kind == "collective" else ()
         self.counter = counter
         self.seq = counter.next(cell)
@@ -269,9 +269,7 @@ class PendingCalls:
                 self._close(pending)
 
     def _enter(self, pending: PendingCall) -> None:
-        self.slot.enter(
-            pending.call_name, pending.label, pending.seq_in_cell, pending.peer, pending.line, pending.detail
-        )
+        self.slot.enter(pending.call_name, pending.label, pending.seq_in_cell, pending.peer, pending.line, pending.what)
 
     def _open(self, pending: PendingCall, call: Call) -> None:
         self.tickets += 1
@@ -287,7 +285,8 @@ class PendingCalls:
             waiting=False,
             kind=call.kind,
             op=call.name,
-            detail=pending.detail,
+            what=pending.what,
+            file=pending.file,
             cell=self.slot.cells,
             number=self.slot.number,
             after=in_one_line(pending.failed) if pending.failed else "",

@@ -42,7 +42,6 @@ RECORD_BYTES = 2 * COPY_BYTES
 SLOT_BYTES = 192 * 1024  # the record, then what the rank has asked of the others
 HEADER_BYTES = 4096
 RUNNING, INSIDE = 1, 2  # flags: in a cell; inside an operation
-IN_FILE = " in "  # between the two parts of a detail, "float32[4] in train.py": a record has room for few texts
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Status:
     seq     the how-manieth collective of this group in this cell, or message to/from this peer in this cell, from 1
     peer    global rank of the other side of a message or of the root; None if there is none
     line    line of the cell (or file) that made the call; 0 if unknown
-    detail  what is being sent, as "float32[4]", and what the line stands in if it is not the cell
+    detail  what is being sent, as "float32[4]"
     since   `time.monotonic()` seconds at which this began
     cell    how many cells this rank has begun
     """
@@ -229,6 +228,7 @@ class OpenCall(NamedTuple):
 
     `kind` is "send", "recv" or "collective"; `seq` counts this group's collectives, or the messages of this
     (sender, receiver, tag) of the group; `peer` is a global rank (-1: any source; for a collective its root or -1).
+    `what` is being sent, as "float32[4]"; `file` is what the line stands in if it is not the cell, as "train.py".
     `cell` is how many cells the rank had begun, `number` what the notebook calls that cell; `dropped` says what became
     of the handle of a message: still there, or let go of before or after the other side had begun its half. `after`
     is the exception that was being handled, as "ValueError: no such data". `apart`: the call has not entered the
@@ -246,22 +246,13 @@ class OpenCall(NamedTuple):
     waiting: bool
     kind: str
     op: str
-    detail: str
+    what: str
+    file: str = ""
     cell: int = 0
     number: int = 0
     dropped: int = HELD
     after: str = ""
     apart: bool = False
-
-    @property
-    def what(self) -> str:
-        """What is being sent, as "float32[4]": the first part of `detail`."""
-        return self.detail.partition(IN_FILE)[0]
-
-    @property
-    def file(self) -> str:
-        """What the line stands in if it is not the cell, as "train.py": the second part of `detail`."""
-        return self.detail.partition(IN_FILE)[2]
 
     @property
     def raised(self) -> tuple[str, str]:
@@ -346,7 +337,7 @@ class _Table:
 
 
 TALLIES = _Table(Tally, "<QQQQQQI48s64s", 1024, 64)
-OPEN = _Table(OpenCall, "<QQQQQiii?12s32s48sIIB120s?", TALLIES.end, 64)
+OPEN = _Table(OpenCall, "<QQQQQiii?12s32s48s32sIIB120s?", TALLIES.end, 64)
 COLLECTIVES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?", OPEN.end, 256)
 MESSAGES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?", COLLECTIVES.end, 512)
 MESSAGE_TALLIES = _Table(MessageTally, "<QQQQii8sQI", MESSAGES.end, 384)
