@@ -1,9 +1,10 @@
-"""The course: chapters, exercises and their judge. What a chapter imports from here: `check` and `reveal`."""
+"""The course: chapters, exercises and their judge. What a chapter imports from here: `ask`, `check`."""
 
+from course.ask import ask
 from course.judge import check
 from course.predict import reveal
 from course.screen import watch
 
-__all__ = ["check", "reveal"]
+__all__ = ["ask", "check", "reveal"]
 
 watch()

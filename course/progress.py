@@ -3,10 +3,11 @@
 It stands in Jupyter's data folder of the user (JUPYTER_DATA_DIR moves it), not beside the chapters: a fresh clone or
 `git pull` must neither lose it nor carry it along.
 
-    check.progress()            prints which exercises are solved
+    check.progress()            prints which exercises are solved, and what was predicted wrong, by topic
     check.export("anna.json")   writes all of it into a file to hand in; `python -m course.handed_in FOLDER` reads many
 
-Of a solved function the file holds a hash, by which equal ones are known, and not the function.
+Of a solved function the file holds a hash, by which equal ones are known, and not the function. Beside it stands a file
+with every answer to a question (`course/ask.py`), by the question's name.
 
 Left out: proof. Whoever can write a file can write this one.
 """
@@ -72,17 +73,55 @@ def solved(name: str, source: str) -> None:
         _keep(name, solved=hashlib.sha256(source.encode()).hexdigest())
 
 
+def answers() -> dict[str, list[dict[str, Any]]]:
+    """By question all answers, the first one first: what was `said` (None: skipped), and whether it is `right`."""
+    try:
+        return read_answers(json.loads(_answers_file().read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def read_answers(found) -> dict[str, list[dict[str, Any]]]:
+    """What of this are answers."""
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: [{"said": each["said"], "right": each["right"]} for each in given if _is_answer(each)]
+        for name, given in found.items()
+        if isinstance(given, list)
+    }
+
+
+def _is_answer(found) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("said"), str | None) and type(found.get("right")) is bool
+
+
+def answered(name: str, said: str | None, right: bool) -> None:
+    """The question was answered so, or skipped (None)."""
+    everything = answers()
+    everything.setdefault(name, []).append({"said": said, "right": right})
+    _write(_answers_file(), everything)
+
+
+def _answers_file() -> Path:
+    return _file().with_name("answers.json")
+
+
 def _keep(name: str, **news) -> None:
-    """A folder that cannot be written to costs the memory, not the verdict."""
     everything = kept()
     everything[name] = NOTHING | everything.get(name, {}) | news
+    _write(_file(), everything)
+
+
+def _write(file: Path, everything: dict) -> None:
+    """A folder that cannot be written to costs the memory, not the verdict."""
     try:
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        beside = _file().with_suffix(".new")  # put in place as a whole: an interrupted write would lose everything
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = file.with_suffix(".new")  # put in place as a whole: an interrupted write would lose everything
         beside.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        beside.replace(_file())
+        beside.replace(file)
     except OSError as error:
-        print(f"(Your progress could not be kept in {_file().name}: {error.strerror}.)")
+        print(f"(Your progress could not be kept in {file.name}: {error.strerror}.)")
 
 
 def show() -> None:

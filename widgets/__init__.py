@@ -2,6 +2,7 @@
 
 from widgets.cost_explorer import cost_explorer
 from widgets.player import Player
+from widgets.question import Question
 from widgets.race import Race
 from widgets.ranklog import RankLog
 from widgets.timeline import Timeline
@@ -9,4 +10,4 @@ from widgets.topology_map import TopologyMap
 from widgets.wait_for import WaitFor
 from widgets.zoo import Zoo
 
-__all__ = ["Player", "Race", "RankLog", "Timeline", "TopologyMap", "WaitFor", "Zoo", "cost_explorer"]
+__all__ = ["Player", "Question", "Race", "RankLog", "Timeline", "TopologyMap", "WaitFor", "Zoo", "cost_explorer"]

@@ -14,14 +14,15 @@ import traitlets
 from collectives import Schedule
 from widgets import _strip
 from widgets._packing import pack
-from widgets.base import Widget, join, styles
+from widgets.base import join, styles
+from widgets.question import Asked
 
 MOST_BUFFERS = 12  # of one rank; more are a picture of several screens
 MOST_ANSWERS = 9  # a digit each
 NUMBERS = ("messages", "steps", "busiest")  # what js/predict.js can ask about a whole schedule
 
 
-class Player(Widget):
+class Player(Asked):
     """Plays `schedule`: any algorithm of `collectives`, or `launch.recording()`.
 
     >>> Player(all_reduce.ring(ranks=4))                       # doctest: +SKIP
@@ -49,13 +50,11 @@ class Player(Widget):
     """
 
     _esm = join("player.js")
-    _css = styles("frame.css", "stage.css", "player.css")
+    _css = styles("frame.css", "stage.css", "player.css", "question.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     data = traitlets.Bytes().tag(sync=True)
     meta = traitlets.Dict().tag(sync=True)
-    question = traitlets.Dict(allow_none=True).tag(sync=True)
-    predicted = traitlets.Dict(allow_none=True).tag(sync=True)
 
     def __init__(
         self,
@@ -94,9 +93,17 @@ class Player(Widget):
         steps = f"{len(s.steps)} step{'s' if len(s.steps) != 1 else ''}"
         return f"{s.title}, {s.ranks} ranks, {steps}"
 
+    def behind(self) -> str:
+        return _strip.html(self.schedule, f"{self.schedule.ranks} ranks", self._seen())
+
+    def _seen(self) -> int | None:
+        """The last step that may be seen; None: all of them."""
+        if self.question is None:
+            return None
+        return self.question["step"] - 1 if self.question["kind"] == "cells" else 0
+
     def fallback(self) -> str:
-        seen = None if self.question is None else self.question["step"] - 1  # no answer above the gate
-        return _strip.html(self.schedule, repr(self), seen, self.framed)
+        return _strip.html(self.schedule, repr(self), self._seen(), self.framed)
 
 
 def _slot(schedule: Schedule, frame: tuple[int, str, int]) -> int:
@@ -120,7 +127,7 @@ def _question(predict: int | str | None, steps: int, answers: Sequence[float | s
     if predict is None:
         return None
     if predict in NUMBERS:
-        return {"kind": predict, "step": 1} | ({"answers": [str(answer) for answer in answers]} if answers else {})
+        return {"kind": predict} | ({"answers": [str(answer) for answer in answers]} if answers else {})
     if isinstance(predict, int) and 1 <= predict <= steps:
         return {"kind": "cells", "step": predict}
     raise ValueError(f"predict is a step from 1 to {steps}, or one of {', '.join(NUMBERS)}; got {predict!r}")

@@ -16,12 +16,13 @@ from collectives.network import check_network
 from collectives.run import Run
 from collectives.traffic import of_steps, per_rank
 from widgets._packing import pack
-from widgets.base import Widget, join, styles
+from widgets.base import join, styles
+from widgets.question import Asked
 
 DEFAULT = Network(alpha=10e-6, beta=1 / 10e9)
 
 
-class Race(Widget):
+class Race(Asked):
     """Plays `schedules`, given one after the other, against each other.
 
     >>> Race(all_reduce.naive(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6)      # doctest: +SKIP
@@ -41,7 +42,7 @@ class Race(Widget):
     """
 
     _esm = join("race.js")
-    _css = styles("frame.css", "stage.css", "race.css")
+    _css = styles("frame.css", "stage.css", "race.css", "question.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     nbytes = traitlets.Float().tag(sync=True)

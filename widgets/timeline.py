@@ -19,13 +19,14 @@ from collectives.network import Network, Topology
 from collectives.played import in_words
 from collectives.saved import SavedRun
 from collectives.timed import TIMES
-from widgets.base import Widget, join, styles
+from widgets.base import join, styles
+from widgets.question import Asked
 
 MOST_CALLS = 20_000  # about 5 MB for the browser
 SAID = ("rank", "op", "peer", "bytes", "line", "code")
 
 
-class Timeline(Widget):
+class Timeline(Asked):
     """Shows the measured times of a run.
 
     >>> Timeline(launch.recording())                           # doctest: +SKIP
@@ -40,7 +41,7 @@ class Timeline(Widget):
     """
 
     _esm = join("timeline.js")
-    _css = styles("frame.css", "timeline.css")
+    _css = styles("frame.css", "timeline.css", "question.css")
     chosen = traitlets.Int(-1).tag(sync=True)
     calls = traitlets.List().tag(sync=True)
     ranks = traitlets.Int(0).tag(sync=True)

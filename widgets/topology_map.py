@@ -20,14 +20,15 @@ from collectives.played import Carried
 from collectives.run import Run
 from collectives.traffic import of_steps, scale
 from widgets._packing import pack
-from widgets.base import Widget, join, styles
+from widgets.base import join, styles
+from widgets.question import Asked
 
 MOST_RANKS = 128
 COUNTED = "What the connections carried, as the system counted it: built-ins and the library's own words are in it."
 LISTED = 5  # links in the fallback
 
 
-class TopologyMap(Widget):
+class TopologyMap(Asked):
     """Shows what `schedules`, one at a time, send over the links of `topology`.
 
     >>> flat, nested = all_reduce.ring(ranks=32), all_reduce.hierarchical(nodes=4, local=8)
@@ -47,7 +48,7 @@ class TopologyMap(Widget):
     """
 
     _esm = join("topology.js")
-    _css = styles("frame.css", "player.css", "topology.css")
+    _css = styles("frame.css", "player.css", "topology.css", "question.css")
     shown = traitlets.Int(0).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)

@@ -2,7 +2,8 @@
 
 A question stands in a chapter as `ask("its name")`; what is right stands here, so that no chapter holds an answer
 beside its question. The kinds: Choose (one of several answers), Statement (true or false), Number (as a student writes
-it, `course/amount.py`), Click (cells of a picture) and Order (lines into their order).
+it, `course/amount.py`), Click (cells of a picture), Order (lines into their order) and FindLine (the line of a program
+that is wrong). Text may hold `code` in backticks.
 
 A sentence says why: what was counted, what the answer would have meant. `step` is the step of the picture that stands
 under the question (counted from 1) that shows it.
@@ -79,3 +80,16 @@ class Order(Question):
     lines: tuple[str, ...]
     why: str
     wrong: tuple[Answer, ...] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindLine(Question):
+    """A program of somebody else: which line of `source` is wrong? `right` has its number, from 1, or those of several.
+
+    The text of a wrong Answer is the number of a line that people suspect, and its why what that line does.
+    """
+
+    source: str
+    right: tuple[int, ...]
+    why: str
+    wrong: tuple[Answer, ...]

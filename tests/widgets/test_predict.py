@@ -34,7 +34,7 @@ def test_cells_are_chosen_by_click_or_key_and_judged(show):
         page.keyboard.press(key)
     assert page.inner_text(".rs-gate .rs-muted") == "3 cells chosen"
     page.click(".rs-gate [type=submit]")
-    assert page.inner_text(".rs-gate") == "4 cells are written; you found 2 of them and named 1 that is not."
+    assert page.inner_text(".rs-verdict") == "4 cells are written; you found 2 of them and named 1 that is not."
     assert page.get_attribute(".rs-player", "data-step") == "1"
     assert len(page.evaluate("model.get('predicted').is")) == 4
 
@@ -42,21 +42,21 @@ def test_cells_are_chosen_by_click_or_key_and_judged(show):
 @pytest.mark.parametrize(
     "question, answer, verdict",
     [
-        ("messages", "24", "You said 24, and it is 24 messages."),
-        ("messages", "12", "You said 12; it is 24 messages. Play it and count along."),
-        ("steps", "6", "You said 6, and it is 6 steps."),
-        ("busiest", "1.5", "You said 1.5, and it is 1.5 N."),
-        ("busiest", "2(p-1)/p N", "You said 1.5, and it is 1.5 N."),
-        ("messages", "2p (p - 1)", "You said 24, and it is 24 messages."),
-        ("messages", "24 messages", "You said 24, and it is 24 messages."),
-        ("steps", "0", "You said 0; it is 6 steps. Play it and count along."),
+        ("messages", "24", "You said 24, and it is 24 messages. Play it and count along."),
+        ("messages", "12", "You said 12. That is 12 too few.\n\nIt is 24 messages. Play it and count along."),
+        ("steps", "6", "You said 6, and it is 6 steps. Play it and count along."),
+        ("busiest", "1.5", "You said 1.5, and it is 1.5 N. Play it and count along."),
+        ("busiest", "2(p-1)/p N", "You said 2(p-1)/p N, and it is 1.5 N. Play it and count along."),
+        ("messages", "2p (p - 1)", "You said 2p (p - 1), and it is 24 messages. Play it and count along."),
+        ("messages", "24 messages", "You said 24 messages, and it is 24 messages. Play it and count along."),
+        ("steps", "0", "You said 0. That is 6 too few.\n\nIt is 6 steps. Play it and count along."),
     ],
 )
 def test_a_number_is_judged_by_the_schedule(show, question, answer, verdict):
     page = show(Player(all_reduce.ring(ranks=4), predict=question))
     page.fill(".rs-gate input", answer)
     page.keyboard.press("Enter")
-    assert page.inner_text(".rs-gate") == verdict
+    assert page.inner_text(".rs-verdict") == verdict
     page.focus(".rs-scrub input")
     page.keyboard.press("End")
     assert page.get_attribute(".rs-player", "data-step") == "6"
@@ -66,16 +66,18 @@ def test_what_is_no_number_is_asked_for_again(show):
     page = show(Player(all_reduce.ring(ranks=4), predict="messages"))
     page.fill(".rs-gate input", "many")
     page.keyboard.press("Enter")
-    assert page.inner_text(".rs-gate [role=status]") == "Write a number, as in 6 or 2(p-1)."
+    assert (
+        page.inner_text(".rs-verdict") == "Write a number, as in 6 or 2(p-1), then press Enter; skip goes on without."
+    )
     page.fill(".rs-gate input", "24")
     page.keyboard.press("Enter")
-    assert page.inner_text(".rs-gate") == "You said 24, and it is 24 messages."
+    assert page.inner_text(".rs-verdict") == "You said 24, and it is 24 messages. Play it and count along."
 
 
 def test_it_can_be_skipped(show):
     page = show(Player(all_reduce.naive(ranks=4), predict="messages"))
     page.click(".rs-gate [type=button]")
-    assert page.inner_text(".rs-gate") == "It is 6 messages. Play it and count along."
+    assert page.inner_text(".rs-verdict") == "It is 6 messages. Play it and count along."
     assert page.evaluate("model.get('predicted').said") is None
 
 
@@ -104,4 +106,4 @@ def test_a_share_of_uneven_chunks_is_told_in_the_unit_that_was_asked_for(show):
     page = show(Player(uneven, predict="busiest"))
     page.fill(".rs-gate input", "0.75")
     page.keyboard.press("Enter")
-    assert page.inner_text(".rs-gate") == "You said 0.75, and it is 0.75 N."
+    assert page.inner_text(".rs-verdict") == "You said 0.75, and it is 0.75 N. Play it and count along."

@@ -13,12 +13,17 @@ const RESULTS = { "+": "sum", "×": "product", max: "maximum", min: "minimum", a
 
 /** @typedef {import("./schedule.js").Schedule} Schedule @typedef {import("./schedule.js").Run} Run */
 
-/** @returns {string} "step 2 of 6, reduce-scatter" */
-export function position(/** @type {Schedule} */ schedule, /** @type {number} */ step) {
-  if (step === 0) return `before step 1 of ${schedule.steps}`;
+/**
+ * "step 2 of 6, reduce-scatter"; "step 2" with `steps` null, where nobody is to know yet.
+ *
+ * @param {Schedule} schedule @param {number} step @param {number | null} steps
+ */
+export function position(schedule, step, steps = schedule.steps) {
+  if (steps === null) return step === 0 ? "before step 1" : `step ${step}`;
+  if (step === 0) return `before step 1 of ${steps}`;
   let end = 0;
   const name = schedule.phases.find(([, count]) => step <= (end += count))?.[0];
-  return `step ${step} of ${schedule.steps}${name ? `, ${name}` : ""}`;
+  return `step ${step} of ${steps}${name ? `, ${name}` : ""}`;
 }
 
 /** The one sentence of a step. */

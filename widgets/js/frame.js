@@ -40,7 +40,6 @@ export class Frame {
     this.reacts = reacts;
     this.size = size;
     this.entitle(title);
-    this.find(".rs-header .rs-muted").textContent = size;
     this.body = this.find(".rs-body");
     listenToKeys(this.root, (key) => this.#press(key) || reacts.press(key), signal, reacts.open);
     this.projector = new Projector(this.root, reacts.resized, signal);
@@ -52,9 +51,11 @@ export class Frame {
   }
 
   /** Says what is shown, above it and to a screen reader. */
-  entitle(/** @type {string} */ title) {
-    this.root.setAttribute("aria-label", `${title}, ${this.size}`);
+  entitle(/** @type {string} */ title, /** @type {string} */ size = this.size) {
+    this.size = size;
+    this.root.setAttribute("aria-label", size ? `${title}, ${size}` : title);
     this.find(".rs-title").textContent = title;
+    this.find(".rs-header .rs-muted").textContent = size;
   }
 
   /** @returns {any} */

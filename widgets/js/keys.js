@@ -35,5 +35,6 @@ export function listenToKeys(
 function isItsOwn(/** @type {HTMLElement} */ target, /** @type {string} */ key) {
   if (/^Page(Up|Down)$/.test(key)) return false;
   if (target.tagName === "BUTTON") return key === " " || key === "Enter";
+  if (target.matches("input[type=radio]")) return key === " " || key.startsWith("Arrow");
   return target.tagName === "SELECT" || target.matches("input[type=text]");
 }

@@ -6,6 +6,7 @@
  * the flight only links two of them.
  */
 
+import { gateOf } from "./asking.js";
 import { counters, explain, placeOf, position, sentence, sourcesOf, story } from "./captions.js";
 import { guarded } from "./errors.js";
 import { Flight, Stage } from "./stage.js";
@@ -13,7 +14,6 @@ import { Frame } from "./frame.js";
 import { typeFor, VIEWS } from "./labels.js";
 import { layOut, notebookHeight } from "./layout.js";
 import { Playback } from "./playback.js";
-import { Gate } from "./predict.js";
 import { retrace, sourcesOn } from "./trace.js";
 import { decode, Run } from "./schedule.js";
 import { shapesOf, survey } from "./survey.js";
@@ -26,7 +26,7 @@ const LONGEST_FLIGHT = 900; // ms
 /** @type {[string, string]} */
 const TRACE = ["Enter", "trace: where the content of that cell came from (or click a cell); Esc or a second time ends it"];
 /** @type {[string, string]} */
-const HANDS_UP = ["1 … 9 ⌫", "at the question: one hand for that answer, the last one back; Enter shows the answer"];
+const ANSWER = ["1 … 9 ⌫", "at the question: choose an answer, in projector mode count a hand, the last one back; Enter: check"];
 const AFTER = KEYS.findIndex(([key]) => key === "[ ]") + 1;
 
 class PlayerView {
@@ -35,7 +35,7 @@ class PlayerView {
   /** @type {Record<string, any>} */ parts;
   /** @type {Transport} */ transport;
   /** @type {StateTable} */ table;
-  /** @type {Gate} where there is a question */ gate;
+  /** @type {import("./predict.js").Gate} where there is a question */ gate;
 
   /**
    * @param {{model: any, el: HTMLElement, schedule: import("./schedule.js").Schedule, playback: Playback,
@@ -52,7 +52,7 @@ class PlayerView {
     this.#build(el);
     this.stage = new Stage(this.parts.stage, schedule, this.run);
     this.flight = new Flight(this.stage);
-    if (model.get("question") && !model.get("predicted")) this.#ask(model.get("question"));
+    if (model.get("question")) this.#ask();
     this.#wire();
     this.#measure();
   }
@@ -65,12 +65,12 @@ class PlayerView {
       <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
     const facts = [plural(ranks, "rank"), plural(chunks, "chunk"), plural(steps, "step"), placeOf(this.schedule)];
-    const size = facts.filter(Boolean).join(" · ");
+    this.size = facts.filter(Boolean).join(" · ");
     const open = () => this.stage.tracing !== null;
     const blanked = () => this.playback.pause();
     const reacts = { press: (key) => this.#press(key), resized: () => this.#measure(), open, blanked };
-    const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question")?.answers ? [HANDS_UP] : []));
-    this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size, picks, keys }, reacts, this.signal);
+    const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question") ? [ANSWER] : []));
+    this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size: this.size, picks, keys }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite"><b class="rs-where"></b> <span class="rs-sentence"></span>
         <div class="rs-detail"></div></div>
@@ -109,7 +109,7 @@ class PlayerView {
   }
 
   #press(key) {
-    if (this.gate?.count(key)) return true;
+    if (this.gate?.press(key)) return true;
     if (key === "v") this.#show(VIEWS[(VIEWS.indexOf(this.stage.view) + 1) % VIEWS.length]);
     else if (key === "ArrowUp" || key === "ArrowDown") this.#follow("rank", key === "ArrowDown" ? 1 : -1);
     else if (key === "Enter" && this.stage.followed !== null) this.#pick(this.stage.followed);
@@ -144,9 +144,11 @@ class PlayerView {
   #tell() {
     const { schedule, run, parts } = this;
     const words = sentence(schedule, run);
-    say(parts.where, `${position(schedule, run.step)}.`.replace(/^./, (letter) => letter.toUpperCase()));
+    const steps = this.root.classList.contains("rs-closed") ? null : schedule.steps;
+    const where = position(schedule, run.step, steps);
+    say(parts.where, `${where}.`.replace(/^./, (letter) => letter.toUpperCase()));
     say(parts.sentence, words);
-    this.transport.update(position(schedule, run.step), words);
+    this.transport.update(where, words);
     const counts = counters(schedule, run).map(
       ([name, value]) => `<span><span class="rs-muted">${name}</span> <b>${value}</b></span>`,
     );
@@ -199,18 +201,30 @@ class PlayerView {
     this.stage.choose(this.gate.chosen);
   }
 
-  /** Puts a question in front of a step; an answer opens the way and takes that step. */
-  #ask(question) {
-    this.gate = new Gate(this.schedule, question, (answer) => {
-      this.model.set("predicted", answer);
-      this.playback.release();
-      if (this.gate.asksCells) this.playback.go(question.step);
-    });
-    this.playback.limit = this.gate.limit;
+  /**
+   * Puts the question in front: until it is answered or skipped nothing can be seen that tells. An answer opens the way
+   * and goes to the step that shows it.
+   */
+  #ask() {
+    const { schedule, playback, frame, model } = this;
+    this.gate = gateOf(model, { schedule, room: () => frame.projector.on }, (answer) => this.#opened(answer), this.signal);
+    frame.find(".rs-transport").before(this.gate.node);
+    if (this.gate.open) return;
+    playback.limit = this.gate.limit;
     const remind = () => this.gate.remind();
-    this.playback.halted.add(remind);
-    this.signal.addEventListener("abort", () => this.playback.halted.delete(remind));
-    this.frame.find(".rs-transport").before(this.gate.node);
+    playback.halted.add(remind);
+    this.signal.addEventListener("abort", () => playback.halted.delete(remind));
+    this.root.classList.add("rs-closed", this.gate.asksCells ? "rs-asks-cells" : "rs-asks-words");
+    frame.entitle(this.gate.asksCells ? schedule.title : "Your guess first", plural(schedule.ranks, "rank"));
+  }
+
+  #opened(/** @type {any} */ answer) {
+    if (!this.gate) return; // it was answered before this view was there
+    this.root.classList.remove("rs-closed");
+    this.frame.entitle(this.schedule.title, this.size);
+    this.playback.release();
+    if (answer.step) this.playback.go(answer.step);
+    this.#measure();
   }
 
   #point(event) {

@@ -1,81 +1,100 @@
 /**
- * Predict: a gate in front of the step that matters. The student says what will happen, then sees it happen.
+ * Predict: a question in front of what it asks about. The student says what will happen, then sees it happen.
  *
- * Either "which cells will step k write?" (click them, or choose with the arrow keys and Enter), or a number that the
- * whole schedule comes to ("how many messages?"). Nothing past the gate can be seen before an answer or a skip; then
- * what was said stays beside what is.
+ * A question of the course (course/questions) brings what is right and why; of a question about a schedule ("which cells
+ * will step k write?", "how many messages?") the schedule itself knows it. It is judged here, in the browser, so that it
+ * works while the kernel is busy; Python is told afterwards (`predicted`), and nothing in Python waits for it.
  *
- * With answers to choose from it is a question to a room: a key for each answer counts hands, which stand there as bars
- * before the answer is shown and after it. Left out: the picture, of which it only marks cells.
+ * Left out: how an answer is given (answers.js), how it is judged (grade.js), and the picture, of which it only marks
+ * cells and which hides what it must not tell (player.js, question.js).
  */
 
+import { Choices, Field, Lines, made, writeRich } from "./answers.js";
+import { busiest, wholeOf } from "./captions.js";
+import { inUnit, isAbout, judgeChoice, judgeNumber, judgeOrder } from "./grade.js";
 import { readNumber } from "./amount.js";
-import { busiest, digits, wholeOf } from "./captions.js";
 import { range, Run, unpack } from "./schedule.js";
 import { plural } from "./words.js";
 
-/**
- * @typedef {object} Question
- * @property {"cells" | "messages" | "steps" | "busiest"} kind
- * @property {number} step counts from 1; cells only
- * @property {string[]} [answers] that a room chooses from
- */
+/** @typedef {import("./grade.js").Question} Question */
 
-/** @type {Record<string, string>} */
-const NUMBERS = {
-  messages: "How many messages will be sent in all?",
-  steps: "How many steps will it take?",
-  busiest: "How much will the busiest rank send, in multiples of N?",
+/** @type {Record<string, {text: string, unit: string, count: (run: Run) => number}>} what a schedule knows by itself */
+const COUNTS = {
+  messages: { text: "How many messages will be sent in all?", unit: "messages", count: (run) => run.messages },
+  steps: {
+    text: "How many steps will it take?",
+    unit: "steps",
+    count: (run) => run.done.filter(({ count }) => count.length).length,
+  },
+  busiest: {
+    text: "How much will the busiest rank send, in multiples of N?",
+    unit: "N",
+    count: (run) => busiest(run).most / wholeOf(run.schedule),
+  },
 };
 
-const HANDS = `<span class="rs-hands"></span>`;
+const THEN = "Play it and count along.";
 
 export class Gate {
-  /** @type {HTMLButtonElement[] | undefined} one per answer, in a question to a room */ bars;
+  /** @type {HTMLElement} */ node;
+  /** @type {HTMLElement} how many cells are chosen */ said;
+  /** @type {HTMLElement} */ buttons;
+  /** @type {HTMLElement} */ words;
+  /** @type {HTMLElement} what is chosen, for who cannot see it */ heard;
 
   /**
-   * @param {import("./schedule.js").Schedule} schedule
-   * @param {Question} question
-   * @param {(answer: any) => void} opened called once, with what was said (null: skipped) and what is
+   * @param {any} question as Python has it
+   * @param {(answer: any) => void} opened called once, with what was said (null: skipped), and the sentences about it
+   * @param {{schedule?: import("./schedule.js").Schedule | null, room?: () => boolean}} [given] room: hands are counted
    */
-  constructor(schedule, question, opened) {
+  constructor(question, opened, { schedule = null, room = () => false } = {}) {
     this.schedule = schedule;
-    this.asksCells = question.kind === "cells";
-    this.question = question;
     this.opened = opened;
+    this.question = counted(question, schedule);
+    this.asksCells = this.question.kind === "cells";
+    /** The last step that may be seen. */
+    this.limit = this.asksCells ? (this.question.step ?? 1) - 1 : 0;
+    this.open = false;
     /** @type {Set<number>} slots the student has chosen */
     this.chosen = new Set();
-    /** The last step that may be seen. */
-    this.limit = this.asksCells ? question.step - 1 : 0;
-    /** @type {number[]} per answer the hands of a room, in the order in which they were counted */
-    this.hands = [];
+    this.room = () => Boolean(this.question.room) || room();
+    this.way = this.#way();
+    this.#build();
+  }
+
+  #way() {
+    const { kind } = this.question;
+    if (kind === "cells") return null;
+    if (kind === "number") return new Field(this.question);
+    return kind === "order" ? new Lines(this.question) : new Choices(this.question, this.room);
+  }
+
+  #build() {
     this.node = document.createElement("form");
     this.node.className = "rs-gate";
-    const ask = this.asksCells
-      ? `Which cells will step ${question.step} write? Click them.`
-      : NUMBERS[question.kind];
-    const field = `<input type="text" autocomplete="off" aria-label="${ask}">`;
-    this.node.innerHTML = `<strong>${ask}</strong>
-      ${this.asksCells ? "<span class='rs-muted'>none chosen</span>" : question.answers ? HANDS : field}
-      <button type="submit">check</button><button type="button">skip</button><span role="status" class="rs-muted"></span>`;
-    this.said = this.node.children[1];
-    if (question.answers) this.#offer(question.answers);
-    this.heard = document.createElement("span"); // what is chosen, for who cannot see it
-    this.heard.className = "rs-hidden";
+    const asks = made("strong", "rs-asks");
+    writeRich(asks, this.question.text);
+    this.said = made("span", "rs-muted", "none chosen");
+    this.buttons = made("span", "rs-do");
+    this.buttons.innerHTML = `<button type="submit">check</button><button type="button">skip</button>`;
+    this.words = made("div", "rs-verdict");
+    this.words.setAttribute("role", "status");
+    this.node.append(asks, this.way ? this.way.node : this.said, this.buttons, this.words);
+    this.heard = made("span", "rs-hidden");
     this.heard.setAttribute("role", "status");
     if (this.asksCells) this.node.append(this.heard);
     this.node.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#answer();
     });
-    /** @type {HTMLElement} */ (this.node.querySelector("[type=button]")).addEventListener("click", () => this.#open(null));
+    this.buttons.children[1].addEventListener("click", () => this.#skip());
   }
 
   /** Chooses a cell, or takes it back. */
   choose(/** @type {number} */ slot) {
     if (!this.chosen.delete(slot)) this.chosen.add(slot);
     this.said.textContent = this.chosen.size ? `${plural(this.chosen.size, "cell")} chosen` : "none chosen";
-    const { ranks, chunks, buffers } = this.schedule;
+    const { ranks, chunks, buffers } = /** @type {import("./schedule.js").Schedule} */ (this.schedule);
     const place = (/** @type {number} */ at) => {
       const { buffer, rank, chunk } = unpack(at, ranks, chunks);
       return `rank ${rank}${buffers[1] ? `, ${buffers[buffer]}` : ""}, chunk ${chunk}`;
@@ -84,112 +103,122 @@ export class Gate {
     this.heard.textContent = `${now}. ${this.said.textContent}${this.chosen.size ? ": " : ""}${[...this.chosen].map(place).join("; ")}.`;
   }
 
-  /** A bar per answer, with the key that counts a hand for it. */
-  #offer(/** @type {string[]} */ answers) {
-    this.bars = answers.map((answer, i) => {
-      const bar = document.createElement("button");
-      bar.type = "button";
-      bar.className = "rs-hand";
-      bar.innerHTML = `<kbd>${i + 1}</kbd><span></span><i aria-hidden="true"></i><b>0</b>`;
-      bar.children[1].textContent = answer;
-      bar.addEventListener("click", () => this.count(String(i + 1)));
-      return bar;
-    });
-    this.said.append(...this.bars);
-  }
-
-  /** What a key does while hands are counted: a digit counts one, Backspace takes the last back. False for others. */
-  count(/** @type {string} */ key) {
-    const { bars, hands } = this;
-    if (!bars || this.node.classList.contains("rs-open")) return false;
-    if (key === "Enter") this.#open(this.#counted());
-    else if (key === "Backspace") hands.pop();
-    else if (bars[Number(key) - 1]) hands.push(Number(key) - 1);
-    else return false;
-    const most = Math.max(1, ...this.#counted());
-    this.#counted().forEach((count, i) => {
-      bars[i].children[3].textContent = String(count);
-      bars[i].style.setProperty("--rs-share", `${(100 * count) / most}%`);
-    });
+  /** What a key does while the question is open; false for others. */
+  press(/** @type {string} */ key) {
+    if (this.open || !this.way) return false;
+    if (key === "Enter") this.#answer();
+    else return this.way.press(key);
     return true;
-  }
-
-  /** Hands per answer. */
-  #counted() {
-    return range(this.bars?.length ?? 0).map((answer) => this.hands.filter((hand) => hand === answer).length);
   }
 
   /** Somebody wants to go on: says what to do first. */
   remind() {
-    const number = this.bars ? "Count hands with the keys and press Enter" : "Write a number and press Enter";
-    this.#hint(`${this.asksCells ? "Choose cells and press check" : number}; skip goes on without.`);
+    if (!this.open) this.#hint(this.way?.hint ?? "Choose cells and press check; skip goes on without.");
   }
 
-  #hint(words) {
-    const hint = this.node.querySelector("[role=status]");
-    if (hint) hint.textContent = words; // none once it is open
+  #hint(/** @type {string} */ words) {
+    this.words.textContent = words;
   }
 
   #answer() {
-    if (this.asksCells) return this.#open([...this.chosen]);
-    if (this.bars) return this.#open(this.#counted());
-    const field = /** @type {HTMLInputElement} */ (this.said);
-    const said = readNumber(field.value, this.schedule.ranks);
-    if (said !== null) return this.#open(said);
-    this.#hint(field.value.trim() ? "Write a number, as in 6 or 2(p-1)." : "");
+    if (this.open) return;
+    const { question, way } = this;
+    if (!way) return this.#show([...this.chosen], this.#cells([...this.chosen]));
+    if (way instanceof Choices && way.hands.length) return this.#shownToRoom(way);
+    if (way.said === null) return this.remind();
+    const verdict = this.#judged(way.said);
+    if (!verdict) return this.remind();
+    this.#show(way.said, verdict, textOf(question, way));
   }
 
-  #open(said) {
-    const { schedule, question, asksCells } = this;
+  #skip() {
+    if (!this.open) this.#show(null, this.asksCells ? this.#cells(null) : this.#judged(null));
+  }
+
+  #judged(/** @type {any} */ said) {
+    const { question } = this;
+    if (question.kind === "number") return judgeNumber(question, said);
+    return question.kind === "order" ? judgeOrder(question, said) : judgeChoice(question, said);
+  }
+
+  #shownToRoom(/** @type {Choices} */ way) {
+    const right = judgeChoice(this.question, null);
+    const knew = `${way.knew} of ${plural(way.hands.length, "hand")} knew it.`;
+    this.#show(way.counted, { ...right, words: [...right.words, knew], room: true });
+  }
+
+  #cells(/** @type {number[] | null} */ said) {
+    const schedule = /** @type {import("./schedule.js").Schedule} */ (this.schedule);
+    const { step = 1, why } = this.question;
     const run = new Run(schedule);
-    run.seek(asksCells ? question.step : schedule.steps);
-    const is = asksCells ? run.written : this.#number(run);
-    const room = !asksCells && said !== null && this.bars;
-    const words = asksCells ? judgeCells(said, is) : room ? this.#judgeRoom(said, is) : this.#judgeNumber(said, is);
+    run.seek(step);
+    const is = run.written;
+    const right = said !== null && said.length === is.length && is.every((slot) => said.includes(slot));
+    return { right, is, step, words: why ? [judgeCells(said, is), why] : [judgeCells(said, is)] };
+  }
+
+  /** Tells Python and the picture, once. */
+  #show(/** @type {any} */ said, /** @type {any} */ verdict, /** @type {string | null} */ text = null) {
+    const { words, right, step = null, is = null, room = false } = verdict;
+    const answer = { said, text, right: said === null || room ? null : right, words: words.join(" "), step, is };
+    this.restore({ ...answer, lines: words });
+    this.opened(answer);
+  }
+
+  /** The question as it stands after an answer. */
+  restore(/** @type {any} */ { said, right, words, lines = [words] }) {
+    if (this.open) return;
+    this.open = true;
+    const { way } = this;
+    if (way instanceof Choices) way.close(Array.isArray(said) ? null : said);
+    else way?.close();
+    this.buttons.remove();
+    this.said.remove();
+    this.heard.remove();
     this.node.classList.add("rs-open");
-    this.node.textContent = words;
-    if (room) this.node.append(this.said);
-    this.opened({ said, is, words });
-  }
-
-  #number(run) {
-    if (this.question.kind === "messages") return run.messages;
-    if (this.question.kind === "steps") return run.done.filter(({ count }) => count.length).length;
-    return busiest(run).most / wholeOf(this.schedule);
-  }
-
-  /** How many of a room were right; their bars are marked. */
-  #judgeRoom(/** @type {number[]} */ counted, /** @type {number} */ is) {
-    const right = (this.question.answers ?? []).map((answer) => isAbout(readNumber(answer, this.schedule.ranks) ?? NaN, is));
-    this.bars?.forEach((bar, i) => {
-      bar.disabled = true;
-      bar.classList.toggle("rs-right", right[i]);
-    });
-    const all = counted.reduce((sum, count) => sum + count, 0);
-    const knew = counted.reduce((sum, count, i) => sum + (right[i] ? count : 0), 0);
-    return `It is ${this.#shown(is)}: ${knew} of ${plural(all, "hand")}.`;
-  }
-
-  #shown(/** @type {number} */ is) {
-    const { kind } = this.question;
-    return `${digits(is)} ${kind === "busiest" ? "N" : kind}`;
-  }
-
-  #judgeNumber(said, is) {
-    const shown = this.#shown(is);
-    const then = "Play it and count along.";
-    if (said === null) return `It is ${shown}. ${then}`;
-    const right = isAbout(said, is);
-    return right ? `You said ${digits(said)}, and it is ${shown}.` : `You said ${digits(said)}; it is ${shown}. ${then}`;
+    this.node.classList.toggle("rs-knew", right === true);
+    this.words.replaceChildren(
+      ...lines.map((line) => {
+        const paragraph = made("p");
+        writeRich(paragraph, line);
+        return paragraph;
+      }),
+    );
   }
 }
 
-function isAbout(/** @type {number} */ said, /** @type {number} */ is) {
-  return Math.abs(said - is) <= 0.005 * Math.abs(is);
+/** The question with what the schedule knows about it. @returns {Question} */
+function counted(/** @type {any} */ question, /** @type {import("./schedule.js").Schedule | null} */ schedule) {
+  const { kind, answers } = question;
+  if (kind === "cells") return { text: `Which cells will step ${question.step} write? Click them.`, ...question };
+  const known = COUNTS[kind];
+  if (!known || !schedule) return question;
+  const run = new Run(schedule);
+  run.seek(schedule.steps);
+  const { text, unit, count } = known;
+  const is = count(run);
+  if (!answers) {
+    return { kind: "number", text, unit, p: schedule.ranks, is: { text: String(is), why: THEN } };
+  }
+  const value = (/** @type {string} */ answer) => readNumber(answer, schedule.ranks) ?? NaN;
+  return {
+    kind: "choose",
+    room: true,
+    text,
+    answers: answers.map((/** @type {string} */ answer) => ({ text: answer, why: `It is ${inUnit(is, unit)}.` })),
+    right: range(answers.length).filter((i) => isAbout(value(answers[i]), is)),
+  };
+}
+
+/** What was said, as it is kept. */
+function textOf(/** @type {Question} */ { kind, answers = [] }, /** @type {Choices | Field | Lines} */ { said }) {
+  if (kind === "number") return /** @type {string} */ (said);
+  if (kind === "order") return /** @type {number[]} */ (said).map((place) => place + 1).join(", ");
+  return kind === "line" ? `line ${Number(said) + 1}` : answers[Number(said)].text;
 }
 
 /** What was chosen against what is written, in a sentence. */
-function judgeCells(said, is) {
+function judgeCells(/** @type {number[] | null} */ said, /** @type {number[]} */ is) {
   const all = `${plural(is.length, "cell")} ${is.length === 1 ? "is" : "are"} written`;
   if (said === null) return `${all}: the framed ones.`;
   const found = is.filter((slot) => said.includes(slot)).length;

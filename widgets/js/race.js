@@ -8,6 +8,7 @@
  * Left out: what a single step means (Player).
  */
 
+import { behindQuestion } from "./asking.js";
 import { amount } from "./captions.js";
 import { secondsOf, unitBytes, workOf } from "./cost.js";
 import { guarded } from "./errors.js";
@@ -324,7 +325,7 @@ export default () => {
           offset += length;
           return decode(meta, new DataView(data.buffer, offset - length, length));
         });
-        new RaceView({ el, model, schedules, playback, signal });
+        behindQuestion({ model, el, signal }, (at) => void new RaceView({ el: at, model, schedules, playback, signal }));
       });
     },
   };

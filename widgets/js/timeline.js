@@ -9,6 +9,7 @@
  * Left out: the arithmetic and the sentences (spans.js).
  */
 
+import { behindQuestion } from "./asking.js";
 import { compare, describe, meeting, overview, spread, stayOf, ticks, totals } from "./spans.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
@@ -307,6 +308,8 @@ class Bars {
 
 export default () => ({
   render({ model, el, signal }) {
-    return guarded(el, () => void new TimelineView({ el, model, signal }));
+    return guarded(el, () =>
+      behindQuestion({ model, el, signal }, (at) => void new TimelineView({ el: at, model, signal })),
+    );
   },
 });

@@ -6,6 +6,7 @@
  * are one kind); Loads sums them up over steps. Left out: where things stand (wiring.js).
  */
 
+import { behindQuestion } from "./asking.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { Playback } from "./playback.js";
@@ -357,7 +358,7 @@ export default () => {
     render({ model, el, signal }) {
       return guarded(el, () => {
         playback ??= new Playback(model, model.get("runs")[model.get("shown")].order.length);
-        new MapView({ model, el, playback, signal });
+        behindQuestion({ model, el, signal }, (at) => void new MapView({ model, el: at, playback, signal }));
       });
     },
   };

@@ -85,7 +85,8 @@ export class Transport {
 
   /** Shows the clock's state; `where` and `sentence` are what a screen reader hears at the scrubber. */
   update(/** @type {string} */ where, /** @type {string} */ sentence) {
-    const { step, steps, playing, speed } = this.playback;
+    const { step, playing, speed } = this.playback;
+    const steps = Math.min(this.playback.steps, this.playback.limit);
     this.scrubber.max = String(steps);
     this.scrubber.value = String(step);
     this.scrubber.style.setProperty("--rs-done", `${steps ? (100 * step) / steps : 0}%`);
