@@ -21,8 +21,11 @@ class Asked(Widget):
     predicted   what was said, whether it is right (None: skipped, or said by a room), and the sentences about it
     """
 
-    question = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
-    predicted = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    question = traitlets.Dict(allow_none=True).tag(sync=True)
+    predicted = traitlets.Dict(allow_none=True).tag(sync=True)
+
+    def __init__(self, **traits):
+        super().__init__(**{"question": None, "predicted": None} | traits)
 
     def ask(self, question: dict) -> None:
         """Puts a question in front, also where one was answered before."""
