@@ -29,7 +29,8 @@ class Asked(Widget):
 
     def ask(self, question: dict) -> None:
         """Puts a question in front, also where one was answered before."""
-        self.question, self.predicted = question, None
+        self.question = question
+        self.set_trait("predicted", None)
 
     @property
     def asks(self) -> bool:
