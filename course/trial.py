@@ -165,9 +165,8 @@ class Trial:
         except LaunchError as error:
             self.error, self.failure = error, _one_line(str(error))
             if f"TypeError: {exercise.name}() " in self.failure:
-                self.failure += (
-                    f"; check calls {exercise.call.format(name=exercise.name, limit='limit', sizes='sizes')}"
-                )
+                names = {name: name for name in asdict(draw)}
+                self.failure += f"; check calls {exercise.call.format(name=exercise.name, **names)}"
             self.failure += self._raised_at() if self._errors and not isinstance(error, MismatchError) else ""
             self.verdict = "no" if grader_ranks().size == self.p else "not tried"
             self.hints = error.hints

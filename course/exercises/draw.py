@@ -30,6 +30,7 @@ class Draw:
     lengths  how many numbers each rank has, where they differ
     owners   the ranks that have the largest number
     sizes    into which parts a vector is cut
+    counts   counts[s][d]: how many numbers rank s has for rank d; another number than the other way round
     limit, size        a bound for a norm, and about how large the norm of one rank's numbers is
     """
 
@@ -46,6 +47,7 @@ class Draw:
     lengths: tuple[int, ...]
     owners: tuple[int, ...]
     sizes: tuple[int, ...]
+    counts: tuple[list[int], ...]
     limit: float
     size: float
 
@@ -69,6 +71,7 @@ def fixed(index: int, p: int, dtype: str) -> Draw:
         lengths=tuple(5 + (20 * rank if index % 2 == 0 else 7 * (p - rank)) for rank in range(p)),
         owners=tuple(range(p // 2, p)),
         sizes=((1, numbers - 3, 2), (numbers,), (2, 1, numbers - 6, 3))[index % 3],
+        counts=tuple([(2 * src + 3 * dst + index) % 7 for dst in range(p)] for src in range(p)),
         limit=limit,
         size=limit / LIMITS[index % len(LIMITS)],
     )
@@ -93,6 +96,7 @@ def at_random(p: int, dtype: str) -> Draw:
         lengths=tuple(random.randint(1, 60) for _ in range(p)),
         owners=tuple(sorted(random.sample(range(p), random.randint(1, p)))),
         sizes=_parts(pieces * p),
+        counts=tuple([random.randint(0, 9) for _ in range(p)] for _ in range(p)),
         limit=limit,
         size=limit / random.choice(LIMITS),
     )

@@ -75,4 +75,24 @@ EXERCISES = (
             "For hop 1 to p - 1: isend piece rank + hop to rank + hop, recv from rank - hop into piece rank - hop.",
         ),
     ),
+    Exercise(
+        name="uneven_all_to_all",
+        asks="it returns what everyone has for this rank, end to end in the order of the ranks; the first counts[0] "
+        "numbers of x are for rank 0, the next counts[1] for rank 1, and so on; at most two all_to_all_single, and "
+        "x stays as it is",
+        lines=7,
+        x="torch.randint(low, high, (sum(counts[rank]),)).to(dtype) * scale",
+        expected="[None] * p; dist.all_gather_object(expected, x.split(counts[rank])); "
+        "expected = torch.cat([pieces[rank] for pieces in expected])",
+        in_place=False,
+        call="{name}(x, {counts}[rank])",
+        allowed=frozenset({"all_to_all_single"}),
+        calls=lambda p: 2,
+        hints=(
+            "You know what you send. What comes, only the others know: so send them your counts first.",
+            "The counts are one number for each rank: torch.tensor(counts), an all_to_all_single of equal pieces.",
+            "The second call takes two lists: all_to_all_single(out, x, what comes from each, what goes to each).",
+            "out has as many numbers as come: incoming.sum() of them. incoming.tolist() is the list that torch wants.",
+        ),
+    ),
 )

@@ -172,7 +172,7 @@ def _solution(name: str) -> str:
 
 
 def _head(name: str) -> str:
-    return {"dissemination_barrier": "", "clip_norm": "x, limit"}.get(name, "x")
+    return {"dissemination_barrier": "", "clip_norm": "x, limit", "uneven_all_to_all": "x, counts"}.get(name, "x")
 
 
 def _from_everyones(name: str, everyones: str) -> str:

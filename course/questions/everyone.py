@@ -1,0 +1,172 @@
+"""The questions of chapter 4: what a rank holds and sends when there is no root, and which collective to choose."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="all_gather_sends",
+        topic="all_gather",
+        text="4 ranks, each has a quarter of N bytes. All pieces go round the ring until every rank has all four. "
+        "How many bytes does one rank send, in units of N?",
+        right=Answer("(p-1)/p", "3/4 N: three times a piece of N/4, its own and two that it passes on."),
+        wrong=(
+            Answer(
+                "1", "1 N would be four pieces. The fourth that arrived belongs to the neighbour that would get it."
+            ),
+            Answer("1/p", "1/4 N is its own piece, in step 1. In steps 2 and 3 it passes on what has come.", 2),
+            Answer("p-1", "It is three messages, but each is a quarter of N.", 1),
+        ),
+        unit="N",
+    ),
+    Number(
+        name="reduce_scatter_value",
+        topic="reduce_scatter",
+        text="4 ranks, rank r's number c is 10 r + c. After a reduce_scatter each rank has one number. Which one does "
+        "rank 2 have?",
+        right=Answer("68", "2 + 12 + 22 + 32 = 68: number 2 of every rank."),
+        wrong=(
+            Answer("86", "86 = 20 + 21 + 22 + 23 adds up rank 2's own vector. The sum goes across the ranks."),
+            Answer("64", "64 = 1 + 11 + 21 + 31 is number 1 of the sum, and belongs to rank 1. Counting starts at 0."),
+            Answer("46", "46 = 2 + 12 + 32 leaves out rank 2's own 22: it does not travel, but it counts."),
+            Answer("22", "22 is what rank 2 had before. The other three add theirs to it.", 1),
+        ),
+        unit="",
+        p=4,
+    ),
+    Statement(
+        name="reduce_scatter_length",
+        topic="reduce_scatter",
+        text="x has 4 numbers on each of 4 ranks; reduce_scatter_single(out, x) needs an out of 4 numbers, too.",
+        true=False,
+        why="Each rank gets one piece of the sum: 4 / 4 = 1 number. Anything else is refused.",
+    ),
+    Statement(
+        name="padding",
+        topic="lengths",
+        text="To reduce_scatter 10 numbers on 4 ranks, every rank may add two zeros at the end, and the last rank "
+        "drops its last two numbers afterwards.",
+        true=True,
+        why="12 numbers are 4 pieces of 3. The two zeros are added up to zeros, at the end of rank 3's piece.",
+    ),
+    Number(
+        name="two_halves",
+        topic="all_reduce",
+        text="4 ranks with a vector of N bytes each. First a reduce_scatter, then an all_gather of the pieces. "
+        "How many bytes does one rank send in both together, in units of N?",
+        right=Answer("2*(p-1)/p", "1.5 N: three pieces of N/4 in the first half, and three in the second."),
+        wrong=(
+            Answer("(p-1)/p", "3/4 N is one of the halves."),
+            Answer("2", "2 N would be four pieces in each half. A rank's own piece stays at home, both times."),
+            Answer("2*(p-1)", "6 N is what all four ranks send together."),
+            Answer("p-1", "3 N is what all four ranks send together in one half."),
+        ),
+        unit="N",
+        p=4,
+    ),
+    Choose(
+        name="choose_nan",
+        topic="which collective",
+        text="Each rank knows whether its own gradients hold a NaN (flag 1) or not (flag 0). If any of them do, all "
+        "ranks must skip this step. Which call, on the flag?",
+        answers=(
+            Answer("reduce with MAX to rank 0", "Then rank 0 knows. The others would go on and train on the NaN."),
+            Answer("all_reduce with MIN", "The smallest flag is 1 only if all ranks have a NaN. One is enough."),
+            Answer("all_reduce with MAX", "1 as soon as any rank has a 1, and every rank has the same answer."),
+            Answer("barrier", "A barrier carries no data: all ranks wait, and none knows more."),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="all_to_all_rank_1",
+        topic="all_to_all",
+        text="Rank 1 starts with 10, 11, 12, 13 and sends 12 to rank 2. What does it hold after the all_to_all?",
+        answers=(
+            Answer("1, 11, 21, 31", "Number 1 of every rank, in the order of the senders."),
+            Answer("10, 11, 12, 13", "Only its own 11 stays. The other three were for other ranks.", 1),
+            Answer(
+                "11, 1, 31, 21", "Those come, but they are put together in the order of their senders, not of coming."
+            ),
+            Answer("64, on every rank", "Nothing is added up here. That would be number 1 of an all_reduce."),
+        ),
+        right=0,
+    ),
+    Choose(
+        name="choose_lookup",
+        topic="which collective",
+        text="A table of 1,000,000 rows of 256 bytes (256 MB) lies in quarters on 4 ranks. Each rank needs 1,000 rows, "
+        "a quarter of them from each rank. What sends the least?",
+        answers=(
+            Answer(
+                "all_gather of the table", "Right rows, 192 MB sent by each rank, and 999 of 1,000 rows thrown away."
+            ),
+            Answer("broadcast from each rank in turn", "The same 192 MB as all_gather, only one root after the other."),
+            Answer(
+                "all_to_all of the ids, then of the rows", "750 ids of 8 bytes out, 750 rows of 256 bytes back: 0.2 MB."
+            ),
+            Answer(
+                "all_reduce of the rows found",
+                "It works, with zeros for rows one does not have; but all ranks get all.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="choose_gradients",
+        topic="which collective",
+        text="Each rank has gradients of 100 MB. They are to be added up, and each rank updates its own quarter of the "
+        "weights.",
+        answers=(
+            Answer("all_reduce", "Right numbers, 150 MB sent by each rank, and three quarters of the sum thrown away."),
+            Answer("reduce_scatter", "75 MB sent by each rank, and each has just the quarter that it needs."),
+            Answer("reduce, then scatter", "Right numbers, but all of it goes through the root: 300 MB come in there."),
+            Answer("scatter", "A scatter hands out one rank's numbers. Nothing is added up."),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="choose_weights",
+        topic="which collective",
+        text="Each rank keeps a quarter (25 MB) of a layer's weights, and every rank needs the whole layer.",
+        answers=(
+            Answer(
+                "all_reduce, with zeros elsewhere", "Right numbers, but 150 MB sent by each rank: it adds up zeros."
+            ),
+            Answer("broadcast from rank 0", "Rank 0 has a quarter. Nobody can broadcast what it does not have."),
+            Answer("gather", "Then one rank has the layer. All four need it."),
+            Answer("all_gather", "75 MB sent by each rank: three pieces of 25 MB, passed on round the ring."),
+        ),
+        right=3,
+    ),
+    Choose(
+        name="choose_tokens",
+        topic="which collective",
+        text="Each rank has tokens of 100 MB. A quarter of them needs the expert on rank 0, a quarter the one on "
+        "rank 1, and so on.",
+        answers=(
+            Answer("all_gather", "The tokens arrive, but 300 MB sent by each rank, and three quarters thrown away."),
+            Answer("all_to_all", "75 MB sent by each rank: each token goes to its expert and nowhere else."),
+            Answer("reduce_scatter", "It would add up the tokens of different ranks. They must stay apart."),
+            Answer(
+                "four scatters, one from each rank",
+                "The same bytes; but one root works at a time, so four times as long.",
+            ),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="half_of_the_sum",
+        topic="reduce_scatter",
+        text="On 8 ranks reduce_scatter sends half the bytes of all_reduce and leaves each rank half of the sum.",
+        true=False,
+        why="Half the bytes, yes. But each rank has one eighth of the sum: the other half of the bytes would bring "
+        "it the rest.",
+    ),
+    Statement(
+        name="all_to_all_below_n",
+        topic="all_to_all",
+        text="A rank has N bytes for all ranks together. In an all_to_all it sends less than N, however many ranks "
+        "there are.",
+        true=True,
+        why="Its own piece stays at home: (p - 1)/p N. What grows with p squared is the number of messages, p (p - 1).",
+    ),
+)

@@ -1,0 +1,130 @@
+"""The questions of chapter 3: what a root sends and receives, who waits, what is left in a buffer."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="broadcast_bytes",
+        topic="broadcast",
+        text="4 ranks; rank 0 sends its vector of N bytes to each of the others, one after the other. How many bytes "
+        "are sent in total, in units of N?",
+        right=Answer("p-1", "3 N: one vector for each of the other three. Rank 0 has its own already."),
+        wrong=(
+            Answer("p", "4 N would be one vector for each rank. Rank 0 needs no message for what it has."),
+            Answer("1", "1 N would be one send that all can hear. A message has one receiver, so there are three.", 1),
+            Answer("(p-1)/p", "That would be one piece for each of the others. Here each gets the whole vector."),
+        ),
+        unit="N",
+    ),
+    Number(
+        name="broadcast_tree",
+        topic="broadcast",
+        text="8 ranks; rank 0 has a vector. In each step every rank that has it may send it to one rank that does not. "
+        "After how many steps can all 8 have it?",
+        right=Answer("log2(p)", "3 steps: 1 rank has it, then 2, then 4, then 8. The number doubles in each step."),
+        wrong=(
+            Answer("p-1", "7 steps is rank 0 alone. From the second step on, a second rank can help.", 2),
+            Answer("4", "4 would be right for 9 to 16 ranks. After step 3 it is 2 * 2 * 2 = 8 ranks.", 3),
+            Answer("2", "After 2 steps 4 ranks have it; a step can only double their number.", 2),
+            Answer("1", "Rank 0 can serve only one rank in a step.", 1),
+        ),
+        unit="steps",
+    ),
+    Number(
+        name="scatter_root",
+        topic="scatter",
+        text="4 ranks; rank 0 has a vector of N bytes, each rank is to get its own quarter. How many bytes does rank 0 "
+        "send, in units of N?",
+        right=Answer("(p-1)/p", "3/4 N: three quarters leave, its own quarter stays at home."),
+        wrong=(
+            Answer("1", "1 N would be all four quarters. Its own is already where it belongs.", 3),
+            Answer("p-1", "3 N is a broadcast: the whole vector to each of the others. Here each gets a quarter.", 1),
+            Answer("1/p", "1/4 N is one message. There are three of them.", 1),
+        ),
+        unit="N",
+    ),
+    Choose(
+        name="gather_busiest",
+        topic="gather",
+        text="4 ranks with a quarter of N bytes each; rank 0 puts them together. Which rank carries the most, and how "
+        "much?",
+        answers=(
+            Answer("rank 0: it sends 3/4 N", "Rank 0 sent that in a scatter. In a gather all arrows point at it.", 1),
+            Answer("rank 0: it receives 3/4 N", "Three quarters arrive through its one door; its own is at home."),
+            Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
+            Answer("all alike: 1/4 N each", "Each sender has a quarter; the receiver has the sum of them.", 3),
+        ),
+        right=1,
+    ),
+    Number(
+        name="reduce_value",
+        topic="reduce",
+        text="4 ranks, rank r's number c is 10 r + c, and rank 0 gets the sum of all vectors. What is number 1 "
+        "of its vector in the end?",
+        right=Answer("64", "1 + 11 + 21 + 31 = 64: number 1 of each of the four ranks."),
+        wrong=(
+            Answer("60", "60 is number 0: 0 + 10 + 20 + 30. Counting starts at 0."),
+            Answer("63", "63 = 11 + 21 + 31 leaves out rank 0's own 1, which is part of the sum."),
+            Answer("16", "16 is the average. Without an op, reduce adds up."),
+            Answer("46", "46 = 10 + 11 + 12 + 13 adds up rank 1's vector. A reduce adds across the ranks."),
+        ),
+        unit="",
+        p=4,
+    ),
+    Choose(
+        name="reduce_leftovers",
+        topic="reduce",
+        text="Rank r passes in a vector full of 10 ** r; the root is rank 0. What does rank 1's x hold after "
+        "dist.reduce?",
+        answers=(
+            Answer(
+                "its own 10s", "So it was in your version by hand. The built-in promises nothing of the kind: run it."
+            ),
+            Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),
+            Answer("zeros", "Nobody clears it: that would be work for nothing."),
+            Answer("nobody promises anything", "Only the root's buffer is defined. What gloo leaves there is next."),
+        ),
+        right=3,
+    ),
+    Statement(
+        name="barrier_is_broadcast",
+        topic="barrier",
+        text="A barrier is a broadcast of zero bytes.",
+        true=False,
+        why="After a broadcast a rank knows that the root has come. After a barrier it knows that all have come.",
+    ),
+    Statement(
+        name="all_collectives_synchronise",
+        topic="who waits",
+        text="Every collective is a synchronisation point: no rank leaves it before all ranks have entered it.",
+        true=False,
+        why="A rank leaves when its own part is done. The root of a broadcast needs nothing from anybody.",
+    ),
+    Choose(
+        name="rooted_in_place",
+        topic="in place",
+        text="Which of broadcast, scatter, gather and reduce can overwrite the tensor x that a rank passes in as its "
+        "data?",
+        answers=(
+            Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
+            Answer("broadcast and reduce", "Both have one tensor for input and output; scatter and gather have two."),
+            Answer("all four", "scatter and gather write into other tensors, since output and input differ in length."),
+            Answer("none: torch makes a new tensor", "No collective returns its result. You pass in where it goes."),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="thousand_ranks",
+        topic="broadcast",
+        text="In 10 steps a tree can bring a vector from rank 0 to 1,000 ranks.",
+        true=True,
+        why="The ranks that have it double in each step, and 2 to the power of 10 is 1,024.",
+    ),
+    Statement(
+        name="tree_saves_bytes",
+        topic="reduce",
+        text="All ranks together send exactly as many bytes in a tree reduce as in a flat one.",
+        true=True,
+        why="Each rank but the root sends one vector, once: (p - 1) N either way. The tree changes who receives them.",
+    ),
+)
