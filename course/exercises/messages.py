@@ -17,7 +17,7 @@ def partner(rank: int, p: int) -> set[int]:
 EXERCISES = (
     Exercise(
         name="running_sum",
-        asks="after it, rank r's x holds the sum of the x of ranks 0 to r; each rank sends once, to the next",
+        asks="at the end rank r's x holds the sum of the x of ranks 0 to r; each rank sends once, to the next",
         lines=6,
         x=VECTOR,
         expected=EVERYONES + "sum(expected[:rank + 1])",
@@ -29,9 +29,9 @@ EXERCISES = (
         peers=right_neighbour,
         talks="its right-hand neighbour",
         hints=(
-            "Everything that rank r still lacks, its left-hand neighbour knows when it is done itself.",
-            "Rank 0 has nobody on its left, so it receives nothing. Who sends nothing?",
-            "The last rank, world_size - 1, has nobody on its right: if rank < world_size - 1.",
+            "What rank r still lacks, its left-hand neighbour has as soon as it is finished.",
+            "Rank 0 has no rank on its left, so it receives nothing. Which rank sends nothing?",
+            "The last rank, world_size - 1, has no rank on its right: if rank < world_size - 1.",
         ),
     ),
     Exercise(
@@ -58,8 +58,8 @@ EXERCISES = (
     ),
     Exercise(
         name="swap",
-        asks="it returns the partner's x, with one message each way: ranks 0 and 1 are partners, 2 and 3, ...; without "
-        "a partner its own x; x stays as it is",
+        asks="it returns the partner's x, with one message each way; ranks 0 and 1 are partners, 2 and 3, ...; a rank "
+        "without a partner returns its own x; x stays as it is",
         lines=8,
         x=VECTOR,
         expected=EVERYONES + "expected[rank ^ 1 if rank ^ 1 < world_size else rank]",
@@ -71,15 +71,15 @@ EXERCISES = (
         peers=partner,
         talks="its partner",
         hints=(
-            "A blocking send waits for its recv. Both partners send, so who receives?",
-            "One of the two must begin with recv (odd and even ranks), or nobody may block (isend).",
+            "A blocking send waits for its recv. Both partners send, so which of them receives?",
+            "One of the two must begin with recv (odd and even ranks), or none of them may block (isend).",
             "On 3 ranks rank 2's partner would be rank 3. There is none: return x.clone() before any message.",
         ),
     ),
     Exercise(
         name="dissemination_barrier",
-        asks="no rank returns from it before every rank has called it, after log2(p) rounds, rounded up, in which each "
-        "rank sends one message",
+        asks="no rank returns from it before every rank has called it; it takes log2(p) rounds, rounded up, and in "
+        "each of them each rank sends one message",
         lines=9,
         x="torch.zeros(1)",
         expected="x.clone()",
@@ -92,9 +92,9 @@ EXERCISES = (
         "doubles",
         synchronises=True,
         hints=(
-            "What is in the message does not matter: that it has come says that its sender was here. Send one number.",
-            "In the first round everybody tells its right-hand neighbour. In the second round everybody knows of two "
-            "ranks, so a message 2 places to the right is news of two. And then?",
+            "What is in a message does not matter: when it comes, its sender has been here. Send one number.",
+            "In round 1 each rank tells its right-hand neighbour. After it each rank knows of two ranks, so in round 2 "
+            "a message 2 places to the right brings news of two. And then?",
             "Rounds at distance 1, 2, 4, ... while that is less than world_size: isend to rank + distance, recv from "
             "rank - distance, all modulo p.",
         ),

@@ -6,7 +6,7 @@ from course.exercises.exercise import VECTOR, Exercise, right_neighbour, the_fir
 EXERCISES = (
     Exercise(
         name="pass_it_on",
-        asks="after it, every rank's x holds rank 0's x, which each rank has passed on to the next, once",
+        asks="at the end every rank's x holds rank 0's x; each rank passes it on once, to the next",
         lines=6,
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",
@@ -18,7 +18,7 @@ EXERCISES = (
         peers=right_neighbour,
         talks="its right-hand neighbour",
         hints=(
-            "Every rank but the first has to receive before it can send.",
+            "Each rank but the first has to receive before it can send.",
             "dist.recv(x, rank - 1) fills x with what the left-hand neighbour sends.",
             "The first blank is dist.recv(x, rank - 1), the second dist.send(x, rank + 1).",
         ),

@@ -1,0 +1,170 @@
+"""The questions of chapter 2: what recv fills, messages against steps, deadlocks and a lost handle, and four myths."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Choose(
+        name="recv_fills",
+        topic="messages",
+        text="Rank 3's x was 30, 31, 32, 33. What is it afterwards?",
+        answers=(
+            Answer(
+                "30, 31, 32, 33",
+                "That would need a recv that returns the numbers. recv writes them into the tensor you pass.",
+            ),
+            Answer(
+                "0, 1, 32, 33",
+                "The numbers go into x[2:], the half that rank 3 passed, not to where they were on rank 0.",
+            ),
+            Answer("30, 31, 0, 1", "recv fills x[2:] with the first half of rank 0's x, and leaves the rest alone."),
+            Answer("30, 31, 2, 3", "That would be the second half of rank 0's x. Rank 0 sends x[:2], its first half."),
+        ),
+        right=2,
+    ),
+    Number(
+        name="ring_pass_steps",
+        topic="messages and steps",
+        text="Ring pass on four ranks, until the vector is back at rank 0: how many steps?",
+        right=Answer(
+            "p", "Each of the four messages carries what the one before has brought, so each has a step of its own."
+        ),
+        wrong=(
+            Answer(
+                "1", "Rank 1 cannot pass on what it does not have yet: each message waits for the one before.", step=2
+            ),
+            Answer(
+                "p-1", "After three steps the vector is at rank 3. One more message brings it home to rank 0.", step=3
+            ),
+            Answer(
+                "2", "No two messages can share a step here: there is only one vector, and it is in one place.", step=2
+            ),
+        ),
+        unit="steps",
+        p=4,
+    ),
+    Number(
+        name="shift_steps",
+        topic="messages and steps",
+        text="Shift on four ranks: how many steps?",
+        right=Answer("1", "Each rank sends what it had at the start, so no message has to wait for another."),
+        wrong=(
+            Answer(
+                "p", "There are four messages, and none needs what another one brings. They share one step.", step=1
+            ),
+            Answer(
+                "p-1", "Nothing is passed on here. Each vector moves by one place, and all of them at once.", step=1
+            ),
+            Answer(
+                "2",
+                "A rank can send and receive at the same time. It needs a second buffer for that, not a second step.",
+            ),
+        ),
+        unit="steps",
+        p=4,
+    ),
+    Choose(
+        name="all_send_first",
+        topic="deadlock",
+        text="All four ranks run these two lines. What happens?",
+        answers=(
+            Answer(
+                "Each rank gets its left-hand neighbour's numbers.",
+                "For that the sends would have to end. Each waits for a recv, and every rank is still in its own send.",
+            ),
+            Answer(
+                "All ranks wait: none gets past its send.",
+                "Each send waits until the rank on the right receives, and that rank is in its own send.",
+            ),
+            Answer(
+                "Some ranks get wrong numbers, because messages cross.",
+                "Messages cannot mix: each has one sender and one receiver. The trouble comes earlier, in send.",
+            ),
+        ),
+        right=1,
+    ),
+    Number(
+        name="even_odd_in_flight",
+        topic="messages and steps",
+        text="Even ranks send first, odd ranks receive first. How many of the four messages are in flight at once?",
+        right=Answer("2", "First 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0: a rank in send cannot receive."),
+        wrong=(
+            Answer(
+                "4",
+                "For that every rank would have to send and receive at once. Here each rank does one after the other.",
+            ),
+            Answer(
+                "1", "Ranks 0 and 2 both send first, and their receivers are ready: two messages travel side by side."
+            ),
+        ),
+        unit="messages",
+        p=4,
+    ),
+    Choose(
+        name="lost_handle",
+        topic="handles",
+        text="Which line makes this shift hang?",
+        answers=(
+            Answer("line 2", "torch.empty_like(x) is fine: recv overwrites all of it, so it need not hold anything."),
+            Answer(
+                "line 3",
+                "Nobody keeps what isend returns. The message goes with the handle, and its receiver waits forever.",
+            ),
+            Answer(
+                "line 4",
+                "A blocking recv is right here: the rank's own send has been started and does not block.",
+            ),
+            Answer(
+                "line 5", "inbox may be returned: recv is over, so it is filled. It is the send that nobody waits for."
+            ),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="small_never_blocks",
+        topic="blocking",
+        text="Small messages go into a buffer, so a send of four bytes does not block.",
+        true=False,
+        why="In gloo send waits for its recv, however short the message is.",
+    ),
+    Statement(
+        name="free_after_send",
+        topic="blocking",
+        text="When send has returned, you may overwrite the tensor: the receiver still gets the old numbers.",
+        true=True,
+        why="This is what a blocking send promises. With isend you have to wait() first.",
+    ),
+    Statement(
+        name="immediate_never_deadlocks",
+        topic="deadlock",
+        text="A program that uses only isend and irecv cannot deadlock.",
+        true=False,
+        why="The two calls return at once, but their wait() does not: it waits for the other side like any recv.",
+    ),
+    Statement(
+        name="messages_in_order",
+        topic="messages",
+        text="Three messages from rank 0 to rank 1 are received in the order in which they were sent.",
+        true=True,
+        why="Between two ranks the first recv takes the first message that was sent, the second recv the second.",
+    ),
+    Number(
+        name="barrier_rounds",
+        topic="barrier",
+        text="What a rank knows doubles in every round. How many rounds do eight ranks need?",
+        right=Answer("3", "After a round each rank has heard of 2 ranks, then 4, then all 8, itself included."),
+        wrong=(
+            Answer(
+                "p-1",
+                "Seven is one piece of news a round. Here a message brings all that its sender has heard.",
+                step=2,
+            ),
+            Answer(
+                "p", "No rank has to go through all others: the news of several ranks travels in one message.", step=2
+            ),
+            Answer("4", "After round 3 each rank has heard of 8 ranks, itself included. Nobody is missing.", step=3),
+            Answer("2", "After two rounds each rank has heard of 4 ranks, itself included. Four are missing.", step=2),
+        ),
+        unit="rounds",
+        p=8,
+    ),
+)

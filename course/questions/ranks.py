@@ -1,0 +1,90 @@
+"""The questions of chapter 1: own memories, a rank that fails, pieces that do not divide, and two myths."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="processes_with_x",
+        topic="own memory",
+        text="In how many of the five processes is there an x afterwards?",
+        right=Answer("p", "Each of the four ranks makes an x of its own. The notebook runs none of the three lines."),
+        wrong=(
+            Answer(
+                "1",
+                "There is one text and there are four processes: each runs the lines in its own memory and makes an x.",
+            ),
+            Answer("p+1", "The notebook sends the lines to the ranks and does not run them itself: it has no x."),
+            Answer("p-1", "Rank 0 runs the lines too. Its x is 0, and 0 is a value like any other."),
+        ),
+        unit="processes",
+        p=4,
+    ),
+    Choose(
+        name="rank_2_raises",
+        topic="deadlock",
+        text="Ranks 0, 1 and 3 are in recv from rank 2. Rank 2 raises ValueError. What happens to ranks 0, 1 and 3?",
+        answers=(
+            Answer(
+                "They raise the ValueError too.",
+                "An exception stays in its own process. No message tells the others about it.",
+            ),
+            Answer(
+                "Their recv returns, and x stays as it was.",
+                "recv returns only when its message has come. There is no such thing as an empty answer.",
+            ),
+            Answer(
+                "They wait for a message that never comes.",
+                "Rank 2 left its code before it could send anything, and nothing tells the others.",
+            ),
+        ),
+        right=2,
+    ),
+    Number(
+        name="chunk_of_nine",
+        topic="shares",
+        text="torch.arange(9).chunk(4): how many pieces do you get?",
+        right=Answer("3", "Pieces of 9/4 rounded up, which is 3 numbers: three of them use up all 9."),
+        wrong=(
+            Answer(
+                "4",
+                "The 4 is the most that you can get. chunk makes pieces of 3 numbers until none is left.",
+            ),
+            Answer("5", "Pieces of 9/4 rounded down, 2 numbers, would be five. chunk rounds up."),
+            Answer("9", "chunk takes the number of pieces, not their length."),
+        ),
+        unit="pieces",
+    ),
+    Choose(
+        name="rank_21",
+        topic="ranks and GPUs",
+        text="Four machines with 8 GPUs each. Where is rank 21?",
+        answers=(
+            Answer(
+                "machine 2, GPU 5",
+                "21 = 2 * 8 + 5. Machines 0 and 1 have ranks 0 to 15, machine 2 begins with rank 16.",
+            ),
+            Answer("machine 3, GPU 5", "Rank 21 is on the third machine. Counted from 0, that is machine 2."),
+            Answer("machine 2, GPU 4", "Rank 16 is GPU 0 of machine 2, so rank 20 is GPU 4 and rank 21 is GPU 5."),
+            Answer(
+                "machine 1, GPU 5",
+                "That is so when ranks are dealt to the machines in turn (21 = 5 * 4 + 1). Here the first 8 ranks "
+                "are all on machine 0.",
+            ),
+        ),
+        right=0,
+    ),
+    Statement(
+        name="rank_0_first",
+        topic="own pace",
+        text="Rank 0 begins a cell before rank 1, rank 1 before rank 2, and so on.",
+        true=False,
+        why="All ranks are started at once, and the operating system decides which of them gets going first.",
+    ),
+    Statement(
+        name="same_seed",
+        topic="own memory",
+        text="If every rank calls torch.manual_seed(0), all ranks draw the same random numbers, without any message.",
+        true=True,
+        why="A seed fixes the whole sequence of random numbers. Same seed, same calls: same numbers, in every process.",
+    ),
+)
