@@ -1,23 +1,27 @@
 """The questions of chapter 2: what recv fills, messages against steps, deadlocks and a lost handle, and four myths."""
 
-from course.questions.question import Answer, Choose, Number, Statement
+from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
 QUESTIONS = (
     Choose(
         name="recv_fills",
         topic="messages",
-        text="Rank 3's x was 30, 31, 32, 33. What is it afterwards?",
+        text="Rank 3's `x` was 30, 31, 32, 33. What is it afterwards?",
         answers=(
             Answer(
                 "30, 31, 32, 33",
-                "That would need a recv that returns the numbers. recv writes them into the tensor you pass.",
+                "That would need a `recv` that returns the numbers. `recv` writes them into the tensor you pass.",
             ),
             Answer(
                 "0, 1, 32, 33",
-                "The numbers go into x[2:], the half that rank 3 passed, not to where they were on rank 0.",
+                "The numbers go into `x[2:]`, the half that rank 3 passed, not to where they were on rank 0.",
             ),
-            Answer("30, 31, 0, 1", "recv fills x[2:] with the first half of rank 0's x, and leaves the rest alone."),
-            Answer("30, 31, 2, 3", "That would be the second half of rank 0's x. Rank 0 sends x[:2], its first half."),
+            Answer(
+                "30, 31, 0, 1", "`recv` fills `x[2:]` with the first half of rank 0's `x`, and leaves the rest alone."
+            ),
+            Answer(
+                "30, 31, 2, 3", "That would be the second half of rank 0's `x`. Rank 0 sends `x[:2]`, its first half."
+            ),
         ),
         right=2,
     ),
@@ -69,15 +73,15 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Each rank gets its left-hand neighbour's numbers.",
-                "For that the sends would have to end. Each waits for a recv, and every rank is still in its own send.",
+                "For that the sends would have to end. Each waits for a `recv`, and all ranks are still in `send`.",
             ),
             Answer(
-                "All ranks wait: none gets past its send.",
-                "Each send waits until the rank on the right receives, and that rank is in its own send.",
+                "All ranks wait: none gets past its `send`.",
+                "Each `send` waits until the rank on the right receives, and that rank is in its own `send`.",
             ),
             Answer(
                 "Some ranks get wrong numbers, because messages cross.",
-                "Messages cannot mix: each has one sender and one receiver. The trouble comes earlier, in send.",
+                "Messages cannot mix: each has one sender and one receiver. The trouble comes earlier, in `send`.",
             ),
         ),
         right=1,
@@ -86,7 +90,7 @@ QUESTIONS = (
         name="even_odd_in_flight",
         topic="messages and steps",
         text="Even ranks send first, odd ranks receive first. How many of the four messages are in flight at once?",
-        right=Answer("2", "First 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0: a rank in send cannot receive."),
+        right=Answer("2", "First 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0: a rank in `send` cannot receive."),
         wrong=(
             Answer(
                 "4",
@@ -99,53 +103,55 @@ QUESTIONS = (
         unit="messages",
         p=4,
     ),
-    Choose(
+    FindLine(
         name="lost_handle",
         topic="handles",
-        text="Which line makes this shift hang?",
-        answers=(
-            Answer("line 2", "torch.empty_like(x) is fine: recv overwrites all of it, so it need not hold anything."),
+        text="A colleague wrote this `shift`. Which line makes it hang?",
+        source="""
+def shift(x):
+    inbox = torch.empty_like(x)
+    dist.isend(x, right)
+    dist.recv(inbox, left)
+    return inbox
+""",
+        right=(3,),
+        why="Nobody keeps what `isend` returns. The message goes with the handle, and its receiver waits forever.",
+        wrong=(
+            Answer("1", "The head is fine: `right` and `left` are known on every rank."),
+            Answer("2", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
+            Answer("4", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
             Answer(
-                "line 3",
-                "Nobody keeps what isend returns. The message goes with the handle, and its receiver waits forever.",
-            ),
-            Answer(
-                "line 4",
-                "A blocking recv is right here: the rank's own send has been started and does not block.",
-            ),
-            Answer(
-                "line 5", "inbox may be returned: recv is over, so it is filled. It is the send that nobody waits for."
+                "5", "`inbox` may be returned: `recv` is over, so it is filled. It is the send that nobody waits for."
             ),
         ),
-        right=1,
     ),
     Statement(
         name="small_never_blocks",
         topic="blocking",
-        text="Small messages go into a buffer, so a send of four bytes does not block.",
+        text="Small messages go into a buffer, so a `send` of four bytes does not block.",
         true=False,
-        why="In gloo send waits for its recv, however short the message is.",
+        why="In gloo `send` waits for its `recv`, however short the message is.",
     ),
     Statement(
         name="free_after_send",
         topic="blocking",
-        text="When send has returned, you may overwrite the tensor: the receiver still gets the old numbers.",
+        text="When `send` has returned, you may overwrite the tensor: the receiver still gets the old numbers.",
         true=True,
-        why="This is what a blocking send promises. With isend you have to wait() first.",
+        why="This is what a blocking `send` promises. With `isend` you have to `wait()` first.",
     ),
     Statement(
         name="immediate_never_deadlocks",
         topic="deadlock",
-        text="A program that uses only isend and irecv cannot deadlock.",
+        text="A program that uses only `isend` and `irecv` cannot deadlock.",
         true=False,
-        why="The two calls return at once, but their wait() does not: it waits for the other side like any recv.",
+        why="The two calls return at once, but their `wait()` does not: it waits for the other side like any `recv`.",
     ),
     Statement(
         name="messages_in_order",
         topic="messages",
         text="Three messages from rank 0 to rank 1 are received in the order in which they were sent.",
         true=True,
-        why="Between two ranks the first recv takes the first message that was sent, the second recv the second.",
+        why="Between two ranks the first `recv` takes the first message that was sent, the second `recv` the second.",
     ),
     Number(
         name="barrier_rounds",

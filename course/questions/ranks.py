@@ -6,15 +6,15 @@ QUESTIONS = (
     Number(
         name="processes_with_x",
         topic="own memory",
-        text="In how many of the five processes is there an x afterwards?",
-        right=Answer("p", "Each of the four ranks makes an x of its own. The notebook runs none of the three lines."),
+        text="In how many of the five processes is there an `x` afterwards?",
+        right=Answer("p", "Each of the four ranks makes an `x` of its own. The notebook runs none of the three lines."),
         wrong=(
             Answer(
                 "1",
-                "There is one text and there are four processes: each runs the lines in its own memory and makes an x.",
+                "There is one text but there are four processes, and each makes an `x` in its own memory.",
             ),
-            Answer("p+1", "The notebook sends the lines to the ranks and does not run them itself: it has no x."),
-            Answer("p-1", "Rank 0 runs the lines too. Its x is 0, and 0 is a value like any other."),
+            Answer("p+1", "The notebook sends the lines to the ranks and does not run them itself: it has no `x`."),
+            Answer("p-1", "Rank 0 runs the lines too. Its `x` is 0, and 0 is a value like any other."),
         ),
         unit="processes",
         p=4,
@@ -22,15 +22,15 @@ QUESTIONS = (
     Choose(
         name="rank_2_raises",
         topic="deadlock",
-        text="Ranks 0, 1 and 3 are in recv from rank 2. Rank 2 raises ValueError. What happens to ranks 0, 1 and 3?",
+        text="Ranks 0, 1 and 3 are in `recv` from rank 2. Rank 2 raises a `ValueError`. What do the other three do?",
         answers=(
             Answer(
-                "They raise the ValueError too.",
+                "They raise the `ValueError` too.",
                 "An exception stays in its own process. No message tells the others about it.",
             ),
             Answer(
-                "Their recv returns, and x stays as it was.",
-                "recv returns only when its message has come. There is no such thing as an empty answer.",
+                "Their `recv` returns, and `x` stays as it was.",
+                "`recv` returns only when its message has come. There is no such thing as an empty answer.",
             ),
             Answer(
                 "They wait for a message that never comes.",
@@ -42,15 +42,15 @@ QUESTIONS = (
     Number(
         name="chunk_of_nine",
         topic="shares",
-        text="torch.arange(9).chunk(4): how many pieces do you get?",
+        text="`torch.arange(9).chunk(4)`: how many pieces do you get?",
         right=Answer("3", "Pieces of 9/4 rounded up, which is 3 numbers: three of them use up all 9."),
         wrong=(
             Answer(
                 "4",
-                "The 4 is the most that you can get. chunk makes pieces of 3 numbers until none is left.",
+                "The 4 is the most that you can get. `chunk` makes pieces of 3 numbers until none is left.",
             ),
-            Answer("5", "Pieces of 9/4 rounded down, 2 numbers, would be five. chunk rounds up."),
-            Answer("9", "chunk takes the number of pieces, not their length."),
+            Answer("5", "Pieces of 9/4 rounded down, 2 numbers, would be five. `chunk` rounds up."),
+            Answer("9", "`chunk` takes the number of pieces, not their length."),
         ),
         unit="pieces",
     ),
@@ -83,7 +83,7 @@ QUESTIONS = (
     Statement(
         name="same_seed",
         topic="own memory",
-        text="If every rank calls torch.manual_seed(0), all ranks draw the same random numbers, without any message.",
+        text="If every rank calls `torch.manual_seed(0)`, all ranks draw the same random numbers, without any message.",
         true=True,
         why="A seed fixes the whole sequence of random numbers. Same seed, same calls: same numbers, in every process.",
     ),

@@ -6,11 +6,11 @@ QUESTIONS = (
     Choose(
         name="forgotten",
         topic="deadlock",
-        text="Rank 2 sends to ranks 0 and 1 only. What does rank 3 do in its recv?",
+        text="Rank 2 sends to ranks 0 and 1 only. What does rank 3 do in its `recv`?",
         answers=(
             Answer(
-                "It leaves x as it is and goes on.",
-                "recv does not look if something has come: it waits until something comes. Rank 3 never gets to its "
+                "It leaves `x` as it is and goes on.",
+                "`recv` does not look if something has come: it waits until something comes. Rank 3 never gets to its "
                 "last line.",
             ),
             Answer(
@@ -19,7 +19,7 @@ QUESTIONS = (
             ),
             Answer(
                 "It waits, and would wait forever.",
-                "recv waits until its message comes, and rank 2 never sends one to rank 3.",
+                "`recv` waits until its message comes, and rank 2 never sends one to rank 3.",
             ),
         ),
         right=2,
@@ -27,12 +27,12 @@ QUESTIONS = (
     Choose(
         name="drift",
         topic="own memory",
-        text="Same start, same code, other data, no messages. What about w after 100 steps?",
+        text="Same start, same code, other data, no messages. What about `w` after 100 steps?",
         answers=(
             Answer(
                 "It is the same on both ranks: they run the same code.",
-                "The code is the same and the data is not. Other data gives other gradients: w differs after the first "
-                "step.",
+                "The code is the same and the data is not. Other data gives other gradients: `w` differs after "
+                "the first step.",
             ),
             Answer(
                 "Each rank has its own w, for its own half of the curve.",
