@@ -2,9 +2,9 @@
 
 The saved outputs are what nbval compares with and what a reader on a code host sees. So a saved chapter holds
 outputs, but nothing that differs between two runs or two machines: no widget state and no model ids (the static
-picture stands in their place), no timestamps, no tool versions, and no outputs of cells that measure (tagged
-nbval-ignore-output), whose numbers are the reader's own. `--check` only reports the files that are not in
-that form; it runs nothing.
+picture stands in their place), no timestamps, no tool versions. A cell that measures (tagged nbval-ignore-output) is
+not compared: one run's figures stand there as an example, say so, and stay until they are cleared. `--check` only
+reports the files that are not in that form; it runs nothing.
 """
 
 import sys
@@ -15,6 +15,7 @@ import nbformat
 CHAPTERS = Path(__file__).parent
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MEASURED = "nbval-ignore-output"
+EXAMPLE = "(one run, as an example: yours will differ)\n"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -30,12 +31,23 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         cell.metadata = nbformat.from_dict({"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {})
         if cell.cell_type == "code":
             shown = [output for output in cell.outputs if output.get("data", True)]  # not what a check showed meanwhile
-            cell.outputs = [] if MEASURED in cell.metadata.get("tags", []) else _joined(shown)
+            cell.outputs = _joined(_as_example(shown) if _measures(cell) else shown)
             for output in cell.outputs:
                 if "data" in output:
                     output.data.pop(WIDGET_VIEW, None)
                     output.metadata = nbformat.from_dict({})
     return notebook
+
+
+def _measures(cell: nbformat.NotebookNode) -> bool:
+    return cell.cell_type == "code" and MEASURED in cell.metadata.get("tags", [])
+
+
+def _as_example(outputs: list) -> list:
+    """The outputs below a line that says what they are; a cell that shows nothing needs none."""
+    if not outputs or outputs[0].get("text", "").startswith(EXAMPLE):
+        return outputs
+    return [nbformat.v4.new_output("stream", name="stdout", text=EXAMPLE), *outputs]
 
 
 def _joined(outputs: list) -> list:
@@ -51,9 +63,10 @@ def _joined(outputs: list) -> list:
 
 
 def execute(notebook: nbformat.NotebookNode) -> None:
-    """Run every cell, as a student's Run All would, and keep its outputs in the notebook."""
+    """Run every cell, as a student's Run All would, and keep its outputs in the notebook, examples as they were."""
     from nbclient import NotebookClient  # only here: --check must work in an instant
 
+    examples = [(cell, cell.outputs) for cell in notebook.cells if _measures(cell) and cell.outputs]
     NotebookClient(
         notebook,
         timeout=120,
@@ -62,6 +75,8 @@ def execute(notebook: nbformat.NotebookNode) -> None:
         record_timing=False,
         resources={"metadata": {"path": str(CHAPTERS)}},
     ).execute()
+    for cell, outputs in examples:
+        cell.outputs = outputs
 
 
 def as_text(notebook: nbformat.NotebookNode) -> str:

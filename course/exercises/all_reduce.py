@@ -1,9 +1,9 @@
-"""The exercises of chapter 5: the two halves of the ring."""
+"""The exercises of chapter 5: the two halves of the ring, and vectors that do not divide into equal chunks."""
 
 from fractions import Fraction
 
 from collectives import all_reduce, reduce_scatter
-from course.exercises.exercise import VECTOR, Exercise, neighbours
+from course.exercises.exercise import VECTOR, Exercise, everyone, holding, neighbours
 
 EXERCISES = (
     Exercise(
@@ -30,7 +30,7 @@ EXERCISES = (
     Exercise(
         name="ring_all_reduce",
         asks="after it, every rank's x holds the sum of everyone's x; each rank sends 2(p - 1) chunks, to a neighbour",
-        lines=16,
+        lines=12,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
         in_place=True,
@@ -51,7 +51,31 @@ EXERCISES = (
             "x.chunk(world_size) gives views: what you write into a chunk stands in x.",
             "In step s of the first half rank r sends chunk r - 1 - s and receives chunk r - 2 - s; in step s of the "
             "second half it sends chunk r - s and receives chunk r - 1 - s. All modulo p.",
-            "Blocking sends in a ring wait for each other for ever: use isend, then recv, then wait.",
+            "Blocking sends in a ring wait for each other forever: use isend, then recv, then wait.",
+        ),
+    ),
+    Exercise(
+        name="ring_any_length",
+        asks="after it, every rank's x, of any length n from world_size up, holds the sum of everyone's x; each rank "
+        "sends 2(p - 1) chunks of at most n/p numbers, rounded up, to a neighbour",
+        lines=16,
+        x="torch.randint(low, high, ((1 + pieces % 2) * p + uneven,)).to(dtype) * scale",  # short: chunk gives too few
+        expected="x.clone(); dist.all_reduce(expected)",
+        in_place=True,
+        textbook=holding(everyone),
+        messages=lambda p: 2 * p * (p - 1),
+        busiest=lambda p: Fraction(4 * (p - 1), p + 1),  # of p + 1 numbers, chunks of two
+        peers=neighbours,
+        talks="its neighbours",
+        why_bytes={lambda p: p - 1: "that is the whole vector sent p - 1 times; send one chunk of it at a time"},
+        hints=(
+            "x.chunk(4) of 10 numbers gives 3, 3, 3 and 1, and of 5 numbers only three chunks: 2, 2 and 1. Print the "
+            "lengths that x.tensor_split(world_size) gives.",
+            "tensor_split gives views too, always world_size of them, and their lengths differ by at most one.",
+            "What arrives has the length of the chunk that you add it to: make the buffer in the loop, like that "
+            "chunk.",
+            "Another way: copy x into a longer vector of zeros whose length divides, run your ring on that, and copy "
+            "the front back.",
         ),
     ),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course.refresh import as_text, normalise
+from course.refresh import EXAMPLE, MEASURED, as_text, normalise
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "course").glob("*.ipynb"))
 PICTURE = re.compile(r"(Player|Race|Timeline|TopologyMap|Zoo|cost_explorer)\(")
@@ -31,6 +31,17 @@ def test_chapter_is_in_normal_form(chapter):
     notebook = nbformat.read(chapter, as_version=4)
     nbformat.validate(notebook)
     assert as_text(normalise(notebook)) == chapter.read_text(encoding="utf-8"), "run `make refresh`"
+
+
+def test_what_a_cell_has_measured_stands_there_as_an_example():
+    """Said once, however often the chapter is brought into its form; a cell that shows nothing needs no such words."""
+    measured = nbformat.v4.new_code_cell("1", metadata={"tags": [MEASURED]})
+    measured.outputs = [nbformat.v4.new_output("stream", text="3 ms\n")]
+    quiet = nbformat.v4.new_code_cell("2", metadata={"tags": [MEASURED]})
+    plain = nbformat.v4.new_code_cell("3", outputs=measured.outputs)
+    notebook = normalise(normalise(nbformat.v4.new_notebook(cells=[measured, quiet, plain])))
+    shown = ["".join(output.text for output in cell.outputs) for cell in notebook.cells]
+    assert shown == [f"{EXAMPLE}3 ms\n", "", "3 ms\n"]
 
 
 def test_chapter_holds_nothing_private(chapter):

@@ -1,0 +1,160 @@
+"""The questions of chapter 5: what each plan sends, and who carries it."""
+
+from course.questions.question import Answer, Choose, Click, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="naive_messages",
+        topic="all_reduce",
+        text="Naive on 4 ranks: every rank sends its vector to rank 0, rank 0 adds them up and sends the sum back to "
+        "everybody. How many messages is that in total?",
+        right=Answer("2*(p-1)", "Three vectors go in, three sums come out."),
+        wrong=(
+            Answer("p-1", "That is one way only: three vectors go in. The three sums have to come back, too.", 3),
+            Answer("p*(p-1)", "That would be every rank to every other rank. Ranks 1 to 3 only talk to rank 0.", 3),
+            Answer("2*p", "That has rank 0 send to itself and back. Rank 0 has its own vector already."),
+        ),
+        unit="messages",
+        p=4,
+    ),
+    Number(
+        name="naive_busiest",
+        topic="all_reduce",
+        text="In the same plan, how many bytes does the busiest rank send? Answer in N, the bytes of one rank's "
+        "vector.",
+        right=Answer("p-1", "Rank 0 sends the whole sum to each of the other three ranks. The others send 1 N each."),
+        wrong=(
+            Answer("1", "That is what ranks 1 to 3 send. Rank 0 sends the whole sum three times.", 4),
+            Answer("2*(p-1)", "That adds up what rank 0 sends and what it receives: 3 N out and 3 N in."),
+            Answer("p", "That has rank 0 send the sum to itself. It has it already: three messages of N."),
+        ),
+        unit="N",
+        p=4,
+    ),
+    Number(
+        name="exchange_busiest",
+        topic="all_reduce",
+        text="Exchange on 4 ranks: every rank sends its vector to every other rank, all at once, and adds up what it "
+        "gets. How many bytes does the busiest rank send now? Answer in N.",
+        right=Answer("p-1", "Three messages of N each. Every rank now sends as much as rank 0 did in the naive plan."),
+        wrong=(
+            Answer("1", "It is one vector, but it goes to three ranks: three messages of N."),
+            Answer("p*(p-1)", "That is the total of all four ranks. Each of them sends a quarter of it."),
+            Answer("2*(p-1)", "That would be there and back. Nothing comes back here: every rank adds up for itself."),
+        ),
+        unit="N",
+        p=4,
+    ),
+    Choose(
+        name="whole_ring_busiest",
+        topic="all_reduce",
+        text="Whole vectors round a ring of 4: pass your vector to the right, add what comes from the left, pass that "
+        "on, three times. Compared with the 3 N of the exchange, how much does each rank send?",
+        answers=(
+            Answer("1 N: one neighbour, one vector", "One neighbour, but three steps, with a whole vector in each."),
+            Answer(
+                "1.5 N: half of it", "Nothing is cut here: in each of the three steps a whole vector of N goes out."
+            ),
+            Answer("3 N: just as much", "Three steps, and a whole vector of N in each."),
+            Answer("6 N: twice as much", "It takes three steps, not six: after them every rank has seen all vectors."),
+        ),
+        right=2,
+    ),
+    Click(
+        name="ring_first_step",
+        topic="all_reduce",
+        text="Every chunk is to end, finished, at the rank that has its number: chunk 2 at rank 2. It goes to the "
+        "right and visits every rank. Which cells does the first step write? Click one on each rank.",
+        step=1,
+        why="Chunk 2 has to reach rank 2 last, after three hops to the right. So it starts at rank 3, and its first "
+        "hop ends at rank 0. In the same way, rank r sends chunk r - 1 and receives chunk r - 2.",
+    ),
+    Statement(
+        name="ring_same_bits",
+        topic="all_reduce",
+        text="After a ring all-reduce of random floats, all ranks hold exactly the same bits.",
+        true=True,
+        why="Each chunk is finished once, on one rank, and then only copied. No rank adds it up again in another "
+        "order.",
+    ),
+    Number(
+        name="ring_many_ranks",
+        topic="all_reduce",
+        text="On 4 ranks each rank of the chunked ring sends 1.5 N. How much does it send on 64 ranks? Answer in N.",
+        right=Answer("2*(p-1)/p", "2 (p - 1) chunks of N/p: it comes close to 2 N and never reaches it."),
+        wrong=(
+            Answer("1.5", "It grows a little: 2 (p - 1)/p is 1.5 for 4 ranks, but not for 64."),
+            Answer("p-1", "That is the whole-vector ring. Here each message is N/p, 64 times smaller."),
+            Answer("(p-1)/p", "That is one half of the ring. The other half sends as much again."),
+            Answer("2*(p-1)", "That is the number of chunks. Each of them has N/64 bytes."),
+        ),
+        unit="N",
+        p=64,
+        within=0.02,
+    ),
+    Choose(
+        name="few_bytes_win",
+        topic="all_reduce",
+        text="4 ranks, a vector of 4 bytes. A message costs 20 microseconds to start; 4 bytes cost next to nothing to "
+        "carry. A rank starts its messages one after the other. Which plan is over first?",
+        answers=(
+            Answer(
+                "naive: it has the fewest messages",
+                "6 messages, but one after the other, all through rank 0: 6 starts, 120 microseconds.",
+            ),
+            Answer(
+                "exchange: it has the fewest in a row",
+                "Each rank starts 3 messages, all ranks at the same time: 3 starts, 60 microseconds.",
+            ),
+            Answer(
+                "ring: its busiest rank has the fewest bytes",
+                "It has 6 steps, and each waits for the one before: 6 "
+                "starts, 120 microseconds. Bytes do not count here.",
+            ),
+        ),
+        right=1,
+    ),
+    Number(
+        name="naive_over_ring",
+        topic="all_reduce",
+        text="4 ranks, a vector of 1 MB, a network of 12.5 MB/s and 1 ms: a whole vector takes 81 ms, a chunk of a "
+        "quarter 21 ms. How many times as long as the ring does the naive plan take?",
+        right=Answer("(6*81)/(6*21)", "Six whole vectors, one after the other: 486 ms. Six chunks: 126 ms."),
+        wrong=(
+            Answer("1", "Both have six messages in a row, but those of the ring are four times shorter."),
+            Answer(
+                "2",
+                "3 N against 1.5 N is what the busiest rank sends. But rank 0 must receive 3 N before it can "
+                "send 3 N: six vectors in a row.",
+            ),
+            Answer("1/4", "The other way round: the ring sends quarters, so the ring is the quick one."),
+        ),
+        unit="times",
+        p=4,
+        within=0.05,
+    ),
+    Statement(
+        name="message_table",
+        topic="all_reduce",
+        text="From course notes: on 2, 4, 8, 16 and 32 ranks naive sends 2, 12, 56, 240 and 992 messages and the ring "
+        "2, 6, 14, 30 and 62. So the ring sends fewer messages.",
+        true=False,
+        why="The first row is the exchange, p (p - 1). The second row is the ring's steps, 2 (p - 1); in each step "
+        "all p ranks send. By messages naive wins.",
+    ),
+    Statement(
+        name="same_total_bytes",
+        topic="all_reduce",
+        text="Added up over all ranks, the naive plan and the chunked ring send the same number of bytes.",
+        true=True,
+        why="Both send 2 (p - 1) N in total. Naive puts half of it on rank 0, the ring gives every rank the same "
+        "share.",
+    ),
+    Statement(
+        name="ring_twice_the_ranks",
+        topic="all_reduce",
+        text="A vector of 1 GB, a ring all-reduce: with twice as many ranks it takes about twice as long.",
+        true=False,
+        why="From 4 to 8 ranks the busiest rank sends 1.75 N instead of 1.5 N. Long vectors take a sixth longer.",
+    ),
+)

@@ -1,0 +1,231 @@
+"""The questions of chapter 6: seconds from messages and bytes, on paper first."""
+
+from course.questions.question import Answer, Choose, Click, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="long_message",
+        topic="cost",
+        text="A link has alpha = 20 microseconds and carries 2 GB/s. How long does a message of 4 MB "
+        "take? Write the unit, too.",
+        right=Answer("20e-6+4e6/2e9", "20 microseconds to start, and 4 MB / (2 GB/s) = 2 ms for the bytes."),
+        wrong=(
+            Answer("20e-6", "That is the start alone. The bytes take 4 MB / (2 GB/s) = 2 ms more."),
+            Answer("20e-6+8*4e6/2e9", "That counts bits. The link's speed is in bytes per second, GB and not Gbit."),
+            Answer("20e-6+4e3/2e9", "That is a message of 4 kB. 4 MB are 4 million bytes."),
+            Answer("20e-6+4e6*2e-9", "That takes 2 ns for a byte. At 2 GB/s a byte takes half a nanosecond."),
+        ),
+        unit="s",
+        within=0.02,
+    ),
+    Number(
+        name="half_latency",
+        topic="cost",
+        text="On the same link, at which size does alpha make up exactly half of the time of a message?",
+        right=Answer("40e3", "The bytes must take 20 microseconds, too: 20 microseconds x 2 GB/s. It is alpha/beta."),
+        wrong=(
+            Answer("20e3", "20 kB take 10 microseconds: then alpha is two thirds of the time."),
+            Answer("80e3", "80 kB take 40 microseconds: then alpha is a third of the time."),
+            Answer("320e3", "That counts bits. The link's speed is in bytes per second."),
+            Answer("5e3", "That counts bits. The link's speed is in bytes per second."),
+        ),
+        unit="bytes",
+        within=0.02,
+    ),
+    Click(
+        name="two_shot_first",
+        topic="all_reduce",
+        text="Two shots: in the first, every rank collects what it needs to finish ONE chunk, the one with its own "
+        "number. Which cells does the first shot write? Click one on each rank.",
+        step=1,
+        why="Rank 2 needs chunk 2 of every other rank and nothing else, so chunk 2 is what changes there; on rank r "
+        "it is chunk r.",
+    ),
+    Number(
+        name="one_two_crossing",
+        topic="cost",
+        text="One shot costs 3 alpha + 3 N beta, two shots 6 alpha + 1.5 N beta. With alpha = 14 ms and 50 MB/s, at "
+        "which N are they equally quick?",
+        right=Answer("1.4e6", "3 alpha = 1.5 N beta, so N = 2 alpha/beta = 2 x 14 ms x 50 MB/s."),
+        wrong=(
+            Answer("0.7e6", "That is alpha/beta. Here 3 alpha stand against 1.5 N beta: twice as much."),
+            Answer("2.8e6", "Set both equal: 3 alpha more against 1.5 N beta less. N = 3/1.5 alpha/beta, not 6/1.5."),
+            Answer("11.2e6", "That counts bits. 50 MB/s are bytes."),
+        ),
+        unit="bytes",
+        within=0.03,
+    ),
+    Number(
+        name="bucket_times",
+        topic="cost",
+        text="4 ranks, a ring, alpha = 14 ms, 50 MB/s. 20 small tensors of 20 kB, all-reduced one by one: how many "
+        "times as long does it take as one all-reduce of all of them glued together?",
+        right=Answer(
+            "20*6*(14+0.1)/(6*(14+2))", "One by one: 20 x 6 steps of 14 + 0.1 ms. Glued: 6 steps of 14 + 2 ms."
+        ),
+        wrong=(
+            Answer("1", "The bytes are the same, but there are 20 times as many starts, and a start costs 14 ms here."),
+            Answer("20", "20 calls against one, but the steps of the one are longer: 14 + 2 ms, not 14 + 0.1."),
+            Answer("120", "Both have 6 steps in a call: 120 steps against 6."),
+        ),
+        unit="times",
+        p=4,
+        within=0.05,
+    ),
+    Number(
+        name="estimate_gradients",
+        topic="estimate",
+        text="Estimate 1. A model has 7 billion parameters, and each gradient takes 2 bytes. 16 GPUs all-reduce them "
+        "by a ring, each over a card of 50 GB/s in each direction. How long does it take, without latency?",
+        right=Answer("2*(p-1)/p*14/50", "N = 14 GB. Each rank sends 2 (p - 1)/p N = 26.25 GB at 50 GB/s."),
+        wrong=(
+            Answer(
+                "(p-1)/p*14/50", "That is half: either one byte for a number instead of two, or one half of the ring."
+            ),
+            Answer("14/50", "That is N at 50 GB/s. The ring sends nearly 2 N: 2 (p - 1)/p times N."),
+            Answer(
+                "2*(p-1)*14/50",
+                "That is what all 16 ranks send, over one card. Each sends a sixteenth of it over its own.",
+            ),
+            Answer("8*2*(p-1)/p*14/50", "That counts bits. The card's 50 GB/s are bytes (it is sold as 400 Gbit/s)."),
+        ),
+        unit="s",
+        p=16,
+        within=0.03,
+    ),
+    Number(
+        name="estimate_token",
+        topic="estimate",
+        text="Estimate 2. To make one token, 8 GPUs all-reduce 64 kB in each layer, by a ring on NVLink: 3.4 "
+        "microseconds for a message, 450 GB/s. How long does one all-reduce take?",
+        right=Answer(
+            "2*(p-1)*(3.4+64/p/450)*1e-6", "14 steps of 3.4 microseconds are 47.6; all the bytes together add 0.25."
+        ),
+        wrong=(
+            Answer(
+                "2*(p-1)/p*64/450*1e-6",
+                "Those are the bytes alone. 14 steps have to start, too: 3.4 microseconds each.",
+            ),
+            Answer(
+                "(3.4+2*(p-1)/p*64/450)*1e-6",
+                "That starts one message. The ring has 2 (p - 1) = 14 steps, one after the other.",
+            ),
+            Answer(
+                "(p-1)*(3.4+64/p/450)*1e-6",
+                "That is one half of the ring. After the reduce-scatter comes the all-gather.",
+            ),
+            Answer(
+                "2*(p-1)*(3.4+64/450)*1e-6", "That sends the whole 64 kB in each step. A step of the ring sends N/p."
+            ),
+        ),
+        unit="s",
+        p=8,
+        within=0.02,
+    ),
+    Number(
+        name="estimate_gather",
+        topic="estimate",
+        text="Estimate 3. 32 GPUs all-gather the weights of a layer, and each ends with the whole: 1 GB. A ring, 50 "
+        "GB/s in each direction. How long does it take, without latency?",
+        right=Answer("(p-1)/p/50", "Each GPU receives 31 of the 32 pieces: nearly the whole 1 GB, at 50 GB/s."),
+        wrong=(
+            Answer(
+                "1/50/p", "That divides by p. However many GPUs share the work, each has to receive nearly the whole."
+            ),
+            Answer("2*(p-1)/p/50", "That is an all-reduce. An all-gather is one half of it."),
+            Answer(
+                "(p-1)/50", "That takes 1 GB for the piece of one rank. It is the whole. Ask of every formula: which N?"
+            ),
+            Answer("8*(p-1)/p/50", "That counts bits. 50 GB/s are bytes."),
+        ),
+        unit="s",
+        p=32,
+        within=0.04,
+    ),
+    Number(
+        name="estimate_overlap",
+        topic="estimate",
+        text="Estimate 4. A backward pass computes for 80 ms. Its gradients leave in 6 buckets; to all-reduce one "
+        "takes 10 ms. The buckets get ready one by one, the last when the backward pass ends, and a bucket leaves "
+        "when it is ready. How long is it from the start of the backward pass until all is summed?",
+        right=Answer(
+            "80e-3+10e-3", "Five buckets travel while the GPU computes. The last one has nothing to hide behind."
+        ),
+        wrong=(
+            Answer(
+                "140e-3", "That is one after the other. Five of the six buckets travel while the GPU still computes."
+            ),
+            Answer("80e-3", "The last bucket is ready only when the backward pass is over. Its 10 ms come on top."),
+            Answer("60e-3", "The computing alone takes 80 ms."),
+        ),
+        unit="s",
+        within=0.02,
+    ),
+    Number(
+        name="estimate_busbw",
+        topic="estimate",
+        text="Estimate 5. What is the busbw of the reduce_scatter row?",
+        right=Answer("(p-1)/p*1e9/2.6e-3", "algbw is 1 GB / 2.6 ms = 384.6 GB/s; the factor of reduce_scatter is 7/8."),
+        wrong=(
+            Answer("1e9/2.6e-3", "That is algbw. For reduce_scatter it is multiplied by (p - 1)/p = 7/8."),
+            Answer(
+                "2*(p-1)/p*1e9/2.6e-3", "That is the factor of all_reduce, which has two halves. reduce_scatter is one."
+            ),
+            Answer("(p-1)/p*1e9/2.6e-3/8", "That divides by 8 once too often. N is the whole vector already."),
+            Answer("8*(p-1)/p*1e9/2.6e-3", "That counts bits. GB/s are bytes."),
+        ),
+        unit="bytes/s",
+        p=8,
+        within=0.01,
+    ),
+    Choose(
+        name="slow_link",
+        topic="cost",
+        text="Find the slow link. Every rank has one link to the switch (what it sends) and one from it (what it "
+        "receives). Which of the eight links carries only a tenth?",
+        answers=(
+            Answer("what rank 2 sends", "Then everything FROM rank 2 would be slow: its row. Look at the columns."),
+            Answer(
+                "what rank 2 receives", "Whatever is sent TO rank 2 is slow, whoever sends it, and nothing else is."
+            ),
+            Answer(
+                "what rank 1 sends", "Rank 1 is slow to one rank only; to ranks 0 and 3 it is as quick as the others."
+            ),
+            Answer("what rank 3 receives", "What ranks 0 and 1 send to rank 3 is quick."),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="busbw_measured",
+        topic="cost",
+        text="busbw is the measured speed of the links.",
+        true=False,
+        why="It is N / T times a constant of the collective: seconds in disguise. An algorithm that wastes bytes "
+        "shows a low busbw on links that are fully busy.",
+    ),
+    Statement(
+        name="algbw_falls",
+        topic="cost",
+        text="Run a perfect ring all-reduce on more and more ranks with the same links: its algbw falls, its busbw "
+        "stays.",
+        true=True,
+        why="Each rank has to send 2 (p - 1)/p N, which grows from 1 N to nearly 2 N. algbw leaves that out, busbw "
+        "puts it in.",
+    ),
+    Statement(
+        name="reduce_scatter_half",
+        topic="cost",
+        text="Of a ring, reduce_scatter is one half. So on your ranks dist.reduce_scatter_single takes about half as "
+        "long as dist.all_reduce of the same vector.",
+        true=False,
+        why="By the count it is half, and NCCL's ring keeps that. gloo, which your ranks use, does a whole all-reduce "
+        "inside and throws most of it away.",
+    ),
+    Statement(
+        name="tree_for_few",
+        topic="cost",
+        text="64 ranks all-reduce 4 bytes: a tree is about ten times as quick as the ring.",
+        true=True,
+        why="2 log2(64) = 12 steps against 2 x 63 = 126, and of 4 bytes a step costs alpha, whatever it carries.",
+    ),
+)
