@@ -250,8 +250,10 @@ def _check_calls(kept: dict[str, Any], ranks: int) -> None:
     """What the Timeline shows of a run."""
     for line, code in kept["lines"]:
         _whole(line), _text(code)
-    for label, sides in kept["matches"]:
-        _text(label), _whole(sides, 1)
+    for label, sides, *part in kept["matches"]:
+        _text(label), _whole(sides, 1), [_text(text) for text in part]
+        if len(part) > 1:
+            raise ValueError(f"a call carries {len(part)} parts, not one")
     for rank, op, peer, nbytes, line, match, start, *times in kept["calls"]:
         _whole(rank, 0, ranks), _text(op), _whole(nbytes), _whole(line, 0, len(kept["lines"])), _whole(start)
         if len(times) != 4:

@@ -19,11 +19,13 @@ class Match(NamedTuple):
     number  counted from 0 over the run; the same on every side
     label   "all_reduce #3 of world", "message #2 from rank 0 to rank 1"; counted from 1 within the run
     sides   how many ranks it takes
+    part    what it carries for the library that made it: "bucket 0" of DDP's; "" if that is not known
     """
 
     number: int
     label: str
     sides: int
+    part: str = ""
 
 
 class Timed(NamedTuple):
@@ -67,12 +69,13 @@ def packed(events: Iterable[Any]) -> dict[str, Any]:
         ]
         for event in events
     ]
-    return {"lines": [*lines], "matches": [[match.label, match.sides] for match in matches], "calls": calls}
+    together = [[*match[1:]] if match.part else [match.label, match.sides] for match in matches]
+    return {"lines": [*lines], "matches": together, "calls": calls}
 
 
 def unpacked(kept: dict[str, Any]) -> list[Timed]:
     """What `packed` was given."""
-    matches = [Match(number, label, sides) for number, (label, sides) in enumerate(kept["matches"])]
+    matches = [Match(number, *match) for number, match in enumerate(kept["matches"])]  # older files know no parts
     made = []
     for rank, op, peer, nbytes, line, match, *times in kept["calls"]:
         seconds = (None if time is None else time / 1e9 for time in times)

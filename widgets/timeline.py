@@ -8,6 +8,7 @@ All sides of one call are linked: the bars of one collective on all its ranks, a
 says who came last, and how long the others waited for that rank.
 
 Of a run on a network of one's choice, each message shows how much of its time was latency and how much its bytes took.
+Of a backward pass of DDP, each bucket bears its name, and what was under way before the reducer's wait is hidden.
 
 Nothing that was measured is in the repr or the fallback: both are the same on every run. Left out: what the calls did
 to the data (Player), a file for other programs (`launch.recording().save_trace`).
@@ -74,10 +75,10 @@ class Timeline(Asked):
 
 def _call(event) -> dict:
     """What js/spans.js calls Measured."""
-    number, label, sides = event.match or (None, "", 1)
+    number, label, sides, part = event.match or (None, "", 1, "")
     times = [getattr(event, name) for name in TIMES]
     said = {name: getattr(event, name) for name in SAID}
-    return said | {"match": number, "label": label, "sides": sides, "times": times}
+    return said | {"match": number, "label": label, "sides": sides, "part": part, "times": times}
 
 
 def _parts(event, network: Network | Topology | None, ranks: int) -> dict:

@@ -36,6 +36,9 @@ class Event:
         "wait_line",
         "blocking",
         "number",
+        "due",
+        "bucket",
+        "native",
     )
 
     def __init__(self, call: Call, number: int, seq: int, site: int, ins: list, outs: list):
@@ -49,17 +52,27 @@ class Event:
         self.times = [0, None, None, None, None]  # perf_counter_ns: begun, issued, wait begun, wait ended, library done
         self.looks = [0, None]
         self.wait_line, self.blocking = 0, False
+        self.due = 0  # on a network that is played it is not over before; by the same clock
+        self.bucket: int | None = None  # that it carries for DDP
+        self.native = False  # whether the wait was in C++, and what the rank did before and after it was not seen
 
-    def issued(self) -> None:
+    def issued(self, due: float) -> None:
         self.times[1] = time.perf_counter_ns()
+        self.due = round(1e9 * due)
 
     def finished(self, _future=None) -> None:
         """From gloo's thread: the library is done, whether anybody waits or not."""
-        self.times[4] = time.perf_counter_ns()
+        self.times[4] = max(time.perf_counter_ns(), self.due)
+
+    def waited_in_cpp(self, began: int, ended: int, line: int) -> None:
+        """DDP's reducer has waited for it, between these moments."""
+        self.times[2:4], self.wait_line, self.native = [began, ended], line, True
 
     def plain(self, last_look: int) -> dict:
         """For JSON; a call that nobody waited for was over by the last look."""
-        call = self.call
+        call, ended = self.call, self.times[3]
+        if ended is not None and self.times[4] is not None:  # gloo's word may have to wait for Python's lock
+            self.times[4] = min(self.times[4], ended)
         return {
             "op": call.name,
             "kind": call.kind,
@@ -78,6 +91,8 @@ class Event:
             "times": self.times,
             "looks": [self.looks[0], last_look if self.looks[1] is None else self.looks[1]],
             "wait_line": self.wait_line,
+            "bucket": self.bucket,
+            "native": self.native,
         }
 
 

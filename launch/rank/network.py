@@ -9,8 +9,9 @@ The tap calls `begin` when a call is made, and `hold` when the wait for it has r
 clock, when the last wait was over by it, plus what the rank did meanwhile: not the time in which the machine was busy
 with other processes (the kernel counts it), and up to SOFTWARE of Python's own, which belongs to the latency.
 
-Left out: a wait in C++ (DDP's) is not held, so its collectives cost bandwidth alone; and so does a call that nobody
-waits for. A message that was let out of a wait early (`is_completed`) is not held either.
+DDP's reducer waits in C++, for a future: that one is done no earlier either (rank/reducer.py).
+
+Left out: a call that nobody waits for costs bandwidth alone, and so does what is asked about with `is_completed`.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ class Network:
         self.betas, self.ways = table["betas"], table["ways"]
         self.wires = Wires(table["path"], len(self.ways), len(self.betas))
         self.pace = Pace(rank, reinit, self.wires.ports)
-        self.held_until = 0.0
+        self._holds: dict[int, float] = {}  # by thread: until when
         self._ended = 0.0  # when the last wait was over, by the network's clock
         self._schedule = main_thread_schedule()
-        self._delayed = 0.0  # until then, how long the main thread had waited for a processor
+        self._delayed = self._delay()  # until then, how long the main thread had waited for a processor
         self._plans: dict[tuple, tuple | None] = {}
         for peer, way in enumerate(self.ways[rank]):
             if peer != rank:
@@ -66,6 +67,10 @@ class Network:
     def _delay(self) -> float:
         """Seconds that the main thread has waited for a processor in its life."""
         return int(os.pread(self._schedule, 64, 0).split()[1]) / 1e9 if self._schedule is not None else 0.0
+
+    def begin_cell(self) -> None:
+        """What the rank did between two cells is nobody's time."""
+        self._ended, self._delayed = time.monotonic(), self._delay()
 
     # Around a call
 
@@ -141,24 +146,25 @@ class Network:
         return max(arrives, begun + seconds) if arrives else 0.0
 
     def hold(self, until: float) -> None:
-        """Waits until that moment. WaitEnded if the waits of this cell are ended meanwhile."""
-        if mine := threading.current_thread() is threading.main_thread():
-            self._delayed = self._delay()
+        """Waits until that moment. WaitEnded if the waits of this cell are ended meanwhile.
+
+        Another thread waits where the main thread waits in C++ for what it will be told (`rank.reducer.late`).
+        """
+        self._delayed = self._delay()
         left = until - time.monotonic()
         if left > LEAST:
-            self.held_until = until
+            self._holds[threading.get_ident()] = until
             try:
                 interruptible.pause(left)
             finally:
-                self.held_until = 0.0
-        if mine:
-            self._ended = max(self._ended, until)
+                del self._holds[threading.get_ident()]
+        self._ended = max(self._ended, until)
 
     # What others ask
 
     def busy(self) -> bool:
         """Whether something is under way that the network alone delays: the rank will move. From any thread."""
-        return self.held_until > time.monotonic() or self.pace.unsent()
+        return any(until > time.monotonic() for until in [*self._holds.values()]) or self.pace.unsent()
 
     def lift(self) -> None:
         self.pace.lift()

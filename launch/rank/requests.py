@@ -73,6 +73,8 @@ class Requests:
         """Around every cell: only inside it does SIGINT mean anything."""
         interruptible.begin()
         self.upkeep.begin()
+        if self.network is not None:
+            self.network.begin_cell()
         self.slot.cell("running", self.kernel.shell.execution_count)
         try:
             with self._beginning:  # who sends SIGINT has seen that it means something by now

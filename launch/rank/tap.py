@@ -20,17 +20,17 @@ from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import Work
+from torch._C._distributed_c10d import Work, _create_work_from_future
 from torch.distributed import distributed_c10d as c10d
 
-from launch.rank import callsite, interruptible
+from launch.rank import callsite, interruptible, reducer
 from launch.rank.events import LIMIT, Recorder
 from launch.rank.network import Network
 from launch.rank.ops import OPS, Call, Group, Parser
 from launch.rank.pending import PendingCalls
 
 _BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
-_plain_wait = Work.wait
+_plain_wait, _plain_future = Work.wait, Work.get_future
 _plain_messages = {name: getattr(c10d, name) for name in ("isend", "irecv")}
 _plain_make = c10d._new_process_group_helper
 LONG = 1 << 18  # bytes; shorter messages arrive as a whole
@@ -42,6 +42,7 @@ _recorder: Recorder | None = None
 _network: Network | None = None
 _groups: WeakKeyDictionary = WeakKeyDictionary()  # weak: a destroyed group must give back its store's port
 _futureless: set[tuple[str, str]] = set()  # (name, device) of calls whose Work has no future
+_buckets, _waits = reducer.Buckets(), reducer.Waits()
 
 
 def install(slot, guard: bool = True) -> None:
@@ -56,7 +57,7 @@ def install(slot, guard: bool = True) -> None:
         _library.impl(op, _kernel(op), "BackendSelect", with_keyset=True)
     _functional = torch.library.Library("_c10d_functional", "IMPL")
     _functional.impl("wait_tensor", _wait_tensor, "BackendSelect", with_keyset=True)
-    Work.wait = _wait
+    Work.wait, Work.get_future = _wait, _get_future
     _plain_make = c10d._new_process_group_helper
     c10d._new_process_group_helper = _making_groups(_plain_make)
     for name, function in _plain_messages.items():
@@ -72,7 +73,7 @@ def remove() -> None:
     if _library is not None:
         _library._destroy()
         _functional._destroy()
-        Work.wait = _plain_wait
+        Work.wait, Work.get_future = _plain_wait, _plain_future
         c10d._new_process_group_helper = _plain_make
     for name, function in _plain_messages.items():
         setattr(dist, name, function)
@@ -164,16 +165,34 @@ def _kernel(op: str):
         work = _work_of(result)
         _calls.issued(pending, work)
         if event is not None:
-            event.issued()
+            event.issued(pending.due)
             pending.event = (recorder, event)
             if work is None:  # monitored_barrier: over when it returns
                 recorder.waits(event)
                 recorder.end(event)
             else:
                 _note_completion(call, work, event)
+        if call.kind == "collective" and (event is not None or _network is not None) and work is not None:
+            return _from_cpp(call, pending, result, work, event, reducer.caller())
         return result
 
     return kernel
+
+
+def _from_cpp(call: Call, pending, result, work, event, caller):
+    """The result of a collective: of DDP's with the bucket noted, and with a Work that is done when the network is."""
+    bucket = _buckets.of(call, caller)
+    if event is not None and bucket is not None:
+        event.bucket = bucket
+        _waits.add(event)
+    network = _network
+    if network is None or not reducer.is_native(caller):
+        return result
+    if bucket is None:  # C++ waits for it at once, as far as anybody could tell
+        _wait(work)
+        return result
+    future = reducer.late(_plain_future(work), lambda: network.hold(pending.due))
+    return (*result[:-1], _create_work_from_future(future).boxed())
 
 
 def _work_of(result) -> Work | None:
@@ -189,7 +208,7 @@ def _note_completion(call: Call, work, event) -> None:
     if call.kind != "collective" or kind in _futureless or callsite.is_blocking():
         return  # asking in vain costs as much as sending
     try:
-        work.get_future().add_done_callback(event.finished)
+        _plain_future(work).add_done_callback(event.finished)
     except RuntimeError:
         _futureless.add(kind)
 
@@ -252,6 +271,16 @@ def _wait(work, *args, **kwargs):
         event.peer = pending.peer  # known only now, if it received from any source
         recorder.end(event)
     return result
+
+
+@_not_compiled
+def _get_future(work):
+    """Instead of Work.get_future, which hooks on DDP's buckets use: done when the network is, too."""
+    network, future = _network, _plain_future(work)
+    pending = _calls._posting_of(work) if network is not None else None
+    if pending is None or not pending.due:
+        return future
+    return reducer.late(future, lambda: network.hold(pending.due))
 
 
 def _hold(pending, work) -> None:

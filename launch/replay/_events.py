@@ -74,7 +74,8 @@ def _matches(runs: list[dict], happened: Happened) -> dict[tuple[int, int], Matc
         else:
             what, where, sides = event["op"], f"of {labels[event['group']]}", len(item.ranks)
         counted[event["group"], where] += 1
-        match = Match(number, f"{what} #{counted[event['group'], where]} {where}", sides)
+        part = "" if event["bucket"] is None else f"bucket {event['bucket']}"
+        match = Match(number, f"{what} #{counted[event['group'], where]} {where}", sides, part)
         found |= {(call.rank, call.number): match for call in item.calls}
     return found
 

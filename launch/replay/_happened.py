@@ -181,7 +181,7 @@ class Happened:
             item.carries[rank.number] = [[Piece(0, event["ins"][0][2], self._unseen(rank.number))]]
         item.after = max(item.after, memory.step)
         item.begun += 1
-        if event["times"][3] is None:
+        if event["times"][3] is None or event["native"]:
             for place in event["outs"] if event["kind"] != "send" else ():
                 if place:
                     rank.waiting.setdefault(place[0], []).append(number)

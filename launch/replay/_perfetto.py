@@ -94,7 +94,7 @@ def _said(event: Event) -> dict:
     if event.peer is not None:
         said["peer"] = event.peer
     if event.match is not None:
-        said["call"] = event.match.label
+        said["call"] = ", ".join(filter(None, (event.match.label, event.match.part)))
     return said
 
 

@@ -59,7 +59,7 @@ def recording(recorded):
 
 def test_every_call_knows_what_it_is_one_side_of(recording):
     """Groups of the same ranks count apart; collectives of a group count together, whatever they are."""
-    told = {rank: [e.match[1:] for e in recording.events if e.rank == rank] for rank in range(3)}
+    told = {rank: [(e.match.label, e.match.sides) for e in recording.events if e.rank == rank] for rank in range(3)}
     assert told == CALLS
 
 

@@ -4,8 +4,8 @@
  *
  * A call is under way from its begin until the library is done with it. It holds its rank twice: until the call itself
  * returns, and while somebody waits for it. Under way but not holding is overlap: the rank computed meanwhile.
- * If nobody waited in Python, the wait was perhaps inside torch's C++ (DDP's): from the call's return until the library
- * was done it is unsure what the rank did, and that time is never called overlap.
+ * If nobody is known to have waited, the wait was perhaps inside torch's C++: from the call's return until the library
+ * was done it is unsure what the rank did, and that time is never called overlap. The wait for DDP's buckets is known.
  *
  * Pure arithmetic on seconds. Left out: pixels, and where the words stand (timeline.js).
  */
@@ -24,6 +24,7 @@ import { bytes, plural, seconds } from "./words.js";
  * @property {number | null} match number of the call of all ranks that it is one side of
  * @property {string} label what that is called; "" where there is none
  * @property {number} sides how many ranks it takes
+ * @property {string} part what it carries for the library: "bucket 0"; "" if that is not known
  * @property {number} [latency] seconds of a message on a network that was played
  * @property {number} [transfer] seconds of its bytes on that network's links
  * @property {[number, ...(number | null)[]]} times begun, issued, wait begun, wait ended, library done
@@ -117,7 +118,8 @@ export function ticks(/** @type {number} */ from, /** @type {number} */ until, /
 /** One call in measured seconds. */
 export function describe(/** @type {Call} */ call) {
   const whom = call.peer === null ? "" : `${{ send: " to", recv: " from" }[call.op] ?? " with root"} rank ${call.peer}`;
-  const what = `Rank ${call.rank}: ${call.op}${whom}, ${bytes(call.bytes)}${call.line ? `, line ${call.line}` : ""}.`;
+  const part = call.part && ` of ${call.part}`;
+  const what = `Rank ${call.rank}: ${call.op}${part}${whom}, ${bytes(call.bytes)}${call.line ? `, line ${call.line}` : ""}.`;
   const { away, held, hidden } = totals([call]);
   const share = away > 0 ? Math.round((100 * hidden) / away) : 0;
   const rest = call.unsure.length

@@ -39,6 +39,8 @@ const CLOSEST = 1e-6; // seconds that a view shows at least
 const SLIM = 1.2; // pixels of the shortest call
 const LISTED = 200; // calls of a rank
 const NEAR = 8; // pixels beside a call that still hit it
+const NAME = 14; // pixels of the letters on a bar, and TALL of a row with such bars
+const TALL = 110;
 
 /** @typedef {import("./spans.js").Call} Call */
 
@@ -62,6 +64,7 @@ class TimelineView {
     }
     this.ops = [...new Set(this.calls.map(({ op }) => op))];
     this.end = Math.max(...this.calls.map(({ until, held }) => Math.max(until, ...held.map((span) => span[1]))), CLOSEST);
+    this.named = this.calls.some(({ part }) => part);
     this.view = [0, this.end];
     const network = model.get("network");
     const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}`;
@@ -190,14 +193,17 @@ class TimelineView {
     this.words = on ? PROJECTED : 1;
     this.label = LABEL * this.words;
     this.axis = AXIS * this.words;
-    const [all, most] = on ? [this.frame.root.clientHeight * 0.55, 150] : [420, 64];
+    const [all, most] = on ? [this.frame.root.clientHeight * 0.55, 150] : [420, this.named ? TALL : 64];
     this.row = Math.min(Math.max(all / Math.max(this.ranks.length, 1), 26), most);
     this.scale = (width - this.label - 8) / (this.view[1] - this.view[0]);
     const height = this.row * this.ranks.length + this.axis;
     const meets = this.sides.length > 1 ? meeting(this.sides) : undefined;
+    /** @type {string[]} */
+    this.names = [];
     const rows = this.ranks.map((calls, rank) => this.#rowOf(calls, rank, meets?.awaited));
     const line = meets ? this.#lineAt(meets.last.from) : "";
     this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}${line}</svg>`;
+    this.picture.querySelectorAll(".rs-name").forEach((node, i) => (node.textContent = this.names[i]));
   }
 
   /** When the last rank came to the chosen call, from the first rank to the last that took part. */
@@ -226,15 +232,17 @@ class TimelineView {
   /** @param {Call[]} calls @param {number} rank @param {import("./spans.js").Span[][]} awaited of every side of the chosen call */
   #rowOf(calls, rank, awaited = []) {
     const top = rank * this.row + 4;
-    const solid = Math.max((this.row - 10) * 0.36, 6);
+    const solid = Math.max((this.row - 10) * (this.named ? 0.25 : 0.36), 6);
     const lane = (this.row - 10 - solid) / this.lanes[rank];
     const band = top + this.row - 10 - solid;
     const flights = new Map();
+    const names = [];
     const [holds, perhaps, latencies] = [new Bars(), new Bars(), new Bars()];
     for (const call of calls) {
       const name = hue(this.ops.indexOf(call.op));
       if (!flights.has(name + call.lane)) flights.set(name + call.lane, [name, new Bars()]);
       this.#bar(flights.get(name + call.lane)[1], [call.from, call.until], top + call.lane * lane, lane - 1);
+      if (call.part) names.push(this.#nameOf(call, top + call.lane * lane, lane - 1));
       const latency = latencyOf(call);
       if (latency) this.#bar(latencies, latency, top + call.lane * lane, lane - 1);
       for (const span of call.held) this.#bar(holds, span, band, solid);
@@ -255,8 +263,17 @@ class TimelineView {
     const small = this.row > 40 * this.words ? `<text class="rs-share" x="0" y="${top + 30 * this.words}">held ${share} %</text>` : "";
     return `<text class="rs-who" x="0" y="${top + 14 * this.words}">rank ${rank}</text>${small}
       <path class="rs-own" d="M${own} ${fixed(band)}H${fixed(this.#x(this.view[1]))}v${fixed(solid)}H${own}z"/>
-      ${paths.join("")}<path class="rs-latency" d="${latencies.path}"/><path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/>
+      ${paths.join("")}${names.join("")}<path class="rs-latency" d="${latencies.path}"/><path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/>
       <path class="rs-awaited" d="${late.path}"/><path class="${chosen?.rank === rank ? "rs-chosen" : "rs-same"}" d="${frame.path}"/>`;
+  }
+
+  /** What the bar of a call at y is called, where there is room for it. */
+  #nameOf(/** @type {Call} */ { part, from, until }, y, h) {
+    const [x, end] = [from, until].map((time) => this.#x(Math.min(Math.max(time, this.view[0]), this.view[1])));
+    const size = NAME * (this.words > 1 ? 18 / NAME : 1); // on a wall no word is smaller
+    if (h < size + 1 || end - x < part.length * 0.62 * size + 8) return "";
+    this.names.push(part);
+    return `<text class="rs-name" x="${fixed(x + 4)}" y="${fixed(y + h / 2 + 0.36 * size)}"></text>`;
   }
 
   #bar(/** @type {Bars} */ bars, [from, until], y, h) {

@@ -1,0 +1,138 @@
+"""DDP's reducer: it calls and waits in C++, where Work.wait is not seen. Which bucket a call carries, when the rank
+waited for it, and an end that comes later.
+
+A backward pass computes gradients, and calls all_reduce for each bucket as soon as all of its gradients are there.
+When there is no more to compute the reducer waits for the buckets, one after the other. Both moments are seen by
+callbacks of autograd's, which run in the order in which they are queued: ours, queued with the first bucket, comes
+before the reducer's wait, and the one that it queues comes after it. So what is under way before the first of them
+is hidden behind the backward pass, and that is measured, not inferred.
+
+The reducer and hooks on its buckets take a future (`late`) instead of Work.wait; what other C++ of torch's calls, it
+waits for at once.
+
+Left out: the first pass of a static graph, whose buckets all go out in the end: when it waits is not seen there. Two
+DDP modules in one backward pass: their buckets are counted on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+
+import torch
+from torch.distributed import GradBucket
+
+from launch.rank import account, callsite
+from launch.rank.ops import Call
+
+
+def _file(*path: str) -> str:
+    return os.path.join(os.path.dirname(torch.__file__), *path)
+
+
+_ENGINE = _file("autograd", "graph.py")
+# Python that stands right above a call only if C++ makes it: backward's, and DDP's own
+_CALLERS = {_ENGINE, _file("nn", "parallel", "distributed.py"), _file("distributed", "utils.py")}
+_BETWEEN = {_file("_ops.py"), account.__file__}  # an op that is recorded goes on from there
+_HOOK = 8  # frames from a call up to the hook that makes it
+
+
+class Buckets:
+    """The buckets of this process. `of` is asked once for each call that a backward pass makes, in order."""
+
+    def __init__(self):
+        self._pass, self._count = -1, 0
+
+    def of(self, call: Call, frame) -> int | None:
+        """The number of the bucket that the call in that frame carries; None for any other call."""
+        if call.name != "all_reduce" or (now := torch._C._current_graph_task_id()) < 0:
+            return None
+        if is_native(frame):
+            if not call.ins[0].dtype.is_floating_point:
+                return None  # which parameters were used
+            if now != self._pass:
+                self._pass, self._count = now, 0
+            self._count += 1
+            return self._count - 1
+        for _ in range(_HOOK):
+            if frame is None or frame.f_code.co_filename == _ENGINE:
+                return None
+            for value in frame.f_locals.values():
+                if type(value) is GradBucket:
+                    return value.index()
+            frame = frame.f_back
+        return None
+
+
+class Waits:
+    """When the reducer waited for the buckets of a backward pass that is recorded."""
+
+    def __init__(self):
+        self._pass = -1
+        self._events: list = []
+
+    def add(self, event) -> None:
+        """The event of a bucket's call, from inside of the backward pass."""
+        now = torch._C._current_graph_task_id()
+        if torch._C._current_autograd_node() is None:
+            return  # nothing is computed any more: the reducer has begun to wait
+        if now != self._pass:
+            self._pass, self._events = now, []
+            _afterwards(self._begun)
+        self._events.append(event)
+
+    def _begun(self) -> None:
+        began, line, events = time.perf_counter_ns(), callsite.line_and_file()[0], self._events
+
+        def over():
+            ended = time.perf_counter_ns()
+            until = began
+            for event in events:  # it waits for one after the other
+                until = max(until, min(event.times[4] or ended, ended))
+                if event.times[2] is None:  # else a hook has waited for it
+                    event.waited_in_cpp(began, until, line)
+
+        _afterwards(over)
+
+
+def caller():
+    """The frame that stands above the call which the tap's kernel sees now, its caller; None if C++ alone does."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename in _BETWEEN:
+        frame = frame.f_back
+    return frame
+
+
+def is_native(frame) -> bool:
+    """Whether C++ has made the call that this frame stands above."""
+    return frame is None or frame.f_code.co_filename in _CALLERS
+
+
+def late(done: torch.futures.Future, hold) -> torch.futures.Future:
+    """A future with the value or the error of `done`, when it is done and `hold()` has returned; on an error at
+    once."""
+    moment: torch.futures.Future = torch.futures.Future()
+    errors: list[BaseException] = []
+
+    def run():
+        try:
+            done.wait()
+            hold()
+        except BaseException as error:
+            errors.append(error)
+        moment.set_result(None)
+
+    def value(_):
+        if errors:
+            raise errors[0]
+        return done.value()
+
+    threading.Thread(target=run, name="ringside-late", daemon=True).start()
+    return moment.then(value)
+
+
+def _afterwards(function) -> None:
+    """Has autograd call it when the backward pass under way has computed everything."""
+    torch.autograd.Variable._execution_engine.queue_callback(function)
