@@ -1,6 +1,6 @@
 """The network that the ranks play: who knows of it already, and what their connections have carried.
 
-Every rank is told once; a rank that is new, or a rank whose network has changed, hears of it before the next cell. The
+Every rank is told once, before the next cell; one that takes the place of a dead one knows it from its beginning. The
 links that ranks share lie in a file (launch/shared/wires.py), a new one for each network.
 
 Left out: what networks there are (launch/networks.py), and playing them (launch/rank/network.py).
@@ -44,6 +44,14 @@ class Played:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._table["path"])
         self._table, self._number, self.unpaced = None, 0, False
+
+    def known_to(self, new: list) -> dict | None:
+        """What new ranks know of from their beginning, so that they are slow at once; None if it is not for so many."""
+        if self._table is None or len(self._table["ways"]) != self.supervisor.size:
+            return None
+        for worker in new:
+            worker.plays = self._number
+        return self._table
 
     async def tell(self) -> None:
         """Tells the ranks that do not know it yet."""

@@ -187,6 +187,7 @@ class Supervisor:
                 viewer.state(worker.rank, "starting", "")
         session = {"world_size": size, "backend": self.backend, "bare": self.bare, "generation": self._generation}
         session |= {"group_count": group_count, "board": self.board.path, "environ": self._environ}
+        session |= {"network": self.played.known_to(wanted)}
         config = write_start_file(self.hub.folder, self.hub.key, serial, **session)
         self._coming = {worker.name: worker for worker in wanted}
         self.agent.send(do="start", config=config, ranks=ranks, spawn=self.backend == "nccl")

@@ -43,6 +43,7 @@ from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
 from launch.rank import loopback, tap
+from launch.rank.network import Network
 from launch.rank.reinit import Reinit
 from launch.rank.requests import Requests
 from launch.rank.session import AttentiveIOPub, BoundedSession
@@ -207,6 +208,8 @@ def serve(rank: int, session: dict) -> None:
     tap.install(slot)
     reinit = Reinit()
     loopback.install(reinit)
+    network = None if session["network"] is None else Network(rank, reinit, session["network"])
+    tap.play(network)
     meet(rank, session, reinit)
     name = f"{rank}.{session['serial']}"
     app = RankApp(config=kernel_config(session, name))
@@ -214,7 +217,7 @@ def serve(rank: int, session: dict) -> None:
     app.user_ns = {}
     app.initialize([])
     skip_unseen_tracebacks(app.shell)
-    app.kernel.requests = Requests(app.kernel, slot, reinit, upkeep)
+    app.kernel.requests = Requests(app.kernel, slot, reinit, upkeep, network)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
     app.kernel.given = names

@@ -30,7 +30,7 @@ from launch.shared.processes import descendants
 class Requests:
     """Answers for one rank."""
 
-    def __init__(self, kernel, slot: Slot, reinit: Reinit, upkeep: Upkeep):
+    def __init__(self, kernel, slot: Slot, reinit: Reinit, upkeep: Upkeep, network: Network | None):
         self.kernel, self.slot, self.reinit, self.upkeep = kernel, slot, reinit, upkeep
         self.stopping = Stopping(kernel.shell.user_ns)
         self._pid = os.getpid()
@@ -38,7 +38,7 @@ class Requests:
         self._stopped: str | None = None  # of a cell that is to end before it has begun
         self._beginning = threading.Lock()
         self.recording = False
-        self.network: Network | None = None
+        self.network = network
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"record": self.record, "tape": self.tape, "has": self.has, "changed": self.changed}
         on_main_thread |= {"network": self.play, "carried": self.carried}

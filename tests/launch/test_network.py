@@ -45,6 +45,29 @@ paced = sum(pace < 2 ** 63 for pace in paces)
 """
 
 
+DDP = """
+from torch.nn.parallel import DistributedDataParallel
+def model_with(hook=None):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[torch.nn.Linear(50, 50) for _ in range(4)])
+    ddp = DistributedDataParallel(model, bucket_cap_mb=0.005, broadcast_buffers=False)  # a bucket for each layer
+    if hook is not None: ddp.register_comm_hook(None, hook)
+    for _ in range(2): step(ddp)  # after the first step the buckets are made anew
+    return ddp
+def step(ddp):
+    ddp.zero_grad()
+    ddp(torch.full((2, 50), 1.0 + rank)).sum().backward()
+def waits(state, bucket):
+    dist.all_reduce(bucket.buffer().div_(world_size), async_op=True).wait()
+    done = torch.futures.Future()
+    done.set_result(bucket.buffer())
+    return done
+def does_not(state, bucket):
+    work = dist.all_reduce(bucket.buffer().div_(world_size), async_op=True)
+    return work.get_future().then(lambda done: done.value()[0])
+"""
+
+
 @pytest.fixture(scope="module")
 def ranks():
     ranks = Ranks()
@@ -180,6 +203,42 @@ def test_a_rank_that_dies_comes_back_on_the_same_network(ranks):
     assert min(run(ranks, PACES, "paced")) >= 3
 
 
+class StopsWhenAllWait:
+    """A viewer that presses the stop button as soon as every rank waits."""
+
+    def __init__(self, ranks):
+        self.ranks, self.still = ranks, set(range(4))
+
+    def state(self, rank, state, *_):
+        if state == "waiting" and self.still:
+            self.still.discard(rank)
+            if not self.still:
+                self.ranks.interrupt()
+
+    def __getattr__(self, name):
+        return lambda *args: None
+
+
+def test_stop_death_and_restart_end_what_the_network_alone_delays_and_leave_no_pace(ranks):
+    run(ranks, DDP + "ddp, x = model_with(), torch.ones(4)")
+    for cell in ("dist.all_reduce(x)", "if rank == 0: dist.send(x, 1)\nelse: dist.recv(x, rank - 1)", "step(ddp)"):
+        ranks.play(Network(alpha=600, beta=1 / 1e6))
+        answers = ranks.execute(cell, viewer=StopsWhenAllWait(ranks))
+        assert {answer.ename for answer in answers} == {"KeyboardInterrupt"}, (cell, [a.ename for a in answers])
+        ranks.play(Network(alpha=0, beta=1 / 1e6))
+        assert longest(ranks, "lambda: dist.all_reduce(torch.ones(50_000))") > 0.19
+        run(ranks, "step(ddp)")
+    assert ranks.execute("if rank == 1: __import__('os')._exit(1)\ndist.barrier()")[1].how is How.DIED
+    assert min(run(ranks, PACES, "paced")) >= 3
+    ranks.play(None)
+    assert set(run(ranks, PACES, "paced")) == {0}
+    ranks.play("ethernet")
+    ranks.restart()
+    assert min(run(ranks, "dist.barrier()\n" + PACES, "paced")) >= 3
+    ranks.play(None)
+    assert set(run(ranks, PACES, "paced")) == {0}
+
+
 def test_nobody_is_accused_because_a_network_is_slow(ranks):
     """A message that takes seconds, while everybody waits for it: longer than the doctor's patience."""
     ranks.play(Network(alpha=1.5, beta=1 / 1e6))
@@ -187,29 +246,6 @@ def test_nobody_is_accused_because_a_network_is_slow(ranks):
     ranks.play(Network(alpha=0, beta=1 / 0.5e6))
     run(ranks, MESSAGE.replace("SIZE", "250_000") + "y = x.clone()\nmessage()\nif rank == 2: dist.recv(y, 3)\n"
         "if rank == 3: dist.send(y, 2)\ndist.reduce(y, 0)")  # fmt: skip
-
-
-DDP = """
-from torch.nn.parallel import DistributedDataParallel
-def model_with(hook=None):
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(*[torch.nn.Linear(50, 50) for _ in range(4)])
-    ddp = DistributedDataParallel(model, bucket_cap_mb=0.005, broadcast_buffers=False)  # a bucket for each layer
-    if hook is not None: ddp.register_comm_hook(None, hook)
-    for _ in range(2): step(ddp)  # after the first step the buckets are made anew
-    return ddp
-def step(ddp):
-    ddp.zero_grad()
-    ddp(torch.full((2, 50), 1.0 + rank)).sum().backward()
-def waits(state, bucket):
-    dist.all_reduce(bucket.buffer().div_(world_size), async_op=True).wait()
-    done = torch.futures.Future()
-    done.set_result(bucket.buffer())
-    return done
-def does_not(state, bucket):
-    work = dist.all_reduce(bucket.buffer().div_(world_size), async_op=True)
-    return work.get_future().then(lambda done: done.value()[0])
-"""
 
 
 def buckets_of(ranks, code, rank=0):

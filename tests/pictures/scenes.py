@@ -56,6 +56,18 @@ def timeline() -> Timeline:
     return Timeline(SimpleNamespace(events=calls, ranks=3), chosen=0)
 
 
+def backward() -> Timeline:
+    """DDP on 4 ranks: three buckets go out while gradients are still computed, the reducer waits in the end."""
+    calls = []
+    for number in range(3):
+        match = Match(number, f"all_reduce #{number + 1} of world", 4, f"bucket {number}")
+        for rank in range(4):
+            begun = 0.2 + 0.3 * number + 0.02 * rank
+            times = (begun, begun + 0.02, 1.1, 1.25 + 0.25 * number, 1.25 + 0.25 * number)
+            calls.append(Timed(rank, "all_reduce", None, 4_000_000, 4, "loss.backward()", match, *times))
+    return Timeline(SimpleNamespace(events=calls, ranks=4), chosen=4)
+
+
 def maximum() -> Player:
     """A ring like that of a run whose ranks take the maximum where the textbook's ring adds."""
     stays = "Of what arrives and what is there the maximum stays."
@@ -143,6 +155,7 @@ SCENES = {
     ),
     "race": Scene(race, ("ArrowRight",) * 3),
     "timeline": Scene(timeline),
+    "timeline-ddp": Scene(backward, sizes=LAPTOP),
     "zoo": Scene(lambda: Zoo(ranks=4)),
     "zoo-opened": Scene(lambda: Zoo(ranks=4, opened="all_to_all.pairwise", step=2), sizes=LAPTOP),
     "map": Scene(topology_map),

@@ -133,6 +133,16 @@ def test_a_wait_that_nobody_saw_is_not_called_overlap(show):
     assert "own work or a wait inside torch, is not known" in press(page, "ArrowRight")
 
 
+def test_the_buckets_of_ddp_bear_their_names(show):
+    """What was under way before the reducer's wait, at 0.6, was hidden; a name is text, whatever is in it."""
+    buckets = [Match(n, f"all_reduce #{n + 1} of world", 1, f"bucket {n}<b>") for n in range(2)]
+    calls = [call(0, 0.3 * n, 0.3 * n + 0.1, 0.6, 0.8 + 0.2 * n, 0.8 + 0.2 * n, match=buckets[n]) for n in range(2)]
+    page = show(timeline(calls))
+    assert page.locator(".rs-name").all_text_contents() == ["bucket 0<b>", "bucket 1<b>"]
+    assert "under way for 1 s, of which 400 ms were hidden" in page.inner_text(".rs-what")
+    assert press(page, "ArrowRight").startswith("Rank 0: all_reduce of bucket 0<b>, 4.1 kB, line 3. Began at 0 s")
+
+
 def test_nothing_to_show_is_said(show):
     page = show(timeline([]))
     assert "No rank called torch.distributed while this was recorded" in page.inner_text(".rs-caption")
