@@ -1,23 +1,34 @@
 """Measured against predicted: cells on a network of one's choice, beside what `cost` says of the same network.
 
 Every all_reduce algorithm carried out from its schedule by `launch.execute`'s programs, and every built-in, whose
-price is that of the steps that gloo takes (launch/rank/inside.py). On 4 and 8 ranks, flat and on two machines, from
-64 kB to 16 MB. One table of measured / predicted, best of three. Ratios off by more than a fifth are marked: at 64 kB
-Python needs as long for a message as the network does, and on two cores eight ranks take turns.
+price is that of the steps that gloo takes (launch/rank/inside.py). On 4 and 8 ranks, flat and on two machines, with
+64 kB, 1 MB and 16 MB. One table: predicted, measured, their ratio; and how much longer naive takes than the ring, as
+predicted and as measured. A ratio off by more than a fifth is marked: at 64 kB Python needs as long for a message as
+the network does, and on two cores eight ranks take turns. The load of the machine stands beside each part: beside
+other programs that compute, nothing here means anything.
 
-    python -m tests.benchmarks network                all of it, ten minutes
-    RINGSIDE_BENCH=quick python -m tests.benchmarks network     4 ranks and 1 MB alone
+Then what the network leaves behind: calls on ranks whose network was turned off against ranks that never had one
+(1.00 is right), and how long it takes to prove a deadlock on a slow network against none.
+
+    python -m tests.benchmarks network                  all of it; after 15 minutes what is left is left out
+    RINGSIDE_BENCH=quick python -m tests.benchmarks network       4 ranks and 1 MB alone
+    RINGSIDE_BENCH=8 python -m tests.benchmarks network           8 ranks alone
+    RINGSIDE_BENCH=off python -m tests.benchmarks network         no table, what is left behind alone
+    RINGSIDE_BENCH_SECONDS=3600 ...                               more time
 """
 
 import os
+import time
 
 import numpy as np
 
 from collectives import (
     Link,
     Network,
+    Schedule,
     ScheduleError,
     Topology,
+    Transfer,
     all_gather,
     all_reduce,
     all_to_all,
@@ -29,16 +40,35 @@ from collectives.catalogue import CATALOGUE, build
 from collectives.compare import duration, size
 from launch.doctor.snapshot import How
 from launch.execute import programs
+from launch.rank.inside import steps_of
 from launch.ranks import Ranks
 
-FLAT = Network(alpha=2e-3, beta=1 / 25e6)
+SECONDS = float(os.environ.get("RINGSIDE_BENCH_SECONDS", 900))
+LONG = 1.0  # seconds of a call that is done once, and not three times after one that does not count
+FLAT = Network(alpha=2e-3, beta=1 / 25e6, name="flat")
 INSIDE, BETWEEN = Link(alpha=1e-3, beta=1 / 100e6), Link(alpha=4e-3, beta=1 / 12.5e6)
 SIZES = (64_000, 1_024_000, 16_384_000)
+ROUNDS = 15  # in turns, of ranks whose network is off and ranks that had none
+
+
+def of_gloo(op: str):
+    """ranks -> what gloo sends inside, as a Schedule that has a price; it says nothing about the data."""
+
+    def steps(p: int) -> Schedule:
+        moves = [[Transfer(src, dst, 0, count=max(1, round(share * p))) for src, dst, share in step]
+                 for step in steps_of(op, p, 0)]  # fmt: skip
+        return Schedule.from_steps(op, "gloo", p, p, [("", "", step) for step in moves])
+
+    return steps
+
+
 BUILT_IN = {  # call, and what it costs: a Schedule, and its N as a multiple of x
     "all_reduce": ("dist.all_reduce(x)", all_reduce.ring, 1),
     "reduce_scatter_single": ("dist.reduce_scatter_single(piece, x)", all_reduce.ring, 1),
     "all_gather_single": ("dist.all_gather_single(x, piece)", all_gather.ring, 1),
     "broadcast": ("dist.broadcast(x, 0)", broadcast.binomial, 1),
+    "reduce": ("dist.reduce(y, 0)", of_gloo("reduce"), 1),
+    "barrier": ("dist.barrier()", of_gloo("barrier"), 1e-9),
     "gather": ("dist.gather(piece, list(x.chunk(world_size)) if rank == 0 else None, 0)", gather.flat, 1),
     "scatter": ("dist.scatter(piece, list(x.chunk(world_size)) if rank == 0 else None, 0)", scatter.flat, 1),
     "all_to_all_single": ("dist.all_to_all_single(y, x)", all_to_all.linear, 1),
@@ -48,8 +78,8 @@ import time
 from launch.rank.perform import run as perform
 x = torch.ones(NUMBERS)
 y, piece = torch.empty_like(x), torch.empty(NUMBERS // world_size)
-def timed(call, times=3):
-    call()
+def timed(call, times):
+    if times > 1: call()
     found = []
     for _ in range(times):
         dist.barrier()
@@ -58,61 +88,115 @@ def timed(call, times=3):
         found.append((began, time.monotonic()))
     return found
 """
+HEAD = f"  {'call':<28} {'predicted':>10} {'measured':>10} {'ratio':>6}"
 
 
-def seconds(ranks: Ranks, call: str) -> float:
-    """From when the first rank began until the last was done: the best of three."""
-    for answer in ranks.execute(f"times = timed(lambda: {call})"):
+def seconds(ranks: Ranks, call: str, times: int = 3) -> float:
+    """From when the first rank began until the last was done: the best of so many."""
+    for answer in ranks.execute(f"times = timed(lambda: {call}, {times})"):
         assert answer.how is How.LEFT, f"{call}: {answer.ename} {answer.evalue}"
-    times = np.array(ranks.pull("times"))  # rank, turn, began or ended
-    return float((times[:, :, 1].max(axis=0) - times[:, :, 0].min(axis=0)).min())
+    found = np.array(ranks.pull("times"))  # rank, turn, began or ended
+    return float((found[:, :, 1].max(axis=0) - found[:, :, 0].min(axis=0)).min())
 
 
 def main():
-    quick = os.environ.get("RINGSIDE_BENCH") == "quick"
-    ratios = []
-    ranks = Ranks()
-    try:
-        for p in (4,) if quick else (4, 8):
+    asked, until = os.environ.get("RINGSIDE_BENCH", ""), time.monotonic() + SECONDS
+    left_behind()
+    if asked == "off":
+        return
+    sizes = SIZES[1:2] if asked == "quick" else SIZES
+    ratios: list[float] = []
+    for p in {"quick": (4,), "8": (8,)}.get(asked, (4, 8)):
+        machines = Topology.machines(2, gpus=p // 2, inside=INSIDE, between=BETWEEN, name=f"2 machines x {p // 2}")
+        ranks = Ranks()
+        try:
             ranks.ensure(p)
-            machines = Topology.machines(2, gpus=p // 2, inside=INSIDE, between=BETWEEN, name=f"2 machines x {p // 2}")
-            for network in (FLAT, machines):
+            for network, nbytes in ((network, nbytes) for nbytes in sizes for network in (FLAT, machines)):
                 ranks.play(network)
-                for nbytes in SIZES[1:2] if quick else SIZES:
-                    ratios += case(ranks, p, network, nbytes)
-    finally:
-        ranks.close()
-    good = sum(0.8 <= ratio <= 1.2 for ratio in ratios)
-    print(f"{good} of {len(ratios)} within 20 %; median {np.median(ratios):.2f}, "
-          f"middle half {np.quantile(ratios, 0.25):.2f} to {np.quantile(ratios, 0.75):.2f}")  # fmt: skip
+                ratios += case(ranks, p, network, nbytes, until)
+        finally:
+            ranks.close()
+    if ratios:
+        good = sum(0.8 <= ratio <= 1.2 for ratio in ratios)
+        print(f"{good} of {len(ratios)} within 20 %; median {np.median(ratios):.2f}, "
+              f"middle half {np.quantile(ratios, 0.25):.2f} to {np.quantile(ratios, 0.75):.2f}; {load()}")  # fmt: skip
 
 
-def case(ranks: Ranks, p: int, network, nbytes: int) -> list[float]:
+def load() -> str:
+    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
+
+
+def case(ranks: Ranks, p: int, network, nbytes: int, until: float) -> list[float]:
+    """One part of the table: all calls with so many bytes on one network."""
+    print(f"{p} ranks, {network.name}, {size(nbytes)}; {load()}\n{HEAD}", flush=True)
     ranks.execute(SETUP.replace("NUMBERS", str(nbytes // 4 // (32 * p) * 32 * p)))
-    print(f"{p} ranks, {network.name or 'flat'}, {size(nbytes)}")
-    found = []
+    calls = []
     for name in CATALOGUE["all_reduce"]:
         try:
             schedule = build("all_reduce", name, p, local=p // 2)
             schedule.cost(nbytes=nbytes, network=network)
         except ScheduleError:
             continue  # it does not take this p, or needs a switch that adds
-        ranks.push(_programs=programs(schedule))
-        found.append(line(f"by hand {name}", seconds(ranks, "perform(_programs, x, rank)"), schedule, nbytes, network))
+        calls.append((f"{name} by hand", "perform(_programs, x, rank)", schedule, nbytes))
     for name, (call, algorithm, times) in BUILT_IN.items():
-        found.append(line(f"built-in {name}", seconds(ranks, call), algorithm(p), times * nbytes, network))
-    return found
+        calls.append((f"built-in {name}", call, algorithm(p), times * nbytes))
+    found: dict[str, tuple[float, float]] = {}
+    for name, call, schedule, amount in calls:
+        predicted = schedule.cost(nbytes=amount, network=network).seconds
+        times = 1 if predicted > LONG else 3
+        if time.monotonic() + times * predicted > until:
+            continue
+        ranks.push(_programs=programs(schedule) if call.startswith("perform") else None)
+        measured = seconds(ranks, call, times)
+        found[name] = predicted, measured
+        print(line(name, predicted, measured), flush=True)
+    if len(found) < len(calls):
+        print(f"  no time for {len(calls) - len(found)} more")
+    if {"naive by hand", "ring by hand"} <= found.keys():
+        naive, ring = found["naive by hand"], found["ring by hand"]
+        print(f"  naive takes {naive[0] / ring[0]:.2f} times as long as the ring as predicted, "
+              f"{naive[1] / ring[1]:.2f} times as measured")  # fmt: skip
+    return [measured / predicted for predicted, measured in found.values()]
 
 
-def line(name: str, measured: float, schedule, nbytes: int, network) -> float:
-    predicted = schedule.cost(nbytes=nbytes, network=network).seconds
+def line(name: str, predicted: float, measured: float) -> str:
     ratio = measured / predicted
-    mark = "" if 0.8 <= ratio <= 1.2 else "  <-- "
-    print(
-        f"  {name:32} measured {duration(measured):>8}  predicted {duration(predicted):>8}  {ratio:5.2f}{mark}",
-        flush=True,
-    )
-    return ratio
+    mark = "" if 0.8 <= ratio <= 1.2 else "  <--"
+    return f"  {name:<28} {duration(predicted):>10} {duration(measured):>10} {ratio:>6.2f}{mark}"
+
+
+def left_behind() -> None:
+    """What a network that was turned off costs, and what a slow one costs the doctor."""
+    never, off = Ranks(), Ranks()
+    try:
+        for ranks in (never, off):
+            ranks.ensure(4)
+            ranks.execute(SETUP.replace("NUMBERS", "262144"))
+        off.play(FLAT)
+        off.execute("dist.all_reduce(x)")
+        off.play(None)
+        print(f"a network that was turned off against none, medians of {ROUNDS} in turns; {load()}")
+        for call in ("dist.all_reduce(x)", "dist.send(x, rank + 1) if rank % 2 == 0 else dist.recv(x, rank - 1)"):
+            both = np.array([[seconds(ranks, call) for ranks in (off, never)] for _ in range(ROUNDS)])
+            was_on, was_not = np.median(both, axis=0)
+            print(
+                f"  {call.partition('(')[0]} of 1 MB: {was_on / was_not:.2f} ({duration(was_on)}, {duration(was_not)})"
+            )
+        off.play(Network(alpha=1.0, beta=1 / 1e5))
+        both = np.array([[proof(off), proof(never)] for _ in range(5)])
+        slow, without = np.median(both, axis=0)
+        print(f"  proof of a deadlock, network of 1 s and 100 kB/s against none: {slow / without:.2f} "
+              f"({duration(slow)}, {duration(without)}); {load()}")  # fmt: skip
+    finally:
+        never.close()
+        off.close()
+
+
+def proof(ranks: Ranks) -> float:
+    began = time.perf_counter()
+    answers = ranks.execute("if rank != 2: dist.all_reduce(x)")
+    assert answers[0].trouble is not None
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":
