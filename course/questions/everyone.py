@@ -11,7 +11,7 @@ QUESTIONS = (
         right=Answer("(p-1)/p", "3/4 N: three times a piece of N/4, its own and two that it passes on."),
         wrong=(
             Answer(
-                "1", "1 N would be four pieces. The fourth that arrived belongs to the neighbour that would get it."
+                "1", "1 N would be four pieces. The last one to arrive goes no further: the next rank is its owner.", 3
             ),
             Answer("1/p", "1/4 N is its own piece, in step 1. In steps 2 and 3 it passes on what has come.", 2),
             Answer("p-1", "It is three messages, but each is a quarter of N.", 1),
@@ -36,7 +36,7 @@ QUESTIONS = (
     Statement(
         name="reduce_scatter_length",
         topic="reduce_scatter",
-        text="x has 4 numbers on each of 4 ranks; reduce_scatter_single(out, x) needs an out of 4 numbers, too.",
+        text="x has 4 numbers on each of 4 ranks; `reduce_scatter_single(out, x)` needs an `out` of 4 numbers, too.",
         true=False,
         why="Each rank gets one piece of the sum: 4 / 4 = 1 number. Anything else is refused.",
     ),
@@ -55,7 +55,7 @@ QUESTIONS = (
         "How many bytes does one rank send in both together, in units of N?",
         right=Answer("2*(p-1)/p", "1.5 N: three pieces of N/4 in the first half, and three in the second."),
         wrong=(
-            Answer("(p-1)/p", "3/4 N is one of the halves."),
+            Answer("(p-1)/p", "3/4 N is the first half alone. Then each rank has a piece of the sum, not the sum.", 3),
             Answer("2", "2 N would be four pieces in each half. A rank's own piece stays at home, both times."),
             Answer("2*(p-1)", "6 N is what all four ranks send together."),
             Answer("p-1", "3 N is what all four ranks send together in one half."),

@@ -74,15 +74,17 @@ QUESTIONS = (
     Choose(
         name="reduce_leftovers",
         topic="reduce",
-        text="Rank r passes in a vector full of 10 ** r; the root is rank 0. What does rank 1's x hold after "
-        "dist.reduce?",
+        text="Rank r passes in a vector full of `10 ** r`; the root is rank 0. What does rank 1's `x` hold after "
+        "`dist.reduce`?",
         answers=(
             Answer(
                 "its own 10s", "So it was in your version by hand. The built-in promises nothing of the kind: run it."
             ),
             Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),
             Answer("zeros", "Nobody clears it: that would be work for nothing."),
-            Answer("nobody promises anything", "Only the root's buffer is defined. What gloo leaves there is next."),
+            Answer(
+                "anything: nothing is promised", "Only the root's buffer is defined. What gloo leaves there is next."
+            ),
         ),
         right=3,
     ),
@@ -103,7 +105,7 @@ QUESTIONS = (
     Choose(
         name="rooted_in_place",
         topic="in place",
-        text="Which of broadcast, scatter, gather and reduce can overwrite the tensor x that a rank passes in as its "
+        text="Which of broadcast, scatter, gather and reduce can overwrite the tensor `x` that a rank passes in as its "
         "data?",
         answers=(
             Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
