@@ -2,9 +2,10 @@
 
 from course.ask import ask
 from course.judge import check
+from course.memory import show as progress
 from course.predict import reveal
 from course.screen import watch
 
-__all__ = ["ask", "check", "reveal"]
+__all__ = ["ask", "check", "progress", "reveal"]
 
 watch()

@@ -3,7 +3,7 @@
     ask("messages")                              the question by itself
     ask("messages", Player(all_reduce.ring(4)))  the picture under it tells nothing before an answer, or a skip
 
-The browser judges the answer (widgets/question.py) and the kernel only keeps it (course/progress.py), so nothing waits
+The browser judges the answer (widgets/question.py) and the kernel only keeps it (course/memory.py), so nothing waits
 here. Whoever runs the cell again is asked again.
 
 Left out: the questions themselves (course/questions), which stand nowhere in a chapter.
@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from course import progress
+from course import memory
 from course.questions import QUESTIONS
 from course.questions.question import Answer, Choose, Click, FindLine, Number, Order, Question, Statement
 
@@ -31,13 +31,14 @@ def ask(name: str = "", picture: Any = None) -> Asked | None:
     if found is None:
         return picture if isinstance(picture, asked.Asked) else None
     if picture is not None and not isinstance(picture, asked.Asked):
-        print(f"ask puts a question before a picture such as Player(...); a {type(picture).__name__} is none.")
+        print(f"ask puts a question before a picture such as Player(...); {picture!r:.60} is none.")
     shown = picture if isinstance(picture, asked.Asked) else asked.Question()
     schedule = getattr(shown, "schedule", None)
     if isinstance(found, Click) and schedule is None:
         print(f'The question {name!r} is answered in a Player: ask("{name}", Player(...)).')
         return picture
     shown.ask(for_browser(found, getattr(schedule, "ranks", None), len(schedule.steps) if schedule else None))
+    shown.unobserve_all("predicted")  # a picture that an earlier question stood before
     shown.observe(lambda change: _keep(found.name, change["new"]), "predicted")
     return shown
 
@@ -119,6 +120,6 @@ def _called(name: Any) -> Question | None:
 def _keep(name: str, predicted: dict[str, Any] | None) -> None:
     """What one person said; the hands of a room are nobody's."""
     if predicted and predicted.get("said") is None:
-        progress.answered(name, None, False)
+        memory.answered(name, None, False)
     elif predicted and predicted.get("right") is not None:
-        progress.answered(name, predicted.get("text") or "", bool(predicted["right"]))
+        memory.answered(name, predicted.get("text") or "", bool(predicted["right"]))

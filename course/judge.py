@@ -16,7 +16,7 @@ from textwrap import wrap
 
 from IPython import get_ipython
 
-from course import carry, progress, screen
+from course import carry, memory, screen
 from course.exercises import EXERCISES, Exercise
 
 WIDTH = 98
@@ -45,7 +45,7 @@ del _collected
 def check(name: str = "", hint: int | None = None) -> None:
     """Judge the student's function `name`, or with hint=1, 2, ... print the next help instead.
 
-    `check.progress()` prints which exercises are solved; `check.solution(name)` puts ours into a new cell;
+    `check.progress()` prints what is solved and predicted; `check.solution(name)` puts ours into a new cell;
     `check.export("anna.json")` writes what was tried and solved into a file to hand in.
     """
     exercise = _called(name)
@@ -65,14 +65,14 @@ def solution(name: str = "") -> None:
     except FileNotFoundError:
         print("The solutions are not in this copy of the course: ask whoever gave it to you.")
         return
-    progress.looked_up(exercise.name)
+    memory.looked_up(exercise.name)
     get_ipython().set_next_input(f"%%ranks\n{text}")
     print(f"Our {exercise.name} is in the cell below.")
 
 
-check.progress = progress.show  # type: ignore[attr-defined]  # check.progress() is what students type
+check.progress = memory.show  # type: ignore[attr-defined]  # check.progress() is what students type
 check.solution = solution  # type: ignore[attr-defined]
-check.export = progress.export  # type: ignore[attr-defined]
+check.export = memory.export  # type: ignore[attr-defined]
 
 
 def _called(name) -> Exercise | None:
@@ -92,7 +92,7 @@ def _print_hint(exercise: Exercise, number: int) -> None:
     if type(number) is not int or number not in range(1, len(exercise.hints) + 1):
         print(f"{exercise.name} has {len(exercise.hints)} hints: hint=1 to hint={len(exercise.hints)}.")
         return
-    progress.hinted(exercise.name, number)
+    memory.hinted(exercise.name, number)
     _say(f"Hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}")
 
 
@@ -105,9 +105,9 @@ def _judge(exercise: Exercise) -> None:
     try:
         source = _source_of(exercise)
         if source is not None:
-            progress.attempted(exercise.name)
+            memory.attempted(exercise.name)
             if _tried(exercise, source):
-                progress.solved(exercise.name, source)
+                memory.solved(exercise.name, source)
     except KeyboardInterrupt:  # it struck in our own code, between two runs
         from course.trial import grader_ranks
 

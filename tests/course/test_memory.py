@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from course import handed_in, progress
+from course import handed_in, memory
+from course.questions.question import Statement
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def file(tmp_path, monkeypatch):
 
 
 def shown(capsys) -> list[str]:
-    progress.show()
+    memory.show()
     return capsys.readouterr().out.splitlines()
 
 
@@ -26,10 +27,10 @@ def test_before_anything_is_solved(file, capsys):
 
 
 def test_what_is_solved_stays_solved(file, capsys):
-    progress.solved("shift", "def shift(x): ...")
-    progress.solved("my_share", "def my_share(x): ...")
+    memory.solved("shift", "def shift(x): ...")
+    memory.solved("my_share", "def my_share(x): ...")
     first = json.loads(file.read_text())["shift"]
-    progress.solved("shift", "def shift(x): return x")
+    memory.solved("shift", "def shift(x): return x")
     assert json.loads(file.read_text())["shift"] == first, "the first one counts"
     lines = shown(capsys)
     assert "  done  shift" in lines and "  open  swap" in lines and lines[-1] == "2 of 24 solved"
@@ -37,13 +38,13 @@ def test_what_is_solved_stays_solved(file, capsys):
 
 
 def test_attempts_and_hints_are_counted(file):
-    progress.attempted("shift")
-    progress.hinted("shift", 2)
-    progress.hinted("shift", 1)
-    progress.hinted("shift", 2)
-    progress.attempted("shift")
-    progress.looked_up("shift")
-    assert progress.kept() == {"shift": {"attempts": 2, "hints": [1, 2], "solution": True, "solved": ""}}
+    memory.attempted("shift")
+    memory.hinted("shift", 2)
+    memory.hinted("shift", 1)
+    memory.hinted("shift", 2)
+    memory.attempted("shift")
+    memory.looked_up("shift")
+    assert memory.kept() == {"shift": {"attempts": 2, "hints": [1, 2], "solution": True, "solved": ""}}
 
 
 SPOILT = ["nonsense", "", "[[1]]", "null", "3", '{"a": 1}', '["shift"', "\udc80", '{"swap": {"solved": 3, "hints": 0}}']
@@ -54,8 +55,8 @@ def test_a_spoilt_file_counts_as_none_and_is_replaced(file, capsys, text):
     file.parent.mkdir(parents=True)
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert shown(capsys)[-1] == "0 of 24 solved"
-    progress.solved("swap", "def swap(x): ...")
-    progress.hinted("swap", 1)
+    memory.solved("swap", "def swap(x): ...")
+    memory.hinted("swap", 1)
     assert "swap" in json.loads(file.read_text()) and shown(capsys)[-1] == "1 of 24 solved"
 
 
@@ -63,7 +64,7 @@ def test_names_of_another_version_are_kept_and_not_counted(file, capsys):
     file.parent.mkdir(parents=True)
     work = {"attempts": 1, "hints": [], "solution": False, "solved": "0" * 64}
     file.write_text(json.dumps({"moe_dispatch": work, "shift": work}))
-    progress.solved("swap", "def swap(x): ...")
+    memory.solved("swap", "def swap(x): ...")
     assert list(json.loads(file.read_text())) == ["moe_dispatch", "shift", "swap"]
     assert shown(capsys)[-1] == "2 of 24 solved"
 
@@ -71,15 +72,15 @@ def test_names_of_another_version_are_kept_and_not_counted(file, capsys):
 def test_a_place_that_cannot_be_written_to_costs_only_the_memory(file, capsys):
     file.parent.parent.mkdir()
     file.parent.write_text("a file where the folder should be")
-    progress.solved("swap", "def swap(x): ...")
+    memory.solved("swap", "def swap(x): ...")
     assert capsys.readouterr().out == "(Your progress could not be kept in progress.json: File exists.)\n"
     assert shown(capsys)[-1] == "0 of 24 solved"
 
 
 def test_an_interrupted_write_loses_nothing(file, monkeypatch):
-    progress.solved("swap", "def swap(x): ...")
+    memory.solved("swap", "def swap(x): ...")
     monkeypatch.setattr(type(file), "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    progress.solved("shift", "def shift(x): ...")
+    memory.solved("shift", "def shift(x): ...")
     assert list(json.loads(file.read_text())) == ["swap"]
 
 
@@ -87,13 +88,15 @@ def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
     """anna has solved two, ben one of them with the same text, and carl's file is no such file."""
     folder = tmp_path / "handed in"
     folder.mkdir()
-    progress.attempted("swap")
-    progress.solved("swap", "def swap(x): ...")
-    progress.export(str(folder / "ben.json"))
-    progress.attempted("shift")
-    progress.hinted("shift", 3)
-    progress.solved("shift", "def shift(x): ...")
-    progress.export(str(folder / "anna.json"))
+    memory.attempted("swap")
+    memory.solved("swap", "def swap(x): ...")
+    memory.export(str(folder / "ben.json"))
+    memory.attempted("shift")
+    memory.hinted("shift", 3)
+    memory.solved("shift", "def shift(x): ...")
+    for name, said, right in [("a", "4", False), ("a", "6", True), ("b", "yes", True), ("c", None, False)]:
+        memory.answered(name, said, right)
+    memory.export(str(folder / "anna.json"))
     (folder / "carl.json").write_text("[]")
     (folder / "notes.txt").write_text("no table")
     capsys.readouterr()
@@ -101,8 +104,8 @@ def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
     out, err = capsys.readouterr()
     head, anna, ben, same = out.splitlines()
     assert head.split()[:4] == ["who", "solved", "checks", "hints"]
-    assert anna.startswith("anna   2 of 24      2      1          0  pass_it_on, my_share")
-    assert ben.startswith("ben    1 of 24      1      0          0  pass_it_on, my_share") and "shift" in ben
+    assert anna.startswith("anna   2 of 24      2      1          0     1 of 2  pass_it_on, my_share")
+    assert ben.startswith("ben    1 of 24      1      0          0     0 of 0  pass_it_on, my_share") and "shift" in ben
     assert same == "swap: anna and ben have handed in the same function, letter for letter"
     assert err == "carl.json is no file of check.export\n"
     handed_in.main([str(folder), "--csv"])
@@ -113,9 +116,23 @@ def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
     ]
 
 
+def test_what_was_predicted_wrong_is_told_by_topic(file, capsys, monkeypatch):
+    """The last answer counts, and what was skipped is none; a spoilt file of answers counts as none and is replaced."""
+    asked = {"bytes": "cost", "seconds": "cost", "blocks": "send"}
+    questions = {name: Statement(name=name, topic=topic, text="", true=True, why="") for name, topic in asked.items()}
+    monkeypatch.setattr(memory, "QUESTIONS", questions)
+    file.parent.mkdir(parents=True)
+    file.with_name("answers.json").write_text('{"bytes": 3, "seconds": [{"said": 4}]}')
+    given = [("bytes", "4 MB", False), ("seconds", "3 ms", False), ("seconds", "5 ms", True), ("blocks", None, False)]
+    for name, said, right in [*given, ("blocks", "true", True), ("of another version", "no", False)]:
+        memory.answered(name, said, right)
+    assert shown(capsys)[-2:] == ['  cost  1 of 2 wrong: ask("bytes")', "1 of 3 predicted wrong"]
+    assert memory.answers()["seconds"] == [{"said": "3 ms", "right": False}, {"said": "5 ms", "right": True}]
+
+
 @pytest.mark.parametrize("path", ["", "anna", 3, None, ".json", "/nowhere/anna.json"])
 def test_an_export_that_cannot_be_is_said(file, capsys, path):
-    progress.export(path)
+    memory.export(path)
     assert "check.export wants a file" in (out := capsys.readouterr().out) or out.startswith("Nothing was written")
 
 

@@ -3,7 +3,7 @@
 It stands in Jupyter's data folder of the user (JUPYTER_DATA_DIR moves it), not beside the chapters: a fresh clone or
 `git pull` must neither lose it nor carry it along.
 
-    check.progress()            prints which exercises are solved, and what was predicted wrong, by topic
+    course.progress()           prints which exercises are solved, and what was predicted wrong, by topic
     check.export("anna.json")   writes all of it into a file to hand in; `python -m course.handed_in FOLDER` reads many
 
 Of a solved function the file holds a hash, by which equal ones are known, and not the function. Beside it stands a file
@@ -20,6 +20,7 @@ from typing import Any
 from jupyter_core.paths import jupyter_data_dir
 
 from course.exercises import EXERCISES
+from course.questions import QUESTIONS
 
 NOTHING: dict[str, Any] = {"attempts": 0, "hints": [], "solution": False, "solved": ""}
 """Checks that were given a verdict, the numbers of the hints, whether ours was looked at, and the hash of the function
@@ -124,21 +125,43 @@ def _write(file: Path, everything: dict) -> None:
         print(f"(Your progress could not be kept in {file.name}: {error.strerror}.)")
 
 
+def wrong() -> dict[str, tuple[list[str], int]]:
+    """By topic the questions whose last answer was wrong, and how many were answered; what was skipped is no answer."""
+    found: dict[str, tuple[list[str], int]] = {}
+    for name, given in answers().items():
+        said = [each for each in given if each["said"] is not None]
+        if said and name in QUESTIONS:
+            names, count = found.get(QUESTIONS[name].topic, ([], 0))
+            found[QUESTIONS[name].topic] = (names + [name] * (not said[-1]["right"]), count + 1)
+    return found
+
+
 def show() -> None:
-    """Print every exercise with a mark if it is solved."""
+    """Print every exercise with a mark if it is solved; then, by topic, the questions that were answered wrong."""
     done = {name for name, work in kept().items() if work["solved"]} & set(EXERCISES)
     for name in EXERCISES:
         print(f"  {'done' if name in done else 'open'}  {name}")
     print(f"{len(done)} of {len(EXERCISES)} solved")
+    topics = wrong()
+    if not topics:
+        return
+    missed = {topic: (names, count) for topic, (names, count) in topics.items() if names}
+    width = max(map(len, missed), default=0)
+    for topic, (names, count) in sorted(missed.items()):
+        again = ", ".join(f'ask("{name}")' for name in names)
+        print(f"  {topic:{width}}  {len(names)} of {count} wrong: {again}")
+    every = topics.values()
+    print(f"{sum(len(names) for names, _ in every)} of {sum(count for _, count in every)} predicted wrong")
 
 
 def export(path: str = "") -> None:
-    """Write what was tried and solved into the file `path`, to hand in: "anna.json", by which you will be known."""
+    """Write what was tried, solved and answered into a file to hand in: "anna.json", by which you are known."""
     if not isinstance(path, str) or Path(path).suffix != ".json":
         print('check.export wants a file that has your name: check.export("anna.json")')
         return
+    everything = {"exercises": kept(), "answers": answers()}
     try:
-        Path(path).write_text(json.dumps({"exercises": kept()}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        Path(path).write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:
         print(f"Nothing was written: {error.strerror}: {path}")
         return

@@ -1,0 +1,217 @@
+"""Nothing tells before it asks: every chapter is walked down to each of its questions, as a student walks it.
+
+What stands above a question is what a student has seen when they come to it: the text and the code of the chapter, what
+its cells have printed, and the cell of the question itself; and the cell below it, which is on the same screen. None of
+it may hold the answer: a number with its unit ("6 messages"), an answer of several words, the reason letter for letter,
+the lines in their order. Numbers below 3 are left out, since "1 step" says nothing by itself; so is a picture, which
+the widget keeps closed (tests/widgets/test_question.py), unless an earlier cell has shown the same one openly.
+
+Left out: an answer in other words. A chapter without questions is not walked.
+"""
+
+import ast
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+
+from course.amount import amount
+from course.questions import CHAPTERS, QUESTIONS
+from course.questions.question import Answer, Choose, Click, FindLine, Number, Order, Question, Statement
+
+COURSE = Path(__file__).parents[2] / "course"
+ASKS = re.compile(r'\bask\(\s*"(\w+)"')
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+FEW = 3
+MOST_CELLS, MOST_WORDS = 35, 2500
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter with questions; `asked` are the places of its cells that ask."""
+
+    name: str
+    cells: list
+    asked: tuple[tuple[int, str], ...]
+
+
+def chapter_of(path: Path) -> Chapter:
+    cells = nbformat.read(path, as_version=4).cells
+    code = [(at, cell.source) for at, cell in enumerate(cells) if cell.cell_type == "code"]
+    return Chapter(path.stem, cells, tuple((at, name) for at, source in code for name in ASKS.findall(source)))
+
+
+ALL = [chapter_of(path) for path in sorted(COURSE.glob("*.ipynb"))]
+CONVERTED = [chapter for chapter in ALL if chapter.asked]
+ASKED = [(chapter, at, name) for chapter in CONVERTED for at, name in chapter.asked]
+
+
+def plain(text: str) -> str:
+    """Without markup and line breaks, in small letters, so that the same words are the same text."""
+    return " ".join(re.sub(r"[`*_“”\"]", "", text).lower().split())
+
+
+def shown(output) -> str:
+    """The words of an output; nothing of a picture."""
+    return output.get("text", "") + output.get("data", {}).get("text/plain", "")
+
+
+def seen(cells: list, at: int) -> str:
+    """What can be read when the question in cell `at` is met."""
+    above = [cell.source + "\n" + "\n".join(map(shown, cell.get("outputs", ()))) for cell in cells[:at]]
+    return plain("\n".join(above + [cell.source for cell in cells[at : at + 2]]))
+
+
+def telling(question: Question) -> list[str]:
+    """The texts, as `plain` has them, that would give the answer away."""
+    told = [question.why] if isinstance(question, Statement | Click | Order | FindLine) else []
+    if isinstance(question, Statement):
+        told.append(question.text)
+    if isinstance(question, Choose):
+        right = question.answers[question.right]
+        told += [right.why] + [right.text] * (len(right.text.split()) > 2 or quantity(right.text) >= FEW)
+    if isinstance(question, Order):
+        told.append(" ".join(question.lines))
+    if isinstance(question, Number):
+        told += [question.right.why, *written(question)]
+    return [plain(text) for text in told if text]
+
+
+def quantity(text: str) -> float:
+    """The number of "6 messages"; 0 of other texts."""
+    found = re.fullmatch(r"(\d[\d.]*) \w+", text)
+    return float(found[1]) if found else 0
+
+
+def written(question: Number) -> list[str]:
+    """How the answer would be written: "6 messages", "six messages", "2(p-1) messages"; "3 ms" as it stands."""
+    text, unit = question.right.text, question.unit
+    if re.search(r"[a-zA-Z]$", text) and not re.search(r"[pN]$", text):
+        return [text]  # "3 ms"
+    value = amount(text, question.p or 4)
+    forms = [f"{text} {unit}"] if re.search(r"[pN]", text) else []
+    if value is None or value < FEW:
+        return forms
+    number = f"{value:.3f}".rstrip("0").rstrip(".")
+    named = [NUMBERS[int(value)]] if value == int(value) < len(NUMBERS) else []
+    return forms + [f"{each} {unit}" for each in [number, *named]]
+
+
+def leaks(chapter: Chapter, at: int, question: Question) -> list[str]:
+    """What stands above or beside the question and tells."""
+    text = seen(chapter.cells, at)
+    found = [told for told in telling(question) if re.search(rf"(?<![\w.]){re.escape(told)}(?!\w)", text)]
+    picture = pictured(chapter.cells[at].source)
+    before = [normal(cell.source) for cell in chapter.cells[:at] if cell.cell_type == "code"]
+    if isinstance(question, Number | Click) and picture and any(picture in plain(cell) for cell in before):
+        found.append(f"the picture {picture}")
+    return found
+
+
+def pictured(source: str) -> str:
+    """The picture that is handed to `ask`, as text; "" without one."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ask" and len(node.args) > 1:
+            return plain(ast.unparse(node.args[1]))
+    return ""
+
+
+def normal(source: str) -> str:
+    """Code as `ast` writes it, if it is Python."""
+    try:
+        return ast.unparse(ast.parse(source))
+    except SyntaxError:  # a cell with a magic
+        return source
+
+
+SIX = Number(name="n", topic="t", text="?", unit="messages", p=4, right=Answer("2*(p-1)", "In, out."), wrong=())
+OLD = Choose(name="n", topic="t", text="?", right=0, answers=(Answer("the old value", "Sent."), Answer("no", "No.")))
+LINES = Order(name="n", topic="t", text="?", lines=("a = 1", "b = 2"), why="First a.")
+SHOWN = new_output("stream", text="6 messages\n")
+PLAYED = new_code_cell("Player(all_reduce.ring(ranks=4))")
+
+
+@pytest.mark.parametrize(
+    "question, above, tells",
+    [
+        (SIX, [new_markdown_cell("It sends **6 messages**.")], True),
+        (SIX, [new_markdown_cell("Six\nmessages are sent.")], True),
+        (SIX, [new_markdown_cell("It sends 16 messages, and a ring of 6 ranks.")], False),
+        (SIX, [new_code_cell("count()", outputs=[SHOWN])], True),
+        (SIX, [PLAYED], True),
+        (SIX, [new_code_cell('ask("other", Player(all_reduce.ring(ranks=8)))')], False),
+        (OLD, [new_markdown_cell("It gets `the old value`.")], True),
+        (OLD, [new_markdown_cell("It gets a value.")], False),
+        (LINES, [new_code_cell("%%ranks\na = 1\nb = 2")], True),
+        (LINES, [new_code_cell("%%ranks\nb = 2\na = 1")], False),
+    ],
+)
+def test_what_tells_is_found(question, above, tells):
+    asks = new_code_cell('ask("n", Player(all_reduce.ring(ranks=4)))')
+    below = new_code_cell("print('below')")
+    assert bool(leaks(Chapter("made", [*above, asks, below], ()), len(above), question)) == tells
+
+
+def test_the_cell_below_tells_too():
+    cells = [new_code_cell('ask("n")'), new_code_cell("count()  # 6 messages"), new_markdown_cell("The old value.")]
+    assert leaks(Chapter("made", cells, ()), 0, SIX) and not leaks(Chapter("made", cells, ()), 0, OLD)
+
+
+@pytest.mark.parametrize("chapter, at, name", ASKED, ids=[f"{chapter.name}-{name}" for chapter, _, name in ASKED])
+def test_nothing_tells_before_it_asks(chapter, at, name):
+    assert name in QUESTIONS, f'{chapter.name} asks "{name}", which course/questions does not have'
+    found = leaks(chapter, at, QUESTIONS[name])
+    assert not found, f'{chapter.name} tells the answer of "{name}" above or beside it: {found}'
+
+
+def test_every_question_is_asked_exactly_once():
+    asked = Counter(name for _, _, name in ASKED)
+    started = {chapter.name.split("_", 1)[1] for chapter in CONVERTED}
+    due = [q.name for module in CHAPTERS if module.__name__.split(".")[-1] in started for q in module.QUESTIONS]
+    assert {name: asked[name] for name in due if asked[name] != 1} == {}
+    assert max(asked.values(), default=1) == 1
+    assert len(QUESTIONS) == sum(len(module.QUESTIONS) for module in CHAPTERS), "two questions have one name"
+
+
+def test_no_sentence_is_asked_twice():
+    texts = Counter(plain(question.text) for question in QUESTIONS.values() if isinstance(question, Statement))
+    assert [text for text, times in texts.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_every_wrong_answer_has_its_own_reason(question):
+    assert question.topic and question.text
+    if isinstance(question, Choose):
+        assert 0 <= question.right < len(question.answers) <= 9
+        wrong = [answer for i, answer in enumerate(question.answers) if i != question.right]
+        assert len({answer.text for answer in question.answers}) == len(question.answers)
+    elif isinstance(question, Number):
+        wrong = question.wrong
+    elif isinstance(question, FindLine):
+        wrong = question.wrong
+        lines = range(1, len(question.source.strip("\n").splitlines()) + 1)
+        assert {*question.right, *(int(answer.text) for answer in wrong)} <= set(lines)
+        assert not {str(line) for line in question.right} & {answer.text for answer in wrong}
+    else:
+        assert question.why
+        return
+    whys = [plain(answer.why) for answer in wrong]
+    assert len(whys) >= 2 and len(set(whys)) == len(whys) and all(whys)
+
+
+@pytest.mark.parametrize("module", CHAPTERS, ids=lambda module: module.__name__.split(".")[-1])
+def test_half_of_the_statements_are_true(module):
+    """Of an odd number one more or less."""
+    true = [question.true for question in module.QUESTIONS if isinstance(question, Statement)]
+    assert abs(2 * sum(true) - len(true)) <= 1, f"{sum(true)} of {len(true)} are true"
+
+
+@pytest.mark.parametrize("chapter", CONVERTED, ids=lambda chapter: chapter.name)
+def test_a_chapter_is_read_in_an_hour(chapter):
+    code = sum(cell.cell_type == "code" for cell in chapter.cells)
+    words = sum(len(cell.source.split()) for cell in chapter.cells if cell.cell_type == "markdown")
+    assert code <= MOST_CELLS and words <= MOST_WORDS, f"{chapter.name}: {code} code cells, {words} words"

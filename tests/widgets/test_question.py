@@ -1,0 +1,160 @@
+"""Questions in a browser: answered by keyboard, judged there, and a picture behind them that tells nothing before."""
+
+import pytest
+
+from collectives import all_reduce
+from course.ask import for_browser
+from course.questions import QUESTIONS
+from course.questions.question import Answer, Choose, FindLine, Number, Order, Statement
+from widgets import Player, Question, Race
+
+WAITS = (
+    Answer("new", "`send` lets go too late.", step=2),
+    Answer("old", "It was sent.", step=1),
+    Answer("both", "No."),
+)
+CHOOSE = Choose(name="a", topic="t", text="Which `x` arrives?", answers=WAITS, right=1)
+SIX = Answer("2*(p-1)", "In and out.")
+NUMBER = Number(name="b", topic="t", text="How many?", right=SIX, wrong=(Answer("p-1", "Only in."),), unit="messages")
+SECONDS = Number(
+    name="c", topic="t", text="How long?", right=Answer("4 ms", "N/B."), wrong=(), unit="s", p=4, within=0.05
+)
+BYTES = Number(name="d", topic="t", text="How much?", right=Answer("12 MB", "N."), wrong=(), unit="bytes", p=3)
+RATE = Number(name="e", topic="t", text="How fast?", right=Answer("50 GB/s", "N/t."), wrong=(), unit="bytes/s")
+SHARE = Number(name="f", topic="t", text="How much?", right=Answer("4/3", "."), wrong=(), unit="N", p=3)
+GRADE = """async (asked) => {
+    const { judgeNumber, judgeChoice } = await import("/js/grade.js");
+    return asked.map(([question, said]) => (question.kind === "number" ? judgeNumber : judgeChoice)(question, said));
+}"""
+
+
+def asking(question, picture=None):
+    shown = picture or Question()
+    shown.ask(for_browser(question, 4))
+    return shown
+
+
+def press(page, *keys):
+    page.focus(".rs-frame")
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_one_of_several_is_chosen_by_its_digit_and_told_why(show):
+    page = show(asking(CHOOSE))
+    assert page.get_by_role("radiogroup").get_attribute("aria-label") == CHOOSE.text
+    press(page, "Enter")
+    assert page.inner_text("[role=status]").startswith("Choose an answer")
+    press(page, "3", "1", "Enter")
+    assert page.inner_text("[role=status]").split("\n\n") == [
+        "You said new. send lets go too late.",
+        "Right is old. It was sent.",
+    ]
+    predicted = page.evaluate("model.get('predicted')")
+    assert (predicted["text"], predicted["right"], predicted["step"]) == ("new", False, 2)
+    assert page.evaluate("model.saved") == 1 and page.locator("button:has-text('check')").count() == 0
+
+
+def test_a_statement_by_its_letter_lines_by_digits_and_a_line_by_its_number(show):
+    page = show(asking(Statement(name="s", topic="t", text="So it is.", true=False, why="It is not.")))
+    press(page, "f", "Enter")
+    assert page.inner_text("[role=status]") == "You said false, and that is right. It is not."
+    lines = Order(name="o", topic="t", text="Order", lines=("a", "b", "c"), why="So.", wrong=(Answer("1, 0", "No b."),))
+    shown = for_browser(lines)["lines"]
+    page = show(asking(lines))
+    press(page, *(str(shown.index(line) + 1) for line in "bac"), "Backspace", str(shown.index("c") + 1), "Enter")
+    assert page.inner_text("[role=status]").split("\n\n") == ["No b.", "This is the order. So."]
+    assert page.locator(".rs-lines code").all_inner_texts() == ["a", "b", "c"]
+    source = "".join(f"x{line} = {line}\n" for line in range(1, 13))
+    page = show(asking(FindLine(name="l", topic="t", text="?", source=source, right=(12,), why="Twelve.", wrong=())))
+    press(page, "1", "2", "Enter")
+    assert page.inner_text("[role=status]") == "You said line 12, and that is right. Twelve."
+
+
+def test_a_player_behind_a_question_tells_nothing_until_it_is_answered(show):
+    page = show(asking(NUMBER, Player(all_reduce.ring(ranks=4), step=4)))
+    told = page.inner_text(".rs-frame")
+    assert not any(word in told for word in ("ring", "step", "reduce", "busiest", "show"))
+    assert "ring" not in page.get_attribute(".rs-frame", "aria-label")
+    press(page, "End", "PageDown")
+    assert page.get_attribute(".rs-frame", "data-step") == "0"
+    assert page.inner_text(".rs-verdict").startswith("Write a number")
+    page.click("button:has-text('skip')")
+    assert page.inner_text(".rs-verdict") == "It is 6 messages. In and out."
+    assert page.inner_text(".rs-title") == "all_reduce ring" and page.locator(".rs-transport").is_visible()
+    assert page.evaluate("model.get('predicted').right") is None
+
+
+def test_the_picture_goes_to_the_step_that_shows_why(show):
+    page = show(asking(CHOOSE, Player(all_reduce.ring(ranks=4))))
+    page.emulate_media(reduced_motion="reduce")
+    press(page, "1", "Enter")
+    assert page.get_attribute(".rs-frame", "data-step") == "2"
+
+
+def test_another_picture_opens_below_its_question(show):
+    page = show(asking(CHOOSE, Race(all_reduce.naive(ranks=4), all_reduce.ring(ranks=4))))
+    assert page.locator(".rs-race").count() == 0
+    press(page, "2", "Enter")
+    assert page.locator(".rs-race").is_visible()
+
+
+def test_a_room_is_counted_in_projector_mode(show):
+    page = show(asking(CHOOSE))
+    press(page, "p", "1", "2", "2", "2", "Backspace", "2", "Enter")
+    assert page.inner_text("[role=status]").endswith("3 of 4 hands knew it.")
+    predicted = page.evaluate("model.get('predicted')")
+    assert predicted["said"] == [1, 3, 0] and predicted["right"] is None
+    press(page, "Escape")
+
+
+@pytest.mark.parametrize(
+    "question, said, words",
+    [
+        (NUMBER, "6", "You said 6, and it is 6 messages. In and out."),
+        (NUMBER, "2(p-1)", "You said 2(p-1), and it is 6 messages. In and out."),
+        (NUMBER, "6 messages", "You said 6 messages, and it is 6 messages. In and out."),
+        (NUMBER, "p - 1", "You said p - 1, which is 3 messages. Only in."),
+        (NUMBER, "7", "You said 7. That is 1 too many."),
+        (NUMBER, "six", None),
+        (SECONDS, "0.004 s", "You said 0.004 s, and it is 4 ms. N/B."),
+        (SECONDS, "4100 us", "You said 4100 us, and it is 4 ms. N/B."),
+        (SECONDS, "4e-3", "You said 4e-3, and it is 4 ms. N/B."),
+        (SECONDS, "4", None),
+        (SECONDS, "4 MB", None),
+        (
+            SECONDS,
+            "16 ms",
+            "You said 16 ms. That is a factor of p = 4 too high: is it for one rank, or for all of them?",
+        ),
+        (SECONDS, "32 ms", "You said 32 ms. That is 8 times too high: a byte has 8 bits."),
+        (SECONDS, "10 ms", "You said 10 ms. That is 2.5 times too high."),
+        (BYTES, "12e6", "You said 12e6, and it is 12 MB. N."),
+        (BYTES, "96 Mbit", "You said 96 Mbit, and it is 12 MB. N."),
+        (BYTES, "12 kB", "You said 12 kB. That is 1000 times too low: look at the prefixes (k is 1000, M a million)."),
+        (RATE, "400 Gbit/s", "You said 400 Gbit/s, and it is 50 GB/s. N/t."),
+        (RATE, "50 GB per second", "You said 50 GB per second, and it is 50 GB/s. N/t."),
+        (SHARE, "1.33 N", "You said 1.33 N, and it is 1.333 N. ."),
+        (SHARE, "2(p-1)/p", "You said 2(p-1)/p, and it is 1.333 N. ."),
+    ],
+)
+def test_a_number_is_read_as_it_is_written(page, question, said, words):
+    (verdict,) = page.evaluate(GRADE, [[for_browser(question, 4), said]])
+    assert (verdict and verdict["words"][0]) == words
+
+
+def test_every_question_of_the_course_knows_its_answers(page):
+    """What is right is judged right, and every wrong answer is told its own reason."""
+    asked, wanted = [], []
+    for question in QUESTIONS.values():
+        data = for_browser(question, 4)
+        if isinstance(question, Number):
+            for answer in (question.right, *question.wrong):
+                asked.append([data, answer.text])
+                wanted.append((question.name, answer is question.right, answer.why))
+        elif isinstance(question, Choose):
+            for number, answer in enumerate(question.answers):
+                asked.append([data, number])
+                wanted.append((question.name, number == question.right, answer.why))
+    for (name, right, why), verdict in zip(wanted, page.evaluate(GRADE, asked), strict=True):
+        assert verdict and verdict["right"] == right and verdict["words"][0].endswith(why), (name, why, verdict)
