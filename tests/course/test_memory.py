@@ -6,7 +6,10 @@ import json
 import pytest
 
 from course import handed_in, memory
+from course.exercises import EXERCISES
 from course.questions.question import Statement
+
+ALL = len(EXERCISES)
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def shown(capsys) -> list[str]:
 
 def test_before_anything_is_solved(file, capsys):
     lines = shown(capsys)
-    assert lines[0] == "  open  pass_it_on" and lines[-1] == "0 of 24 solved" and not file.exists()
+    assert lines[0] == "  open  pass_it_on" and lines[-1] == f"0 of {ALL} solved" and not file.exists()
 
 
 def test_what_is_solved_stays_solved(file, capsys):
@@ -33,7 +36,7 @@ def test_what_is_solved_stays_solved(file, capsys):
     memory.solved("shift", "def shift(x): return x")
     assert json.loads(file.read_text())["shift"] == first, "the first one counts"
     lines = shown(capsys)
-    assert "  done  shift" in lines and "  open  swap" in lines and lines[-1] == "2 of 24 solved"
+    assert "  done  shift" in lines and "  open  swap" in lines and lines[-1] == f"2 of {ALL} solved"
     assert [path.name for path in file.parent.iterdir()] == ["progress.json"]
 
 
@@ -54,10 +57,10 @@ SPOILT = ["nonsense", "", "[[1]]", "null", "3", '{"a": 1}', '["shift"', "\udc80"
 def test_a_spoilt_file_counts_as_none_and_is_replaced(file, capsys, text):
     file.parent.mkdir(parents=True)
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert shown(capsys)[-1] == "0 of 24 solved"
+    assert shown(capsys)[-1] == f"0 of {ALL} solved"
     memory.solved("swap", "def swap(x): ...")
     memory.hinted("swap", 1)
-    assert "swap" in json.loads(file.read_text()) and shown(capsys)[-1] == "1 of 24 solved"
+    assert "swap" in json.loads(file.read_text()) and shown(capsys)[-1] == f"1 of {ALL} solved"
 
 
 def test_names_of_another_version_are_kept_and_not_counted(file, capsys):
@@ -66,7 +69,7 @@ def test_names_of_another_version_are_kept_and_not_counted(file, capsys):
     file.write_text(json.dumps({"moe_dispatch": work, "shift": work}))
     memory.solved("swap", "def swap(x): ...")
     assert list(json.loads(file.read_text())) == ["moe_dispatch", "shift", "swap"]
-    assert shown(capsys)[-1] == "2 of 24 solved"
+    assert shown(capsys)[-1] == f"2 of {ALL} solved"
 
 
 def test_a_place_that_cannot_be_written_to_costs_only_the_memory(file, capsys):
@@ -74,7 +77,7 @@ def test_a_place_that_cannot_be_written_to_costs_only_the_memory(file, capsys):
     file.parent.write_text("a file where the folder should be")
     memory.solved("swap", "def swap(x): ...")
     assert capsys.readouterr().out == "(Your progress could not be kept in progress.json: File exists.)\n"
-    assert shown(capsys)[-1] == "0 of 24 solved"
+    assert shown(capsys)[-1] == f"0 of {ALL} solved"
 
 
 def test_an_interrupted_write_loses_nothing(file, monkeypatch):
@@ -104,13 +107,16 @@ def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
     out, err = capsys.readouterr()
     head, anna, ben, same = out.splitlines()
     assert head.split()[:4] == ["who", "solved", "checks", "hints"]
-    assert anna.startswith("anna   2 of 24      2      1          0     1 of 2  pass_it_on, my_share")
-    assert ben.startswith("ben    1 of 24      1      0          0     0 of 0  pass_it_on, my_share") and "shift" in ben
+    assert anna.startswith(f"anna   2 of {ALL}      2      1          0     1 of 2  pass_it_on, my_share")
+    assert (
+        ben.startswith(f"ben    1 of {ALL}      1      0          0     0 of 0  pass_it_on, my_share")
+        and "shift" in ben
+    )
     assert same == "swap: anna and ben have handed in the same function, letter for letter"
     assert err == "carl.json is no file of check.export\n"
     handed_in.main([str(folder), "--csv"])
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert len(rows) == 2 * 24
+    assert len(rows) == 2 * ALL
     assert [r for r in rows if (r["who"], r["exercise"]) == ("anna", "shift")] == [
         {"who": "anna", "exercise": "shift", "solved": "1", "attempts": "1", "hints": "1", "solution": "0"}
     ]
