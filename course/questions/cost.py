@@ -27,7 +27,7 @@ QUESTIONS = (
             Answer("20e3", "20 kB take 10 microseconds: then alpha is two thirds of the time."),
             Answer("80e3", "80 kB take 40 microseconds: then alpha is a third of the time."),
             Answer("320e3", "That counts bits. The link's speed is in bytes per second."),
-            Answer("5e3", "That counts bits. The link's speed is in bytes per second."),
+            Answer("5e3", "That is an eighth: GB/s are bytes already, nothing is to be divided by 8."),
         ),
         unit="bytes",
         within=0.02,

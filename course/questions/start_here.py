@@ -55,7 +55,7 @@ QUESTIONS = (
         "pull the ranks apart.",
     ),
     Number(
-        name="naive_messages",
+        name="messages_in_all",
         topic="all_reduce",
         text="Four ranks. Rank 0 receives the vector of each other rank, adds them up and sends the sum back to each. "
         "How many messages is that?",
