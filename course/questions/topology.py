@@ -87,7 +87,7 @@ QUESTIONS = (
     Number(
         name="topology_chain",
         topic="cost",
-        text="The one ring has 62 steps. Of the 62 hops that one chunk makes, how many go from machine to machine?",
+        text="The one ring has 62 steps. How many of the 62 hops of a chunk go from machine to machine, at most?",
         right=Answer("8", "Twice round the ring, and four times in a round from one machine to the next."),
         wrong=(
             Answer("62", "If every step waits for the slowest hop, it costs as much. But a chunk is mostly inside."),
