@@ -220,7 +220,7 @@ class Trial:
             "answer": exercise.part if exercise.in_place else "returned",
         }
         texts |= {"draw": ", ".join(draw), "values": tuple(draw.values()), "dtype": self.dtype}
-        _execute(ranks, PREPARE.format(seed=self._seed, x_is=X, **texts))
+        _execute(ranks, exercise.setup.format(**draw) + PREPARE.format(seed=self._seed, x_is=X, **texts))
         return ranks
 
     def _hear(self, answers: list[Answer]) -> None:

@@ -2,7 +2,8 @@
 
 The faults are looked for in the order in which one explains the others: it used the built-in, it sent another dtype,
 it did not wait, the result is wrong, it touched what it should not, it talked to the wrong ranks, the result came
-otherwise than by messages, it sent too many bytes, or too many of them far, it sent too many messages. The first that
+otherwise than by messages, it sent too many bytes, or too many of them far, or between machines, it sent too many
+messages. The first that
 is found is said.
 """
 
@@ -34,6 +35,7 @@ def fault(trial) -> str:
         _knows_by_message,
         _bytes,
         _far,
+        _across,
         _messages,
         _steps,
         _calls,
@@ -267,6 +269,22 @@ def _far(trial) -> str:
         f"right result, but {_number(most)} N went farther than to the neighbour rank ^ 1, where {_number(bound)} N "
         "are enough: who should get the long messages?"
     )
+
+
+def _across(trial) -> str:
+    """What goes between the machines, if the first half of the ranks is one and the second half the other."""
+    if trial.exercise.across is None:
+        return ""
+    bound = trial.exercise.across(trial.p)
+    for event in sorted(trial.recording.events, key=lambda event: (event.rank, event.line)):
+        between = event.op not in MESSAGES_ONLY and len({2 * member // trial.p for member in event.group}) > 1
+        if between and Fraction(event.bytes, _whole(trial)) > bound:
+            return (
+                f"right result, but rank {event.rank} gives {_number(Fraction(event.bytes, _whole(trial)))} N to "
+                f"{event.op} between the machines (line {event.line}), where {_number(bound)} N are enough: share the "
+                "work inside the machine first, so that each rank takes only its own piece across"
+            )
+    return ""
 
 
 def _messages(trial) -> str:

@@ -48,7 +48,8 @@ EXERCISES = (
         hints=(
             "Distances 1, 2, 4, ...: in each round both partners send what they have and add what they get.",
             "The partner at distance d is rank ^ d: it flips the bit of d, and so is mutual.",
-            "Wait until your send has left before you change x: isend, recv, wait, then add.",
+            "irecv first, then send, then wait for what you receive, then add: both directions run at once, and x has "
+            "left before you change it.",
         ),
         world_sizes=(4, 2, 8),
         more=(16,),

@@ -92,4 +92,21 @@ EXERCISES = (
         ),
         dtypes=FLOATS,
     ),
+    Exercise(
+        name="same_bits_sum",
+        asks="it returns the sum of everyone's x, number by number, with the same bits in whatever order the ranks add "
+        "up: exact, and rounded once at the end; with one all_reduce; x stays as it is",
+        lines=4,
+        x="(torch.randint(-(2**23), 2**23, (90,)) * 2.0 ** torch.randint(0, 20, (90,))).to(dtype)",
+        expected="x.double(); dist.all_reduce(expected); expected = expected.to(dtype)",
+        in_place=False,
+        allowed=REDUCE,
+        calls=lambda p: 1,
+        hints=(
+            "Adding rounds. Where nothing is rounded, every order gives the same bits.",
+            "float32 keeps 24 bits, and float64 keeps 53. How many does the sum of a few float32 numbers need?",
+            "x.double() is a new tensor; all_reduce it, and round once: .to(x.dtype).",
+        ),
+        dtypes=("float32", "float32", "float32"),
+    ),
 )

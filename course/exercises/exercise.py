@@ -75,6 +75,7 @@ class Exercise:
     x           Python text: the argument, in the names of a `Draw`
     expected    Python text: what stands right of "expected =", usually torch's own collective after a semicolon; None
                 on a rank whose answer does not matter
+    setup       Python text: run on the ranks first; makes what `call` hands over beside x
     in_place    whether the student's answer is found in `x`; else it is what the function returns, and `x` must come
                 back untouched
     part        Python text: the part of `x` that an answer in place is in
@@ -83,6 +84,8 @@ class Exercise:
     allowed     operations that may be used
     messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
     far         far(p), in units of N: the most that a rank may send to others than its neighbour rank ^ 1, or None
+    across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
+                the first half of the ranks is one machine and the second half the other; or None
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
     rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
     textbook    textbook(p): the Schedule by the book. Its goal says in letters what each rank should hold, and it plays
@@ -104,12 +107,14 @@ class Exercise:
     part: str = "x"
     needs: Callable[[int, int], set[int]] = everyone
     call: str = "{name}(x)"
+    setup: str = ""
     whole: str = "x"
     allowed: frozenset[str] = MESSAGES_ONLY
     messages: Callable[[int], int] | None = None
     busiest: Callable[[int], Fraction | int] | None = None
     steps: Callable[[int], int] | None = None
     far: Callable[[int], Fraction | int] | None = None
+    across: Callable[[int], Fraction | int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
     rtol: float = 0.0

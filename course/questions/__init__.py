@@ -1,7 +1,22 @@
 """The questions as data, one module per chapter, named as it is. `QUESTIONS` has them all by name, in that order."""
 
-from course.questions import all_reduce, cost, everyone, messages, ranks, rooted, start_here
+from course.questions import (
+    algorithms,
+    all_reduce,
+    compose,
+    cost,
+    everyone,
+    groups,
+    messages,
+    ranks,
+    rooted,
+    start_here,
+    topology,
+)
 from course.questions.question import Question
 
-CHAPTERS: tuple = (start_here, ranks, messages, rooted, everyone, all_reduce, cost)
+CHAPTERS: tuple = (
+    *(start_here, ranks, messages, rooted, everyone),
+    *(all_reduce, cost, algorithms, groups, topology, compose),
+)
 QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}

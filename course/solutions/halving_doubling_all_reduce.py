@@ -12,14 +12,14 @@ def halving_doubling_all_reduce(x):
         first, second = mine.chunk(2)
         keep, give = (second, first) if rank & distance else (first, second)
         arriving = torch.empty_like(keep)
-        sending = dist.isend(give, partner)
-        dist.recv(arriving, partner)
-        sending.wait()
+        receiving = dist.irecv(arriving, partner)  # first, so that both directions run at once
+        dist.send(give, partner)
+        receiving.wait()
         keep += arriving
         rounds.append((partner, keep, give))
         mine = keep
         distance *= 2
     for partner, kept, given in reversed(rounds):
-        sending = dist.isend(kept, partner)
-        dist.recv(given, partner)
-        sending.wait()
+        receiving = dist.irecv(given, partner)
+        dist.send(kept, partner)
+        receiving.wait()

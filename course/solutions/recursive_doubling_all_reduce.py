@@ -9,8 +9,8 @@ def recursive_doubling_all_reduce(x):
     distance = 1
     while distance < world_size:
         partner = rank ^ distance
-        sending = dist.isend(x, partner)
-        dist.recv(arriving, partner)
-        sending.wait()
+        receiving = dist.irecv(arriving, partner)  # first, so that both directions run at once
+        dist.send(x, partner)
+        receiving.wait()
         x += arriving
         distance *= 2

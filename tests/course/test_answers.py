@@ -1,13 +1,16 @@
-"""The right answers of chapters 5 and 6, held against schedules and their cost."""
+"""The right answers of chapters 5 to 10, held against schedules and their cost."""
+
+from collections import Counter
 
 import pytest
 
-from collectives import Network, all_gather, all_reduce, presets
+from collectives import Link, Network, Topology, all_gather, all_reduce, broadcast, presets
 from course.amount import amount
-from course.questions import QUESTIONS
-from course.questions import all_reduce as chapter_5
-from course.questions import cost as chapter_6
+from course.questions import QUESTIONS, algorithms, compose, cost, groups, topology
+from course.questions import all_reduce as ring
 
+MODULES = (ring, cost, algorithms, groups, topology, compose)
+TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
 PLAYED = presets.played("infiniband", 4)
 
 
@@ -29,6 +32,36 @@ def crossing():
     return 1e6 * (1 - gap[0] / (gap[1] - gap[0]))
 
 
+def out_of_machines(schedule):
+    """GB of 1 GB that the cards of one of 4 machines x 8 send together."""
+    by_link = schedule.cost(nbytes=1e9, network=presets.dgx_h100(4)).by_link
+    sent = [use.bytes / 1e9 for name, use in by_link.items() if name.startswith("nic") and name.endswith("out")]
+    return sum(sent) / 4
+
+
+def cards_in_use(schedule):
+    by_link = schedule.cost(nbytes=1e9, network=presets.dgx_h100(4)).by_link
+    return sum(name.startswith("nic") and name.endswith("out") for name in by_link) / 4
+
+
+def through_a_card(schedule):
+    """N that the busiest card of two machines of 4 sends."""
+    by_link = schedule.cost(nbytes=8, network=TWO_MACHINES).by_link
+    return max(use.bytes for name, use in by_link.items() if name.startswith("nic")) / 8
+
+
+def blocks_in_last_step(schedule):
+    sent = [step.transfers[0] for step in schedule.steps]
+    return [transfer.count for transfer in sent if transfer.src != transfer.dst][-1]
+
+
+def hops_between_machines(schedule):
+    """Of the chunk that goes from a machine to the next most often."""
+    moved = [transfer for step in schedule.steps for transfer in step.transfers]
+    far = Counter(transfer.chunk for transfer in moved if transfer.src // 8 != transfer.dst // 8)
+    return max(far.values())
+
+
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -46,6 +79,27 @@ FOUND = {
     "estimate_busbw": lambda: 1e9 / 2.6e-3 * 7 / 8,
     "long_message": lambda: 20e-6 + 4e6 / 2e9,
     "half_latency": lambda: 20e-6 * 2e9,
+    "algorithms_broadcast": lambda: broadcast.binomial(8).counts(nbytes=1).steps,
+    "algorithms_tree_busiest": lambda: counts("tree", 8).busiest,
+    "algorithms_double_tree": lambda: counts("double_tree", 8).busiest,
+    "algorithms_doubling": lambda: counts("recursive_doubling", 8).steps,
+    "algorithms_halving": lambda: counts("halving_doubling", 8).busiest,
+    "algorithms_bruck": lambda: blocks_in_last_step(all_gather.bruck(5)),
+    "groups_rank_5": lambda: sum(10 * rank for rank in range(4, 8)),
+    "groups_flat_card": lambda: through_a_card(all_reduce.ring(8)),
+    "groups_hierarchical_card": lambda: through_a_card(all_reduce.hierarchical(2, 4)),
+    "topology_ring_cards": lambda: cards_in_use(all_reduce.ring(32)),
+    "topology_hierarchical_bytes": lambda: out_of_machines(all_reduce.hierarchical(4, 8)),
+    "topology_switch": lambda: counts("nvls", 8).busiest,
+    "topology_torus": lambda: round(
+        ratio(presets.tpu_torus(4, 4), (all_reduce.ring(16), 1e9), (all_reduce.torus(4, 4), 1e9)), 1
+    ),
+    "topology_chain": lambda: hops_between_machines(all_reduce.ring(32)),
+    "compose_mean": lambda: (
+        sum(each for r in range(4) for each in range(10 * r, 11 * r + 1)) / 10
+        - sum((10 * r + 11 * r) / 2 for r in range(4)) / 4
+    ),
+    "compose_accuracy": lambda: 100 * (81 + 81 + 5 + 0) / (90 + 90 + 10 + 2),
     "estimate_overlap": lambda: max(80e-3 / 6 * ready + 10e-3 * (7 - ready) for ready in range(1, 7)),
 }
 
@@ -58,14 +112,12 @@ def test_the_right_answer_is_what_is_counted(name):
 
 
 def test_every_number_is_held_against_something():
-    numbers = [
-        question for module in (chapter_5, chapter_6) for question in module.QUESTIONS if hasattr(question, "unit")
-    ]
+    numbers = [question for module in MODULES for question in module.QUESTIONS if hasattr(question, "unit")]
     assert {question.name for question in numbers} == set(FOUND)
 
 
 def test_no_wrong_answer_would_count_as_right_and_no_two_are_alike():
-    for module in (chapter_5, chapter_6):
+    for module in MODULES:
         for question in module.QUESTIONS:
             if hasattr(question, "unit"):
                 said = [amount(answer.text, question.p) for answer in (question.right, *question.wrong)]

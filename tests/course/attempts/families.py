@@ -102,11 +102,13 @@ FROM_EVERYONES = {
     "tree_reduce": "x.copy_(sum(everyones(x)))",
     "recursive_doubling_all_reduce": "x.copy_(sum(everyones(x)))",
     "halving_reduce_scatter": "x.copy_(sum(everyones(x)))",
+    "hierarchical_all_reduce": "x.copy_(sum(everyones(x)))",
     "bruck_all_gather": "return torch.cat(everyones(x))",
     "distributed_mean": "return torch.cat(everyones(x)).mean()",
     "distributed_argmax": "m = torch.stack(everyones(x)).max(1).values; return torch.stack([m.max(), (m == "
     "m.max()).int().argmax()])",
     "distributed_softmax": "return torch.cat(everyones(x)).softmax(0).chunk(world_size)[rank]",
+    "same_bits_sum": "return sum(everyones(x.double())).to(x.dtype)",
     "clip_norm": "x.mul_((limit / torch.cat(everyones(x)).norm()).clamp(max=1))",
 }
 
@@ -172,7 +174,13 @@ def _solution(name: str) -> str:
 
 
 def _head(name: str) -> str:
-    return {"dissemination_barrier": "", "clip_norm": "x, limit", "uneven_all_to_all": "x, counts"}.get(name, "x")
+    heads = {
+        "dissemination_barrier": "",
+        "clip_norm": "x, limit",
+        "uneven_all_to_all": "x, counts",
+        "hierarchical_all_reduce": "x, mesh",
+    }
+    return heads.get(name, "x")
 
 
 def _from_everyones(name: str, everyones: str) -> str:

@@ -1,0 +1,146 @@
+"""The questions of chapter 7: how many steps, how many bytes, and which order."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="algorithms_broadcast",
+        topic="trees",
+        text="After how many steps can all 8 ranks have rank 0's vector, at the earliest?",
+        right=Answer("ceil(log2(p))", "1, 2, 4, 8: the number of ranks that have it can double in a step, no more."),
+        wrong=(
+            Answer("p - 1", "That is rank 0 telling each of the others itself. Those who have it can help."),
+            Answer("1", "Rank 0 can send to one other rank in a step, not to all seven."),
+            Answer("p/2", "Two in each step: but after the first step two ranks can send, then four."),
+        ),
+        unit="steps",
+        p=8,
+    ),
+    Number(
+        name="algorithms_tree_busiest",
+        topic="trees",
+        text="What does the busiest rank of the tree send in the whole all-reduce, on 8 ranks? (Which rank is it?)",
+        right=Answer("log2(p)", "Rank 0 sends the whole vector to ranks 4, 2 and 1 on the way down."),
+        wrong=(
+            Answer("1", "That is the way up, where each rank sends once. On the way down some send more."),
+            Answer("2", "Up once and down once: but rank 0 has three ranks to tell, one in each step."),
+            Answer("p - 1", "That is naive, where rank 0 tells everybody itself. Here the others help."),
+            Answer("2(p - 1)/p", "That is the ring, which sends chunks. A plain tree sends whole vectors."),
+        ),
+        unit="N",
+        p=8,
+    ),
+    Number(
+        name="algorithms_double_tree",
+        topic="trees",
+        text="A rank is an inner rank of one tree, with two ranks below it, and a leaf of the other. Each tree carries "
+        "N/2, up and down. How much does that rank send in all?",
+        right=Answer("2", "Inner: N/2 up and 2 x N/2 down. Leaf: N/2 up. Together 2 N."),
+        wrong=(
+            Answer("3", "That is an inner rank of one tree that carries all of N. Each tree has only half of it."),
+            Answer("3/2", "That is its part as an inner rank. As a leaf of the other tree it sends N/2 up."),
+            Answer("4", "Three as an inner rank and one as a leaf: but each tree carries only N/2."),
+            Answer("1", "That is the way up in both trees. The inner rank passes the sum down, too, to two ranks."),
+        ),
+        unit="N",
+        p=8,
+    ),
+    Statement(
+        name="algorithms_odd_trees",
+        topic="trees",
+        text="With an odd number of ranks, some rank is an inner rank of both trees.",
+        true=True,
+        why="(p - 1)/2 leaves are too few: rank 0 has to be inside both.",
+    ),
+    Number(
+        name="algorithms_doubling",
+        topic="doubling",
+        text="8 ranks, each with its own vector. After how many steps does every rank have the sum of all?",
+        right=Answer("log2(p)", "After each step a rank has the sum of twice as many: 2, 4, 8."),
+        wrong=(
+            Answer("2*log2(p)", "That is a tree, up and then down. Here both partners have the sum at once."),
+            Answer("2(p - 1)", "That is the ring."),
+            Answer("p - 1", "That would be one other rank in each step. A partner brings all it has added so far."),
+        ),
+        unit="steps",
+        p=8,
+    ),
+    Number(
+        name="algorithms_halving",
+        topic="halving",
+        text="How much does every rank send in all, on 8 ranks?",
+        right=Answer("2(p - 1)/p", "1/2 + 1/4 + 1/8 = 7/8 on the way there, and 7/8 on the way back."),
+        wrong=(
+            Answer("(p - 1)/p", "That is the way there, the reduce-scatter. The all-gather sends as much again."),
+            Answer("log2(p)", "That is recursive doubling, with whole vectors."),
+            Answer("2", "Close: it would be 2 N if the halves went on for ever. It stops at 1/8."),
+            Answer("1", "1/2 + 1/4 + 1/8 is a little less than 1, and then comes the way back."),
+        ),
+        unit="N",
+        p=8,
+    ),
+    Choose(
+        name="algorithms_order",
+        topic="halving",
+        text="Ranks 0 to 3 are one machine, ranks 4 to 7 another. How much does one rank send to the other machine?",
+        answers=(
+            Answer("The same in both orders", "The same bytes in all. But the first message is the longest, N/2."),
+            Answer(
+                "Nearest first 1/4 N, farthest first 1 N",
+                "The partner on the other machine is the farthest, at distance 4. Nearest first it gets the third "
+                "message, N/8, and N/8 on the way back. Farthest first it gets the first: N/2, and N/2 on the way "
+                "back.",
+            ),
+            Answer(
+                "Nearest first 1 N, farthest first 1/4 N",
+                "The other way round: what comes first is long. Farthest first sends N/2 to the other machine.",
+            ),
+            Answer("Nearest first 1/8 N, farthest first 1/2 N", "That is the way there. The way back sends it again."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="algorithms_bruck",
+        topic="bruck",
+        text="Five ranks, each with one block. One block travels in the first step, two in the second. How many in the "
+        "third?",
+        right=Answer("1", "After two steps a rank has 4 of 5 blocks. It asks only for the one that is missing."),
+        wrong=(
+            Answer("4", "That would be doubling once more, to 8 blocks. There are only 5."),
+            Answer("3", "1, 2, 3 adds up to 6, and only 4 blocks were missing at the start."),
+            Answer("2", "A rank has 1 + 1 + 2 = 4 blocks before this step."),
+        ),
+        unit="blocks",
+        p=5,
+    ),
+    Choose(
+        name="algorithms_measured",
+        topic="cost",
+        text="2 MB on four ranks: recursive doubling (2 steps), halving-doubling (4) and the ring (6). Which is "
+        "slowest?",
+        answers=(
+            Answer(
+                "Recursive doubling",
+                "2 N against 1.5 N: 336 ms of bytes against 252 ms. A step is only 1 ms.",
+            ),
+            Answer("Halving-doubling", "It sends as few bytes as the ring, 1.5 N, in fewer steps."),
+            Answer("The ring", "It has the most steps, but 6 ms are little beside 252 ms of bytes."),
+        ),
+        right=0,
+    ),
+    Statement(
+        name="algorithms_myth_powers",
+        topic="trees",
+        text="Trees need a power of two. For other numbers of ranks NCCL falls back to the ring.",
+        true=False,
+        why="NCCL's double tree works for every p: the cell proves it from 2 to 33.",
+    ),
+    Statement(
+        name="algorithms_myth_total",
+        topic="cost",
+        text="With p a power of two, the ring, halving-doubling and the plain tree send the same number of bytes, all "
+        "ranks together.",
+        true=True,
+        why="2(p - 1) N each time: p - 1 vectors must be added to one, and p - 1 ranks must get the sum.",
+    ),
+)

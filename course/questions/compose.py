@@ -1,0 +1,145 @@
+"""The questions of chapter 10: what is made of what, what adds up, and which bits come out."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Choose(
+        name="compose_halves",
+        topic="composition",
+        text="A reduce_scatter, and after it an all_gather: which collective is that?",
+        answers=(
+            Answer("all_gather", "It would be, if nothing had been added before. Each chunk is a sum by then."),
+            Answer(
+                "all_reduce", "Each rank has finished one chunk of the sum; the all_gather brings all chunks to all."
+            ),
+            Answer("all_to_all", "In an all_to_all nothing is added, and each rank gets other data."),
+            Answer("reduce", "A reduce gives the sum to one rank. The all_gather gives it to all."),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="compose_all_to_all_sum",
+        topic="composition",
+        text="reduce_scatter = all_to_all, and a sum at home.",
+        true=True,
+        why="The all_to_all brings rank r everybody's chunk r. Added up, that is what reduce_scatter gives it.",
+    ),
+    Statement(
+        name="compose_scatter_gather",
+        topic="composition",
+        text="all_reduce = scatter from rank 0, then all_gather.",
+        true=False,
+        why="Nobody adds anything: the pieces of rank 0's vector come to all. That is a broadcast, and a good one.",
+    ),
+    Statement(
+        name="compose_exchange_twice",
+        topic="composition",
+        text="all_to_all twice (equal chunks) gives back what you had.",
+        true=True,
+        why="The first one puts chunk s of rank r on rank s as chunk r. The second one puts it back.",
+    ),
+    Statement(
+        name="compose_reduce_twice",
+        topic="composition",
+        text="all_reduce (a sum) twice gives the same as once.",
+        true=False,
+        why="The second one adds up p copies of the sum: 4 times too much on 4 ranks. With MAX it would be so.",
+    ),
+    Choose(
+        name="compose_price",
+        topic="cost",
+        text="Which of these ways to an all_reduce makes the busiest rank send most, on 8 ranks?",
+        answers=(
+            Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N, the least there is."),
+            Answer(
+                "reduce + broadcast", "3 N, at rank 0 of the tree. It has the fewest steps, but not the most bytes."
+            ),
+            Answer(
+                "all_gather + a sum at home",
+                "Each rank sends 7 N, its own vector and those that it passes on: 4 times the ring.",
+            ),
+        ),
+        right=2,
+    ),
+    Number(
+        name="compose_mean",
+        topic="statistics",
+        text="Each rank computes its own mean, 0, 10.5, 21 and 31.5, and the ranks average these. By how much is that "
+        "off from the mean of all ten numbers, which is 21?",
+        right=Answer("5.25", "(0 + 10.5 + 21 + 31.5)/4 = 15.75, and 21 - 15.75 = 5.25."),
+        wrong=(
+            Answer("0", "It would be, if all ranks had equally many. Rank 0 has one number, rank 3 has four."),
+            Answer("15.75", "That is the mean of means itself. How far is it from 21?"),
+            Answer("5", "Close: 21 - 15.75."),
+        ),
+        unit="",
+        p=4,
+    ),
+    Choose(
+        name="compose_half",
+        topic="statistics",
+        text="Four ranks, float16. Which of the two gives the mean: add and then divide by 4, or divide by 4 and then "
+        "add?",
+        answers=(
+            Answer("Both", "On paper. But the sum, about 80000, is more than float16 can hold: it becomes inf."),
+            Answer("Only add, then divide", "The sum, about 80000, is more than float16 can hold: it becomes inf."),
+            Answer("Only divide, then add", "No sum on the way is above 20000."),
+            Answer("Neither", "float16 is coarse, but 20000 it can hold. What can it not hold?"),
+        ),
+        right=2,
+    ),
+    Number(
+        name="compose_accuracy",
+        topic="statistics",
+        text="What is the accuracy over all samples, in per cent?",
+        right=Answer("100*167/192", "81 + 81 + 5 + 0 = 167 right of 90 + 90 + 10 + 2 = 192."),
+        wrong=(
+            Answer("57.5", "That is the mean of 90, 90, 50 and 0 %: rank 3's 2 samples count as much as 90."),
+            Answer("90", "That is ranks 0 and 1 alone."),
+        ),
+        unit="%",
+        p=4,
+        within=0.006,
+    ),
+    Choose(
+        name="compose_bits",
+        topic="floating point",
+        text="What will they say?",
+        answers=(
+            Answer("All say 2", "In exact arithmetic. In float32, 100000000 + 1 is 100000000."),
+            Answer("All say the same, but not 2", "They add in different orders, and other ones get lost."),
+            Answer(
+                "They differ from plan to plan, but within a plan all ranks agree",
+                "So it is with most. But in two of the seven each rank adds up in an order of its own.",
+            ),
+            Answer(
+                "They differ from plan to plan, and in some plans from rank to rank",
+                "0, 1 and 2 all occur. In the exchange and the whole-vector ring the ranks disagree.",
+            ),
+        ),
+        right=3,
+    ),
+    Statement(
+        name="compose_built_in",
+        topic="floating point",
+        text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits, and a second "
+        "run gives the same again.",
+        true=True,
+        why="gloo's ring finishes each chunk once and copies it, and always adds in the same order.",
+    ),
+    Choose(
+        name="compose_softmax_price",
+        topic="cost",
+        text="20 microseconds per message and 2 GB/s. About how many times cheaper are the two numbers?",
+        answers=(
+            Answer("2 times", "Half as many calls would be that. The all_gather moves 12 MB to each rank."),
+            Answer("10 times", "12 MB at 2 GB/s are 6 ms; four messages of a few bytes are 0.08 ms."),
+            Answer("80 times", "12 MB at 2 GB/s are 6 ms; four messages, one after the other, 0.08 ms."),
+            Answer(
+                "A million times",
+                "By bytes, yes. But a message costs 20 microseconds even if it is empty, and there are four.",
+            ),
+        ),
+        right=2,
+    ),
+)

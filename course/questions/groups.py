@@ -1,0 +1,175 @@
+"""The questions of chapter 8: groups, two numbers for one rank, meshes, and what a hierarchy saves."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="groups_rank_5",
+        topic="groups",
+        text="Rank r holds 10 r. Ranks 0 to 3 all-reduce in the group `low`, ranks 4 to 7 in the group `high`. "
+        "What will rank 5 hold?",
+        right=Answer("220", "40 + 50 + 60 + 70: the sum over its own group, ranks 4 to 7."),
+        wrong=(
+            Answer("280", "That is the sum over all eight ranks. The call has `group=inside`, so only four take part."),
+            Answer("60", "That is the sum of the other group: 0 + 10 + 20 + 30. Rank 5 is not in it."),
+            Answer("55", "That is the average of its group. all_reduce adds up unless you ask for AVG."),
+        ),
+        unit="",
+        p=8,
+    ),
+    Choose(
+        name="groups_who_calls",
+        topic="groups",
+        text="You want a group of ranks 4 to 7. Which ranks must call `dist.new_group([4, 5, 6, 7])`?",
+        answers=(
+            Answer(
+                "Ranks 4 to 7",
+                "So one would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
+                "fewer, and the next group would have another number on them.",
+            ),
+            Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
+            Answer(
+                "All eight ranks",
+                "All ranks make every group, in the same order, members or not: that keeps the numbers of the groups "
+                "the same everywhere.",
+            ),
+            Answer("Any one of them", "Each member needs its own handle and its own connections."),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="groups_outsider",
+        topic="groups",
+        text="All eight ranks call `dist.all_reduce(x, group=low)`. What happens on rank 5, which is not in `low`?",
+        answers=(
+            Answer(
+                "It raises an error", "It would be kinder. torch prints a warning and returns, and x stays as it was."
+            ),
+            Answer("It waits forever", "There is nobody it could wait for: it has no connection in that group."),
+            Answer("It gets the sum of ranks 0 to 3", "Only members get the result. A group does not serve guests."),
+            Answer("A warning, and x stays as it was", 'Its handle says "not a member", and the call returns at once.'),
+        ),
+        right=3,
+    ),
+    Statement(
+        name="groups_others_wait",
+        topic="groups",
+        text="A collective on a group makes the ranks outside it wait until it is over.",
+        true=False,
+        why="A collective concerns its members alone. Ranks 4 to 7 do not even hear of it.",
+    ),
+    Choose(
+        name="groups_src",
+        topic="groups",
+        text="What goes into `dist.broadcast(x, src=..., group=high)`, so that rank 6 is the source?",
+        answers=(
+            Answer("2", "2 is its number inside the group. That is `group_src=2`; `src=` is always a global rank."),
+            Answer("6", "`src=` is a global rank in every group."),
+            Answer("0", "The source need not be the first of its group, and 0 is the global rank of another machine."),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="groups_along_machine",
+        topic="mesh",
+        text='Which ranks are in rank 5\'s group along the dimension "machine", `mesh.get_group("machine")`?',
+        answers=(
+            Answer(
+                "4, 5, 6, 7",
+                "Those are the GPUs of its machine: the machine number stays and the GPU number varies. That is the "
+                'group along "gpu".',
+            ),
+            Answer("1, 5", "The machine number varies, and the GPU number stays: GPU 1 of both machines."),
+            Answer("0, 4", "That is the column of GPU 0. Rank 5 is GPU 1 of its machine."),
+            Answer("All eight", "A group along one dimension keeps the other fixed."),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="groups_rows_columns",
+        topic="mesh",
+        text="An all_reduce along the rows and then one along the columns gives every rank the sum over all eight.",
+        true=True,
+        why="Along the row each rank gets the sum of its machine; along the column the two machines' sums are added.",
+    ),
+    Choose(
+        name="groups_layout",
+        topic="mesh",
+        text="64 GPUs, 8 in each machine, tensor parallel over 8 and data parallel over 8. Somebody writes "
+        '`init_device_mesh("cuda", (8, 8), mesh_dim_names=("tensor", "data"))`. What is wrong?',
+        answers=(
+            Answer("Nothing: 8 x 8 is 8 x 8", "The table has the right size, but look at which ranks share a row."),
+            Answer(
+                "Tensor parallelism runs over the network",
+                'The last dimension varies fastest, so a machine\'s 8 GPUs are a "data" group, and every "tensor" '
+                "group has one GPU from each machine: the chatty dimension got the slow wires.",
+            ),
+            Answer("A mesh can have one name only", "A mesh has as many named dimensions as its shape has."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="groups_flat_card",
+        topic="hierarchy",
+        text="The ring 0 to 1 to ... to 7 to 0 leaves the first machine only from rank 3 to rank 4. (gloo's ring turns "
+        "the other way; it leaves it once, too.) How much goes through that one card?",
+        right=Answer("2(p - 1)/p", "Every hop of a ring carries 2(p - 1)/p N, this one too: 1.75 N on 8 ranks."),
+        wrong=(
+            Answer("1", "That is what a rank would send if it passed the vector on once. There are two rounds."),
+            Answer("(p - 1)/p", "That is the reduce-scatter. The all-gather passes here, too."),
+            Answer("1/p", "That is one chunk. In each of the 2(p - 1) steps another one passes."),
+            Answer("2(p - 1)", "That is in chunks; each is 1/p of N: together 1.75 N."),
+        ),
+        unit="N",
+        p=8,
+        within=0.02,
+    ),
+    Number(
+        name="groups_hierarchical_card",
+        topic="hierarchy",
+        text="Hierarchical, two machines of four GPUs: how much does each card send?",
+        right=Answer(
+            "2/p", "Its GPU has a quarter of the vector, and an all-reduce of two ranks sends that once: N/4."
+        ),
+        wrong=(
+            Answer("1", "That is all four cards of a machine together. Each has a quarter of the vector."),
+            Answer("2(p - 1)/p", "That was the one card of the flat ring."),
+            Answer("1/p", "A GPU holds a quarter after the reduce-scatter: its machine has four GPUs, not eight."),
+            Answer("1/2", "An all-reduce of two ranks sends 2 (2 - 1)/2 = 1 times its vector, and that is N/4."),
+        ),
+        unit="N",
+        p=8,
+        within=0.02,
+    ),
+    Choose(
+        name="groups_factor",
+        topic="hierarchy",
+        text="4 MB, 10 MB/s between the machines, 200 MB/s inside. About how much faster is the hierarchical one, by "
+        "the model?",
+        answers=(
+            Answer("Not at all: both send 1.75 N", "In all, yes. But not over the same wires, and not over one card."),
+            Answer("Twice", "The bytes between fall from 1.75 N on one card to 0.25 N on each: more than that."),
+            Answer(
+                "5 times",
+                "The cards need a seventh of the time: 105 ms instead of 734. What happens inside, 1.5 N at 200 MB/s, "
+                "adds 31 ms.",
+            ),
+            Answer("20 times", "200 against 10 MB/s would be 20, if nothing had to leave the machine."),
+        ),
+        right=2,
+    ),
+    Statement(
+        name="groups_myth_member",
+        topic="groups",
+        text="A rank can be in several groups at the same time.",
+        true=True,
+        why="In as many as you like. In the mesh above every rank is in two, and in the world besides.",
+    ),
+    Statement(
+        name="groups_myth_order",
+        topic="groups",
+        text="`dist.new_group([6, 4])` makes rank 6 number 0 of the group.",
+        true=False,
+        why="torch sorts the list: rank 4 is number 0 and rank 6 number 1, however you write it.",
+    ),
+)

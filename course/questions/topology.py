@@ -1,0 +1,144 @@
+"""The questions of chapter 9: what leaves a machine, through which card, and what NCCL makes of it."""
+
+from course.questions.question import Answer, Choose, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="topology_ring_cards",
+        topic="topology",
+        text="One ring over all 32 GPUs. Each machine has 8 cards. How many of them send anything?",
+        right=Answer("1", "A ring leaves a machine at one place: from rank 7 to rank 8. Only GPU 7's card sends."),
+        wrong=(
+            Answer("8", "Each GPU has a card, but seven of eight GPUs have their right neighbour in the house."),
+            Answer("2", "One sends and another receives. Only one of them sends."),
+            Answer("4", "Four machines, and one card in each of them sends."),
+        ),
+        unit="cards",
+        p=32,
+    ),
+    Number(
+        name="topology_hierarchical_bytes",
+        topic="topology",
+        text="Hierarchical on 4 machines, 1 GB: how much leaves each machine, all its cards together?",
+        right=Answer(
+            "1.5",
+            "Each of 8 cards does an all-reduce of 1/8 GB among 4 machines: 2 (4 - 1)/4 x 1/8. Times 8 that is 1.5 GB.",
+        ),
+        wrong=(
+            Answer("1.9375", "That is the ring over 32: 2 (32 - 1)/32. Between the machines only 4 take part."),
+            Answer("0.1875", "That is one card. There are eight of them."),
+            Answer("12", "That would be the whole vector through each card. Each has only an eighth of it."),
+            Answer("1", "An all-reduce among 4 sends 2 (4 - 1)/4 = 1.5 times its vector."),
+        ),
+        unit="GB",
+        p=32,
+        within=0.01,
+    ),
+    Choose(
+        name="topology_order",
+        topic="topology",
+        text="1 GB on 4 x 8. How many GB leave each machine: nearest first, and farthest first?",
+        answers=(
+            Answer(
+                "1.5 and 1.5", "The same bytes are sent, but over other wires: which message goes to which partner?"
+            ),
+            Answer(
+                "1.5 and 12",
+                "Nearest first, N/16 and N/32 cross and come back: 3/16 N for each of 8 GPUs. Farthest first it is "
+                "N/2 and N/4: 3/2 N for each.",
+            ),
+            Answer("12 and 1.5", "The other way round: the first message is the longest, N/2."),
+            Answer("1.94 and 15.5", "1.94 N is what each rank sends in all. Some of it stays in the machine."),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="topology_winner",
+        topic="topology",
+        text="Which wins for 1 GB when all eight GPUs of a machine share one Ethernet card?",
+        answers=(
+            Answer("A ring for each card", "There is one card. Eight rings bring 1.94 GB to it, as one ring does."),
+            Answer(
+                "Halving-doubling, nearest first",
+                "Only 1.5 GB leave each machine, and it has few steps.",
+            ),
+            Answer("Halving-doubling, farthest first", "12 GB through that card: the worst of all."),
+            Answer("Recursive doubling", "It sends whole vectors. It is for short ones."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="topology_switch",
+        topic="in-network reduction",
+        text="The switch adds, and copies. How much does each of the 8 ranks send now, in all?",
+        right=Answer(
+            "1",
+            "7/8 N to the other ranks' sums, and its own finished chunk, N/8, once: the switch makes the copies.",
+        ),
+        wrong=(
+            Answer("2(p - 1)/p", "That is without the switch, where each rank sends its sum to seven others itself."),
+            Answer("(p - 1)/p", "That is the first half. Its own finished chunk goes out once more."),
+            Answer("2", "N on the way up, and then only N/8: the switch makes the copies."),
+            Answer("1/p", "That is its finished chunk. Before that it gives its part to the other sums."),
+        ),
+        unit="N",
+        p=8,
+    ),
+    Number(
+        name="topology_chain",
+        topic="cost",
+        text="The one ring has 62 steps. How many of the 62 hops of a chunk go from machine to machine, at most?",
+        right=Answer("8", "Twice round the ring, and four times in a round from one machine to the next."),
+        wrong=(
+            Answer("62", "If every step waits for the slowest hop, it costs as much. But a chunk is mostly inside."),
+            Answer("4", "That is once round. The chunk goes round to be added, and again to be handed out."),
+            Answer("31", "Most hops are between GPUs of one machine: 7 of 8."),
+            Answer("6", "Among 4 machines a ring has 6 steps, but this ring has 32 ranks and closes."),
+        ),
+        unit="hops",
+        p=32,
+    ),
+    Choose(
+        name="topology_pat",
+        topic="bruck",
+        text="Same steps, same messages, same bytes. What did PAT change?",
+        answers=(
+            Answer("It needs no power of two", "Bruck's does not need one, either."),
+            Answer(
+                "The order: the far messages come first",
+                "A rank has only one block in the first step, so that message is short. The long one goes next door.",
+            ),
+            Answer("It sends in both directions", "Each message of one step goes the same way round, as in Bruck's."),
+            Answer("It uses the switch", "These are messages between two ranks."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="topology_torus",
+        topic="topology",
+        text="16 chips as a torus of 4 x 4, 1 GB: how many times faster than one ring through all of them?",
+        right=Answer("4", "Four wires at each chip are at work instead of one."),
+        wrong=(
+            Answer("2", "That would be two wires: the ring in both directions. A chip of a torus has four."),
+            Answer("16", "The number of chips does not matter for long vectors: nearly 2 N leave each chip anyway."),
+            Answer("1", "The same bytes leave each chip, but over four wires instead of one."),
+        ),
+        unit="times",
+        p=16,
+        within=0.03,
+    ),
+    Statement(
+        name="topology_myth_threshold",
+        topic="nccl",
+        text="NCCL uses trees below 256 kB and rings above.",
+        true=False,
+        why="It estimates the time of each and takes the least. On three networks even our model has three answers.",
+    ),
+    Statement(
+        name="topology_myth_busbw",
+        topic="nccl",
+        text="nccl-tests may report a busbw above the bandwidth of a GPU's link.",
+        true=True,
+        why="It does with NVLS: 480 GB/s on links of 450.",
+    ),
+)

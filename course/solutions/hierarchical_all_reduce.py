@@ -1,0 +1,11 @@
+import torch
+import torch.distributed as dist
+
+
+def hierarchical_all_reduce(x, mesh):
+    """Leave the sum of everyone's x in x; only 1 / (GPUs of a machine) of it goes between the machines."""
+    inside, between = mesh.get_group("gpu"), mesh.get_group("machine")
+    piece = torch.empty(x.numel() // dist.get_world_size(inside), dtype=x.dtype)
+    dist.reduce_scatter_single(piece, x, group=inside)
+    dist.all_reduce(piece, group=between)
+    dist.all_gather_single(x, piece, group=inside)
