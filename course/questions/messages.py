@@ -108,20 +108,22 @@ QUESTIONS = (
         topic="handles",
         text="A colleague wrote this `shift`. Which line makes it hang?",
         source="""
+%%ranks
 def shift(x):
     inbox = torch.empty_like(x)
     dist.isend(x, right)
     dist.recv(inbox, left)
     return inbox
+shift(x)
 """,
-        right=(3,),
+        right=(4,),
         why="Nobody keeps what `isend` returns. The message goes with the handle, and its receiver waits forever.",
         wrong=(
-            Answer("1", "The head is fine: `right` and `left` are known on every rank."),
-            Answer("2", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
-            Answer("4", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
+            Answer("2", "The head is fine: `right` and `left` are known on every rank."),
+            Answer("3", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
+            Answer("5", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
             Answer(
-                "5", "`inbox` may be returned: `recv` is over, so it is filled. It is the send that nobody waits for."
+                "6", "`inbox` may be returned: `recv` is over, so it is filled. It is the send that nobody waits for."
             ),
         ),
     ),
