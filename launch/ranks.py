@@ -55,11 +55,14 @@ def unfinished(call: OpenCall) -> str:
 
 
 class Ranks:
-    """All ranks of one notebook. Making one starts the agent in the background; ranks come with `ensure`."""
+    """All ranks of one notebook. Making one starts the agent in the background; ranks come with `ensure`.
 
-    def __init__(self):
+    Those that are made `beside` others share nothing with them but what their agent has imported, and come sooner.
+    """
+
+    def __init__(self, beside: Ranks | None = None):
         self.hub = Hub()
-        self.supervisor = Supervisor(self.hub)
+        self.supervisor = Supervisor(self.hub, beside and beside.supervisor.agent)
         self.questions = Questions(self.supervisor)
         self._tapes: list[dict] | None = None
         self._recording = None
