@@ -62,7 +62,7 @@ class Ranks:
 
     def __init__(self, beside: Ranks | None = None):
         self.hub = Hub()
-        self.supervisor = Supervisor(self.hub, beside and beside.supervisor.agent)
+        self.supervisor: Supervisor = Supervisor(self.hub, beside.supervisor.agent if beside else None)
         self.questions = Questions(self.supervisor)
         self._tapes: list[dict] | None = None
         self._recording = None

@@ -270,7 +270,8 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         return
     adopt_orphans()
-    ahead = [warm_tracebacks, *(partial(importlib.import_module, name) for name in SLOW_IMPORTS)]
+    ahead: list[Callable[[], object]] = [warm_tracebacks]
+    ahead += [partial(importlib.import_module, name) for name in SLOW_IMPORTS]
     Agent(control, os.pidfd_open(parent), folder, ahead).run()
 
 

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: the ranks that trials run on, a set for every world size, until the last test."""
+"""What the tests of this folder share: the ranks that trials run on, of every world size."""
 
 import os
 
