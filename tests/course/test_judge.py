@@ -41,7 +41,7 @@ def test_the_steps_of_a_student(notebook):
     assert not notebook.run("%%ranks 4\ntable = torch.arange(4.0)\nmine = rank + 1").error
     assert "there is no function 'ring_all_reduce' on the ranks yet" in check(notebook)
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    ...")
-    assert "not written yet (about 16 lines)" in check(notebook)
+    assert "not written yet (about 12 lines)" in check(notebook)
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    x += table[rank]")
     assert "ring_all_reduce uses 'table', a Tensor that is made outside of it; make it inside ring_all_reduce" in check(
         notebook
