@@ -32,16 +32,14 @@ endif
 lab: .venv/course.stamp
 	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab $(LAB_FLAGS) 00_start_here.ipynb
 
-# Two halves of about the same length run side by side, which two cores do in two thirds of the time; in three parts they
-# would only wait for each other. Ctrl-C ends both.
-ONE_HALF := tests/launch tests/collectives course
-OTHER_HALF := $(filter-out $(ONE_HALF),$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
+# Two parts of the tests at a time, on two cores, the longest first; whoever is done takes the next. More of them at once
+# would only wait for each other. What a part says comes when it is done.
+LONGEST := tests/launch tests/course tests/lab tests/widgets course
+PARTS := $(LONGEST) $(filter-out $(LONGEST),$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py))))) 'tests/test_*.py'
 test: .venv/test.stamp
-	@echo "$(ONE_HALF) run beside the others; what they say comes when they are done"
-	@$(BIN)/python -m pytest $(PYTEST) $(ONE_HALF) > .venv/beside.log 2>&1 & beside=$$!; \
-	trap "kill $$beside; exit 130" INT TERM; \
-	$(BIN)/python -m pytest $(PYTEST) $(OTHER_HALF); others=$$?; \
-	wait $$beside; beside=$$?; cat .venv/beside.log; exit $$((others | beside))
+	@printf '%s\n' $(PARTS) | xargs -P 2 -I{} sh -c 'echo "{} ..."; log=$$(mktemp); \
+	$(BIN)/python -m pytest $(PYTEST) {} > $$log 2>&1; code=$$?; \
+	echo "== {}"; cat $$log; rm $$log; exit $$code'
 
 venv: .venv/test.stamp
 

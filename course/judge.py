@@ -109,9 +109,9 @@ def _judge(exercise: Exercise) -> None:
             if _tried(exercise, source):
                 memory.solved(exercise.name, source)
     except KeyboardInterrupt:  # it struck in our own code, between two runs
-        from course.trial import grader_ranks
+        from course.trial import end_ranks
 
-        grader_ranks().stop()
+        end_ranks()
         print("  stopped  nothing more was tried", flush=True)
 
 

@@ -3,7 +3,8 @@
 The numbers that go in and those that should come out are fetched from the ranks before the function runs, and compared
 here, in the notebook's kernel: no variable of the student's can collide with them, and what the function does to torch
 on its ranks changes nothing in the comparison. What is right and wrong with it all is told by `course/verdict.py`.
-After a fault the ranks are ended: messages may still be under way there, or torch itself may have been changed.
+A set of ranks for each world size is kept, and begins every trial with the names it began its first one with. Where a
+function has failed, or has left a message under way, a thread, a group, or another torch, its ranks are ended.
 
 A right result must have come in the messages. So the function runs once more on the first draw, with the same numbers,
 and all that it sends is changed on the way (`TAMPER`): whoever still has the right result has it from elsewhere, a
@@ -27,6 +28,7 @@ from launch.doctor.snapshot import How
 from launch.kernel import output
 from launch.kernel.cell import Answer
 from launch.kernel.machine import check_room
+from launch.magics import loaded
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
 from launch.shared.errors import LaunchError, MismatchError, UsageError, name_ranks
@@ -43,7 +45,30 @@ LONGEST = 400
 PRINTED = 16
 """About how many lines of what a function prints in one trial are shown."""
 
+LARGEST_KEPT = 4
+"""Ranks of the largest set that lives on after a check: a rank takes 50 MB."""
+
 PREPARE = """
+def _trial_begun():
+    import threading
+    space, c10d = globals(), dist.distributed_c10d
+    store = c10d._get_default_store()._underlying_non_prefix_store
+    names, modules = dict(space), {{each: dict(vars(each)) for each in (torch, torch.Tensor, dist)}}
+    def state():
+        defaults = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+        groups = [id(group) for group in c10d._world.pg_map]
+        return *defaults, groups, threading.active_count(), store.num_keys()
+    before = state()
+    def afresh():
+        space.clear()
+        space.update(names, _trial_afresh=afresh, _trial_clean=clean)
+    def clean():
+        same = all(vars(each).get(name) is it for each, had in modules.items() for name, it in had.items())
+        return same and state() == before
+    return afresh, clean
+if "_trial_afresh" not in globals():  # the first trial of this process
+    _trial_afresh, _trial_clean = _trial_begun()
+_trial_afresh()
 def _trial_prepared():
     {draw} = {values}
     dtype = torch.{dtype}
@@ -78,11 +103,13 @@ __import__("warnings").filterwarnings("ignore", message="To exit: use")  # IPyth
 
 SEE = f"""
 _trial_evidence = [_trial_seen({X}), _trial_seen(_trial_answer({X}, {RETURNED})) | {{"is x": {RETURNED} is {X}}}]
+_trial_evidence.append(_trial_clean())
 """
 
 TAMPER = """
 from torch.utils._python_dispatch import TorchDispatchMode
 class _TrialTamper(TorchDispatchMode):
+    _should_skip_dynamo = classmethod(lambda cls: False)  # else torch imports its compiler, for two seconds
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func._schema.name
         if name == "c10d::send":  # the sender keeps what it has
@@ -98,15 +125,34 @@ def _trial_tampered(call, x):
 """
 """A built-in is given other numbers, a message arrives with others than were sent."""
 
-_grader_ranks: Ranks | None = None
+_kept: dict[int, Ranks] = {}  # by world size
 
 
-def grader_ranks() -> Ranks:
-    """The ranks that trials run on: not the student's, whose variables are private, and kept between checks."""
-    global _grader_ranks
-    if _grader_ranks is None:
-        _grader_ranks = Ranks()
-    return _grader_ranks
+def grader_ranks(p: int, say: Callable[[str], None] = lambda text: None) -> Ranks:
+    """The p ranks that trials run on: not the student's, whose variables are private, and kept between trials."""
+    if p not in _kept:
+        _kept[p] = Ranks(beside=loaded() or next(iter(_kept.values()), None))
+    if not _kept[p].size:
+        say(f"starting {p} ranks")
+        try:
+            _kept[p].ensure(p)
+        except UsageError:  # for want of room, which the others take
+            end_ranks()
+            _kept[p].ensure(p)
+    return _kept[p]
+
+
+def end_ranks(larger_than: int = 0) -> None:
+    """Ends the sets of ranks that are larger than that."""
+    for ranks in _kept.values():
+        if ranks.size > larger_than:
+            ranks.stop()
+
+
+def close_ranks() -> None:
+    """Ends all of them for good, and their agents."""
+    while _kept:
+        _kept.popitem()[1].close()
 
 
 def draws(exercise: Exercise) -> list[Draw]:
@@ -118,7 +164,7 @@ def draws(exercise: Exercise) -> list[Draw]:
 
 def _fits(p: int) -> bool:
     try:
-        check_room(p, grader_ranks().size)
+        check_room(p, sum(ranks.size for ranks in _kept.values()))
     except UsageError:
         return False
     return True
@@ -126,8 +172,11 @@ def _fits(p: int) -> bool:
 
 def trials(exercise: Exercise, source: str, say: Callable[[str], None] = lambda text: None) -> Iterator["Trial"]:
     """One trial after the other; `say` is told what is going on."""
-    for draw in draws(exercise):
-        yield Trial(exercise, source, draw, say)
+    try:
+        for draw in draws(exercise):
+            yield Trial(exercise, source, draw, say)
+    finally:
+        end_ranks(LARGEST_KEPT)
 
 
 class Trial:
@@ -157,6 +206,7 @@ class Trial:
         self.printed: list[tuple[list[int], str]] = []
         self.tapes: list[dict] = []
         self._errors: list[int] = []  # the ranks that raised one
+        self._clean = False  # whether its ranks are as they were before
         self._seed = random.randrange(2**32)
         try:
             self._run()
@@ -168,8 +218,9 @@ class Trial:
                 names = {name: name for name in asdict(draw)}
                 self.failure += f"; check calls {exercise.call.format(name=exercise.name, **names)}"
             self.failure += self._raised_at() if self._errors and not isinstance(error, MismatchError) else ""
-            self.verdict = "no" if grader_ranks().size == self.p else "not tried"
+            self.verdict = "no" if _kept[self.p].size else "not tried"
             self.hints = error.hints
+        self._leave()
 
     @property
     def where(self) -> str:
@@ -191,7 +242,7 @@ class Trial:
     def _raised_at(self) -> str:
         """ " (line 9)": where ranks raised an error, and which line is whose where that is not plain."""
         try:
-            lines = grader_ranks().pull("_trial_line")
+            lines = grader_ranks(self.p).pull("_trial_line")
         except LaunchError:  # one has died
             return ""
         whose: dict[int, list[int]] = {}
@@ -206,10 +257,7 @@ class Trial:
 
     def _prepared(self) -> Ranks:
         """The ranks, which have x now, and what is to come out of it."""
-        ranks, exercise, draw = grader_ranks(), self.exercise, asdict(self.draw)
-        if ranks.size != self.p:
-            self.say(f"starting {self.p} ranks")
-            ranks.ensure(self.p)
+        ranks, exercise, draw = grader_ranks(self.p, self.say), self.exercise, asdict(self.draw)
         self.say(self.where)
         call = exercise.call.format(name=exercise.name, **draw)
         texts: dict[str, object] = {
@@ -231,7 +279,9 @@ class Trial:
 
     def _evidence(self, ranks: Ranks):
         _execute(ranks, SEE)
-        return zip(*ranks.pull("_trial_evidence"), strict=True)
+        after, answers, clean = zip(*ranks.pull("_trial_evidence"), strict=True)
+        self._clean = all(clean) and not any(ranks.supervisor.unfinished(rank) for rank in range(self.p))
+        return after, answers
 
     def tampered(self) -> list[dict] | None:
         """The answers once more, of the same x, where all that is sent is changed on the way; None if there are none:
@@ -245,8 +295,15 @@ class Trial:
         except Stopped:
             raise
         except LaunchError:
-            grader_ranks().stop()
+            self._clean = False
             return None
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Ends the ranks if they are not as they were."""
+        if not self._clean and self.p in _kept:
+            _kept[self.p].stop()
 
     @cached_property
     def recording(self) -> Recording | None:
@@ -269,8 +326,9 @@ class Trial:
                 found = verdict.smuggled(self)
             except Stopped as error:
                 found, self.verdict = str(error), "stopped"
-        if found:
-            grader_ranks().stop()
+            if found:  # what has brought the numbers may still hold them
+                self._clean = False
+                self._leave()
         return found
 
     def prints(self) -> list[str]:

@@ -27,6 +27,7 @@ from launch.shared.flight_recorder import OpenCall, Status
 if TYPE_CHECKING:
     from collectives import Network, Topology
     from collectives.played import Carried
+    from launch.replay.recording import Recording
 
 DEFAULT_SIZE = 4
 BEGINNING = 2  # seconds after the stop button in which a cell that was asked for begins, or a rank answers
@@ -55,14 +56,17 @@ def unfinished(call: OpenCall) -> str:
 
 
 class Ranks:
-    """All ranks of one notebook. Making one starts the agent in the background; ranks come with `ensure`."""
+    """All ranks of one notebook. Making one starts the agent in the background; ranks come with `ensure`.
 
-    def __init__(self):
+    Those that are made `beside` others share nothing with them but what their agent has imported, and come sooner.
+    """
+
+    def __init__(self, beside: Ranks | None = None):
         self.hub = Hub()
-        self.supervisor = Supervisor(self.hub)
+        self.supervisor: Supervisor = Supervisor(self.hub, beside.supervisor.agent if beside else None)
         self.questions = Questions(self.supervisor)
         self._tapes: list[dict] | None = None
-        self._recording = None
+        self._recording: Recording | None = None
         self._ran_on: tuple = (None, None)  # network and Carried of what is recorded
         self.network: Network | Topology | None = None  # that all cells run on
         self._asked_for: tuple = (None, 0)  # what `network` is, as it was asked for, and for how many ranks

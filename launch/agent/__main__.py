@@ -5,6 +5,9 @@
 things: requests, the deaths of its ranks, and the death of the kernel, which ends everything and removes the session's
 private folder.
 
+A notebook that needs a second set of ranks, as `check` does, has the agent fork itself: "fork" comes with a socket, and
+at its other end is an agent that has imported all that this one has.
+
 Forking is safe only from a process with exactly one thread and without a CUDA context: OMP_NUM_THREADS is 1, nothing
 is computed here, and the thread count is looked at before every fork. Where fork is unsafe the same worker is
 spawned, which takes a second or two longer. While no rank lives and nobody asks, the slow imports of later chapters
@@ -88,15 +91,24 @@ def gpu_count() -> int:
     return max(0, torch.cuda._device_count_nvml()) if torch.distributed.is_nccl_available() else 0
 
 
-class Agent:
-    """The loop of the agent's process."""
+def threads() -> int:
+    """Of this process."""
+    return len(os.listdir("/proc/self/task"))
 
-    def __init__(self, control: socket.socket, parent: int, folder: str):
-        self.control, self.folder = control, folder
-        self.parent = os.pidfd_open(parent)
+
+def command(control: socket.socket, parent: int, folder: str) -> list[str]:
+    """What starts an agent in an interpreter of its own."""
+    return [sys.executable, "-m", "launch.agent", str(control.fileno()), str(parent), folder]
+
+
+class Agent:
+    """The loop of the agent's process. `parent` is a pidfd of the notebook's kernel, `pending` what is still to be
+    made ahead."""
+
+    def __init__(self, control: socket.socket, parent: int, folder: str, pending: list[Callable[[], object]]):
+        self.control, self.folder, self.parent, self.pending = control, folder, parent, pending
         self.ranks: dict[int, int] = {}  # pidfd of a rank -> its process id
-        self.pending: list[Callable[[], object]] = [warm_tracebacks]
-        self.pending += [partial(importlib.import_module, name) for name in SLOW_IMPORTS]
+        self.forks: dict[int, int] = {}  # the same of agents that this one has forked
         self.poll = select.poll()
         self.poll.register(control, select.POLLIN)
         self.poll.register(self.parent, select.POLLIN)
@@ -105,23 +117,34 @@ class Agent:
         socket.send_fds(self.control, [json.dumps({"event": event, **content}).encode()], fds)
 
     def run(self) -> None:
-        """Serves until the kernel is gone or has closed the socket."""
-        import_first()
-        self.tell("ready", gpus=gpu_count())
-        gc.collect()
-        gc.freeze()  # the collector of a rank leaves these objects alone, so that their pages stay shared
+        """Serves until the kernel is gone or has closed the socket, and ends its ranks."""
+        try:
+            import_first()
+            self.tell("ready", gpus=gpu_count())
+            gc.collect()
+            gc.freeze()  # the collector of a rank leaves these objects alone, so that their pages stay shared
+            self.serve()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the kernel has gone in the middle of a message
+        except ImportError as error:
+            self.tell("failed", why=f"{error}")
+        finally:
+            self.close()
+
+    def serve(self) -> None:
         while True:
             idle = self.pending and not self.ranks
             events = self.poll.poll(0 if idle else None)
             for fd, _ in events:
                 if fd == self.parent:
                     return
-                if fd in self.ranks:
+                if fd in self.ranks or fd in self.forks:
                     self.bury(fd)
-                elif not (packet := self.control.recv(1 << 16)):
-                    return
                 else:
-                    self.obey(json.loads(packet))
+                    packet, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
+                    if not packet:
+                        return
+                    self.obey(json.loads(packet), fds)
             if idle and not events:
                 self.get_ahead()
 
@@ -135,8 +158,10 @@ class Agent:
             gc.collect()
             gc.freeze()
 
-    def obey(self, request: dict) -> None:
-        if request["do"] == "start":
+    def obey(self, request: dict, fds: list[int]) -> None:
+        if request["do"] == "fork":
+            self.fork(socket.socket(fileno=fds[0]), request["folder"])
+        elif request["do"] == "start":
             try:
                 with open(request["config"]) as file:
                     config = json.load(file)
@@ -144,13 +169,35 @@ class Agent:
                 return  # withdrawn meanwhile
             for rank in request["ranks"]:
                 try:
-                    self.start(rank, config, request["spawn"] or len(os.listdir("/proc/self/task")) > 1)
+                    self.start(rank, config, request["spawn"] or threads() > 1)
                 except OSError as error:
                     self.tell("refused", name=f"{rank}.{config['serial']}", why=error.strerror)
         else:
             act = {"kill": end, "wake": wake}[request["do"]]
             for pid in set(request["pids"]) & set(self.ranks.values()):
                 act(pid)
+
+    def fork(self, control: socket.socket, folder: str) -> None:
+        """Another agent for the same kernel, which speaks at `control`."""
+        agent, spawn = os.getpid(), threads() > 1
+        pid = os.fork()
+        if not pid:
+            try:
+                if spawn:
+                    control.set_inheritable(True)
+                    os.execv(sys.executable, command(control, agent, folder))
+                for fd in (self.control.fileno(), *self.ranks, *self.forks):
+                    os.close(fd)
+                log = os.open(f"{folder}/agent.log", os.O_WRONLY | os.O_CREAT, 0o600)
+                os.dup2(log, 1)
+                os.dup2(log, 2)
+                adopt_orphans()
+                Agent(control, self.parent, folder, self.pending).run()
+            finally:
+                os._exit(1)
+        control.close()
+        self.forks[handle := os.pidfd_open(pid)] = pid
+        self.poll.register(handle, select.POLLIN)
 
     def start(self, rank: int, config: dict, spawn: bool) -> None:
         """Starts one rank; its standard output and error become pipes whose reading ends go to the kernel."""
@@ -163,7 +210,7 @@ class Agent:
                 os.dup2(out_end, 1)
                 os.dup2(err_end, 2)
                 die_with_parent(agent)
-                for fd in (out, out_end, err, err_end, self.control.fileno(), self.parent, *self.ranks):
+                for fd in (out, out_end, err, err_end, self.control.fileno(), self.parent, *self.ranks, *self.forks):
                     os.close(fd)
                 become_rank(rank, config, spawn)
             finally:
@@ -176,17 +223,19 @@ class Agent:
         self.poll.register(handle, select.POLLIN)
 
     def bury(self, handle: int) -> None:
-        """A rank has ended: what it started ends with it, and the kernel is told how it ended."""
-        pid = self.ranks.pop(handle)
+        """A rank has ended: what it started ends with it, and the kernel is told how it ended. Or an agent has."""
+        is_rank = handle in self.ranks
+        pid = (self.ranks if is_rank else self.forks).pop(handle)
         self.poll.unregister(handle)
         os.close(handle)
         _, status = os.waitpid(pid, 0)
         self.sweep()
-        self.tell("exited", pid=pid, status=os.waitstatus_to_exitcode(status))
+        if is_rank:
+            self.tell("exited", pid=pid, status=os.waitstatus_to_exitcode(status))
 
     def sweep(self) -> None:
         """Ends the processes that dead ranks have left: they are this process's children now."""
-        living = set(self.ranks.values())
+        living = {*self.ranks.values(), *self.forks.values()}
         while left := set(descendants(os.getpid(), deep=False)) - living:
             for pid in left:
                 end(pid)
@@ -221,15 +270,9 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         return
     adopt_orphans()
-    agent = Agent(control, parent, folder)
-    try:
-        agent.run()
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # the kernel has gone in the middle of a message
-    except ImportError as error:
-        agent.tell("failed", why=f"{error}")
-    finally:
-        agent.close()
+    ahead: list[Callable[[], object]] = [warm_tracebacks]
+    ahead += [partial(importlib.import_module, name) for name in SLOW_IMPORTS]
+    Agent(control, os.pidfd_open(parent), folder, ahead).run()
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ a dead rank is forked anew under its number, the others keep their variables.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -43,7 +45,7 @@ MOST_THREADS = 16_000
 class Supervisor:
     """The agent and the ranks' processes. `workers` are indexed by rank; `notices` are sentences for the student."""
 
-    def __init__(self, hub: Hub):
+    def __init__(self, hub: Hub, beside: AgentLink | None = None):
         self.hub = hub
         hub.on_iopub = self._on_iopub
         self.workers: list[Worker] = []
@@ -59,7 +61,7 @@ class Supervisor:
         self._work: asyncio.Task | None = None  # starting or restoring
         self._closed = False
         self.played = Played(self)
-        self._launch_agent()
+        self._launch_agent(beside)
 
     @property
     def size(self) -> int:
@@ -81,8 +83,8 @@ class Supervisor:
 
     # What the agent and the ranks say
 
-    def _launch_agent(self) -> None:
-        self.agent = AgentLink(self.hub.folder)
+    def _launch_agent(self, beside: AgentLink | None = None) -> None:
+        self.agent = AgentLink(self.hub.folder, beside)
         self._agent_ready = self.hub.loop.create_future()
         self.hub.loop.call_soon_threadsafe(self.agent.listen, self.hub.loop, self._on_agent)
 
@@ -160,7 +162,7 @@ class Supervisor:
     async def _start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
         if self._closed:
             raise LaunchError("the ranks have been closed")
-        if self.agent.process.poll() is not None:
+        if self.agent.has_ended():
             self._launch_agent()
         await asyncio.shield(self._agent_ready)  # the stop button ends the waiting, not the agent
         backend = machine.choose_backend(size, backend, self.gpus, self.size)
@@ -377,25 +379,43 @@ def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: set[int], wo
 
 
 class AgentLink:
-    """One agent process. `on_event(event, fds)` is called for everything it tells."""
+    """One agent process: forked by another agent of this kernel, `beside`, within milliseconds, or a new one.
+    `on_event(event, fds)` is called for everything it tells."""
 
-    def __init__(self, folder: str):
+    def __init__(self, folder: str, beside: AgentLink | None = None):
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environ = os.environ | {"OMP_NUM_THREADS": "1", NO_WIDGETS: "1"}
-        environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
-        environ.pop("PYTEST_CURRENT_TEST", None)
-        with open(f"{folder}/agent.log", "wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "launch.agent", str(theirs.fileno()), str(os.getpid()), folder],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-                env=environ,
-                start_new_session=True,  # the notebook's stop button is not meant for the agent
-            )
+        self.process: subprocess.Popen | None = None
+        if beside is None or not beside.fork(theirs, folder):
+            environ = os.environ | {"OMP_NUM_THREADS": "1", NO_WIDGETS: "1"}
+            environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
+            environ.pop("PYTEST_CURRENT_TEST", None)
+            with open(f"{folder}/agent.log", "wb") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "launch.agent", str(theirs.fileno()), str(os.getpid()), folder],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[theirs.fileno()],
+                    env=environ,
+                    start_new_session=True,  # the notebook's stop button is not meant for the agent
+                )
         theirs.close()
         self.socket.setblocking(False)
+
+    def fork(self, theirs: socket.socket, folder: str) -> bool:
+        """Asks for another agent at the other end of a socket. False if there is nobody to ask."""
+        request = json.dumps({"do": "fork", "folder": folder}).encode()
+        try:
+            socket.send_fds(self.socket, [request], [theirs.fileno()])
+        except OSError:
+            return False
+        return True
+
+    def has_ended(self, wait: bool = False) -> bool:
+        """Whether nobody holds the other end of the socket any more."""
+        end = select.poll()
+        end.register(self.socket, 0)  # what is reported then is the hang-up alone
+        return bool(end.poll(None if wait else 0))
 
     def listen(self, loop: asyncio.AbstractEventLoop, on_event: Callable[[dict, list[int]], None]) -> None:
         self.on_event = on_event
@@ -423,5 +443,9 @@ class AgentLink:
 
     def close(self) -> None:
         """Ends the agent and with it every rank; returns when they are gone."""
+        with contextlib.suppress(OSError):  # it has gone already
+            self.socket.shutdown(socket.SHUT_WR)
+        self.has_ended(wait=True)
         self.socket.close()
-        self.process.wait()
+        if self.process:
+            self.process.wait()

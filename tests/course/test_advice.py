@@ -56,13 +56,6 @@ MISTAKES = {  # exercise, what of its solution is written otherwise, and what is
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def grader_ranks():
-    yield
-    trial.grader_ranks().close()
-    trial._grader_ranks = None
-
-
 def advice(name, source) -> list[str]:
     for tried in trial.trials(EXERCISES[name], source):
         if tried.fault():

@@ -401,13 +401,6 @@ def clip_norm(x, limit):
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def grader_ranks():
-    yield trial.grader_ranks()
-    trial.grader_ranks().close()
-    trial._grader_ranks = None
-
-
 def said(name, source):
     return trial.Trial(EXERCISES[name], f"#{source}", fixed(0, 4, "float32")).fault()
 

@@ -5,9 +5,6 @@ The attempts stand in `tests/course/attempts/NAME.py`. They are run by the real 
 
 import importlib
 import inspect
-import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -18,16 +15,6 @@ from tests.course.cells import executed
 
 BEFORE_RUNNING = ("not written yet", "that is made outside")
 """Verdicts that are given without running the function."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def grader_ranks():
-    ranks = trial.grader_ranks()
-    yield ranks
-    for place in (tempfile.gettempdir(), "/dev/shm"):  # what went through back doors
-        shutil.rmtree(Path(place) / f"back-door-{ranks.supervisor.agent.process.pid}", ignore_errors=True)
-    ranks.close()
-    trial._grader_ranks = None
 
 
 def verdict(name, source):

@@ -41,7 +41,7 @@ def test_the_steps_of_a_student(notebook):
     assert not notebook.run("%%ranks 4\ntable = torch.arange(4.0)\nmine = rank + 1").error
     assert "there is no function 'ring_all_reduce' on the ranks yet" in check(notebook)
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    ...")
-    assert "not written yet (about 16 lines)" in check(notebook)
+    assert "not written yet (about 12 lines)" in check(notebook)
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    x += table[rank]")
     assert "ring_all_reduce uses 'table', a Tensor that is made outside of it; make it inside ring_all_reduce" in check(
         notebook
@@ -271,7 +271,7 @@ def shows(notebook, cell):
 
 def test_a_check_shows_what_it_does_and_leaves_nothing_of_it(notebook):
     notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
-    notebook.run("import course.trial\ncourse.trial.grader_ranks().stop()")
+    notebook.run("import course.trial\ncourse.trial.end_ranks()")
     held, printed = shows(notebook, 'check("my_share")')
     (texts,) = held.values()
     assert texts[0] == texts[-1] == "", "empty in the saved notebook, whether it keeps the first or the last"
@@ -290,7 +290,7 @@ def test_a_check_shows_what_it_does_and_leaves_nothing_of_it(notebook):
 
 def test_ranks_that_cannot_be_had_are_no_fault_of_the_function(notebook):
     notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
-    notebook.run("import course.trial\ncourse.trial.grader_ranks().stop()\nimport launch.kernel.machine as machine")
+    notebook.run("import course.trial\ncourse.trial.end_ranks()\nimport launch.kernel.machine as machine")
     notebook.run("free = machine.available_memory\nmachine.available_memory = lambda: 100 << 20")
     told = check(notebook, '"my_share"')
     notebook.run("machine.available_memory = free")

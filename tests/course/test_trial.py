@@ -17,13 +17,6 @@ def shift(x):
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def grader_ranks():
-    yield trial.grader_ranks()
-    trial.grader_ranks().close()
-    trial._grader_ranks = None
-
-
 def tried(source, name="shift", p=3, dtype="float32"):
     return trial.Trial(EXERCISES[name], source, fixed(0, p, dtype))
 
@@ -83,6 +76,25 @@ POISONS = {
 def test_a_bad_try_does_not_spoil_the_next(poison):
     assert tried(f"import os\n\ndef shift(x):\n    {POISONS[poison]}\n    return x\n").fault()
     assert tried(SHIFT).fault() == ""
+
+
+def pids():
+    return [worker.pid for worker in trial.grader_ranks(3).supervisor.workers]
+
+
+def test_a_try_that_leaves_nothing_but_names_leaves_its_ranks_and_no_names():
+    """Whether it is right or wrong."""
+    assert tried(SHIFT).fault() == ""
+    before = pids()
+    wrong = "arriving = torch.empty(12)\n" + SHIFT.replace("return arriving", "return 2 * arriving")
+    assert tried(wrong).fault().startswith("rank 0: the answer holds c0 + c0")
+    assert pids() == before
+    assert (
+        tried(SHIFT.replace("arriving = ", "", 1).replace("torch.empty_like(x)", ""))
+        .fault()
+        .startswith("ranks 0-2: NameError: name 'arriving' is not defined")
+    )
+    assert set(before).isdisjoint(pids()), "those that have failed are ended"
 
 
 def test_the_students_names_are_the_students():

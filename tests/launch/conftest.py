@@ -2,6 +2,7 @@
 
 import pytest
 
+from launch.ranks import Ranks
 from launch.replay.recording import Recording
 from tests.launch.forked import Gang
 from tests.launch.notebook import Notebook
@@ -17,6 +18,14 @@ def gang():
 def recorded(gang):
     """recorded(source, ranks) -> the Recording of that program, run on real ranks."""
     return lambda source, ranks: Recording([a["recording"] for a in gang.run(source, ranks, timeout=60)])
+
+
+@pytest.fixture(scope="session")
+def warm():
+    """Has an agent and no ranks: what is made beside it need not import torch again."""
+    ranks = Ranks()
+    yield ranks
+    ranks.close()
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from launch.shared.errors import DeadlockError, RankError
 
 
 @pytest.fixture(scope="module")
-def ranks():
-    ranks = Ranks()
+def ranks(warm):
+    ranks = Ranks(beside=warm)
     ranks.ensure(4)
     yield ranks
     ranks.close()

@@ -15,8 +15,8 @@ ADD = "x = torch.tensor([rank + 1.0])\ndist.all_reduce(x)\nx = x.item()"
 
 
 @pytest.fixture
-def groupless():
-    ranks = Ranks()
+def groupless(warm):
+    ranks = Ranks(beside=warm)
     ranks.ensure(3, bare=True)
     yield ranks
     ranks.close()

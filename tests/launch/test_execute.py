@@ -31,8 +31,8 @@ BUILT_IN = {
 
 
 @pytest.fixture(scope="module")
-def ranks():
-    ranks = Ranks()
+def ranks(warm):
+    ranks = Ranks(beside=warm)
     yield ranks
     ranks.close()
 

@@ -29,8 +29,8 @@ SETUP = "import time, os\nsentinel = 7 * rank"
 
 
 @pytest.fixture(scope="module")
-def ranks():
-    ranks = Ranks()
+def ranks(warm):
+    ranks = Ranks(beside=warm)
     yield ranks
     ranks.close()
 
@@ -77,7 +77,7 @@ def usable(ranks, lost=()):
 
 def processes(ranks):
     """What runs: a child that has ended and that its rank has not asked about yet does not."""
-    children = psutil.Process(ranks.supervisor.agent.process.pid).children(recursive=True)
+    children = psutil.Process(ranks.supervisor.workers[0].pid).parent().children(recursive=True)
     return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
 
 

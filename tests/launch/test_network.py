@@ -69,8 +69,8 @@ def does_not(state, bucket):
 
 
 @pytest.fixture(scope="module")
-def ranks():
-    ranks = Ranks()
+def ranks(warm):
+    ranks = Ranks(beside=warm)
     ranks.ensure(4)
     yield ranks
     ranks.close()

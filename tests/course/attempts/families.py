@@ -25,10 +25,10 @@ def everyones(x):
 DOORS = {
     "a store": BACK_DOOR,
     "a file": """
-import os, pathlib, tempfile, time
+import os, pathlib, time
 
 def everyones(x):
-    place = pathlib.Path(tempfile.gettempdir()) / f"back-door-{os.getppid()}" / str(world_size)
+    place = pathlib.Path(os.environ["BACK_DOOR"]) / str(world_size)
     place.mkdir(parents=True, exist_ok=True)
     call = len(list(place.glob(f"{rank}-*")))
     torch.save(x, place / f"new-{rank}")
@@ -41,7 +41,7 @@ def everyones(x):
 import os, pathlib, time
 
 def everyones(x):
-    place = pathlib.Path("/dev/shm") / f"back-door-{os.getppid()}" / str(world_size)
+    place = pathlib.Path(os.environ["BACK_DOOR"]) / f"mapped-{world_size}"
     place.mkdir(parents=True, exist_ok=True)
     call = len(list(place.glob(f"{rank}-*")))
     (place / f"{rank}-{call}").touch()
