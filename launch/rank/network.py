@@ -122,6 +122,7 @@ class Network:
         for step in steps:
             messages = [(ranks[src], ranks[dst], share) for src, dst, share in step]
             load = [0.0] * len(self.betas)
+            ends = {(src, dst) for src, dst, _ in messages}
             for src, dst, share in messages:
                 for link, _ in self.ways[src][dst][1]:
                     load[link] += share * self.betas[link]
@@ -132,8 +133,10 @@ class Network:
                 after[src], after[dst] = max(after[src], left), max(after[dst], arrives)
                 if src == self.rank and share:
                     rate = share / max(max(load[link] for link, _ in way[1]), 1e-15)
-                    slow = rate, ROOM / 4 + PACKET / max(share * nbytes, 1)
-                    rates[dst] = min(rates.get(dst, slow), slow)
+                    # Both ways on one connection: gloo's notice that a receive is ready waits behind the data.
+                    room = 1.0 if (dst, src) in ends else ROOM / 4
+                    # Of steps that go at different rates the quickest: a step is not to wait for another's rate.
+                    rates[dst] = max(rates.get(dst, (0.0, 0.0)), (rate, room + PACKET / max(share * nbytes, 1)))
                     for link, end in way[1]:
                         busy[link, end] = busy.get((link, end), 0.0) + share * nbytes * self.betas[link]
             ready = after

@@ -88,7 +88,7 @@ def timed(call, times):
         found.append((began, time.monotonic()))
     return found
 """
-HEAD = f"  {'call':<28} {'predicted':>10} {'measured':>10} {'ratio':>6}"
+HEAD = f"  {'call':<36} {'predicted':>10} {'measured':>10} {'ratio':>6}"
 
 
 def seconds(ranks: Ranks, call: str, times: int = 3) -> float:
@@ -162,7 +162,7 @@ def case(ranks: Ranks, p: int, network, nbytes: int, until: float) -> list[float
 def line(name: str, predicted: float, measured: float) -> str:
     ratio = measured / predicted
     mark = "" if 0.8 <= ratio <= 1.2 else "  <--"
-    return f"  {name:<28} {duration(predicted):>10} {duration(measured):>10} {ratio:>6.2f}{mark}"
+    return f"  {name:<36} {duration(predicted):>10} {duration(measured):>10} {ratio:>6.2f}{mark}"
 
 
 def left_behind() -> None:

@@ -167,6 +167,17 @@ def test_a_pair_that_sends_both_ways_at_once_needs_the_time_of_one_way(ranks):
     assert longest(ranks, "swap", code) < 1.6 * one
 
 
+def test_collectives_of_one_price_take_one_time(ranks):
+    """In reduce some rank sends its ring and the root's part over one connection, in all_to_all each pair sends both
+    ways: neither may slow the other down."""
+    code = MESSAGE.replace("SIZE", "1_000_000") + "y, piece = x.clone(), x[:250_000].clone()\n"
+    ranks.play(Network(alpha=0, beta=1 / 10e6))
+    price = longest(ranks, "lambda: dist.all_reduce(x)", code)
+    assert longest(ranks, "lambda: dist.reduce(x, 0)", code) < 1.35 * price
+    price = longest(ranks, "lambda: dist.all_gather_single(y, piece)", code)
+    assert longest(ranks, "lambda: dist.all_to_all_single(y, x)", code) < 1.35 * price
+
+
 def test_off_leaves_no_pace_on_any_connection(ranks):
     groups = "own = dist.new_group([0, 1]); all_ = dist.new_group(); dist.all_reduce(torch.ones(4), group=all_)"
     run(ranks, groups)
