@@ -56,7 +56,7 @@ QUESTIONS = (
         name="algorithms_doubling",
         topic="doubling",
         text="8 ranks, each with its own vector. After how many steps does every rank have the sum of all?",
-        right=Answer("log2(p)", "After each step a rank has the sum of twice as many: 2, 4, 8."),
+        right=Answer("3", "After each step a rank has the sum of twice as many: 2, 4, 8."),
         wrong=(
             Answer("2*log2(p)", "That is a tree, up and then down. Here both partners have the sum at once."),
             Answer("2(p - 1)", "That is the ring."),
