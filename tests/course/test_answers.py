@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from collectives import Link, Network, Topology, all_gather, all_reduce, broadcast, presets
-from course.amount import amount
+from tests.course.amount import amount
 from course.questions import QUESTIONS, algorithms, compose, cost, groups, topology
 from course.questions import all_reduce as ring
 
