@@ -1,4 +1,4 @@
-"""Numbers as students write them: the browser reads what `amount.py` of these tests reads, and refuses what it refuses."""
+"""Numbers as students write them: the browser reads what `tests.course.amount` reads, and refuses what that refuses."""
 
 import math
 import random
