@@ -3,9 +3,8 @@
 from course.ask import ask
 from course.judge import check
 from course.memory import show as progress
-from course.predict import reveal
 from course.screen import watch
 
-__all__ = ["ask", "check", "progress", "reveal"]
+__all__ = ["ask", "check", "progress"]
 
 watch()

@@ -97,20 +97,3 @@ def _renamed(name: str, number: int | None, after: int) -> str:
         f"the cell that defined {name} as [{number}] was run again as [{again.number}] and defines it no "
         f"more{instead}; give the function its name {name} again and run the cell"
     )
-
-
-def last() -> int:
-    """The number of the last execution that is over."""
-    return max(_log, default=0)
-
-
-def rerun(first: int) -> list[Ran]:
-    """The cells for ranks that were run after execution `first` and had been run before, as they stand."""
-    seen: set[str] = set()
-    found: dict[str, Ran] = {}
-    for number, ran in sorted(_log.items()):
-        if ran.on_ranks and not ran.error:
-            if number > first and ran.source in seen:
-                found[ran.source] = ran
-            seen.add(ran.source)
-    return list(found.values())

@@ -2,7 +2,7 @@
 
 A question stands in a chapter as `ask("its name")`; what is right stands here, so that no chapter holds an answer
 beside its question. The kinds: Choose (one of several answers), Statement (true or false), Number (as a student writes
-it, `course/amount.py`), Click (cells of a picture), Order (lines into their order) and FindLine (the line of a program
+it, js/amount.js), Click (cells of a picture), Order (lines into their order) and FindLine (the line of a program
 that is wrong). Text may hold `code` in backticks.
 
 A sentence says why: what was counted, what the answer would have meant. `step` is the step of the picture that stands

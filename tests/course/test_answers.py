@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from collectives import Link, Network, Topology, all_gather, all_reduce, broadcast, presets
-from course.amount import amount
 from course.questions import QUESTIONS, algorithms, compose, cost, groups, topology
 from course.questions import all_reduce as ring
+from tests.course.amount import amount
 
 MODULES = (ring, cost, algorithms, groups, topology, compose)
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))

@@ -19,9 +19,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from course.amount import amount
 from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Answer, Choose, Click, FindLine, Number, Order, Question, Statement
+from tests.course.amount import amount
 
 COURSE = Path(__file__).parents[2] / "course"
 ASKS = re.compile(r'\bask\(\s*"(\w+)"')
@@ -88,28 +88,35 @@ def quantity(text: str) -> float:
 
 
 def written(question: Number) -> list[str]:
-    """How the answer would be written: "6 messages", "six messages", "2(p-1) messages"; "3 ms" as it stands."""
+    """How the answer would be written: "6 messages", "six messages"; "3 ms" as it stands."""
     text, unit = question.right.text, question.unit
     if re.search(r"[a-zA-Z]$", text) and not re.search(r"[pN]$", text):
         return [text]  # "3 ms"
     value = amount(text, question.p or 4)
-    forms = [f"{text} {unit}"] if re.search(r"[pN]", text) else []
     if value is None or value < FEW:
-        return forms
+        return []
     number = f"{value:.3f}".rstrip("0").rstrip(".")
     named = [NUMBERS[int(value)]] if value == int(value) < len(NUMBERS) else []
-    return forms + [f"{each} {unit}" for each in [number, *named]]
+    return [f"{each} {unit}" for each in [number, *named]]
 
 
 def leaks(chapter: Chapter, at: int, question: Question) -> list[str]:
     """What stands above or beside the question and tells."""
     text = seen(chapter.cells, at)
-    found = [told for told in telling(question) if re.search(rf"(?<![\w.]){re.escape(told)}(?!\w)", text)]
+    found = [told for told in telling(question) if says(text, told)]
+    if isinstance(question, Number) and "p" in question.right.text:
+        formula = plain(f"{question.right.text} {question.unit}")  # of a check's output it is what another one costs
+        prose = [cell.source for cell in chapter.cells[:at] if cell.cell_type == "markdown"]
+        found += [formula] if says(plain("\n".join(prose)), formula) else []
     picture = pictured(chapter.cells[at].source)
     before = [normal(cell.source) for cell in chapter.cells[:at] if cell.cell_type == "code"]
     if isinstance(question, Number | Click) and picture and any(picture in plain(cell) for cell in before):
         found.append(f"the picture {picture}")
     return found
+
+
+def says(text: str, words: str) -> bool:
+    return bool(re.search(rf"(?<![\w.]){re.escape(words)}(?!\w)", text))
 
 
 def pictured(source: str) -> str:
@@ -142,6 +149,7 @@ PLAYED = new_code_cell("Player(all_reduce.ring(ranks=4))")
         (SIX, [new_markdown_cell("Six\nmessages are sent.")], True),
         (SIX, [new_markdown_cell("It sends 16 messages, and a ring of 6 ranks.")], False),
         (SIX, [new_code_cell("count()", outputs=[SHOWN])], True),
+        (SIX, [new_markdown_cell("It sends `2*(p-1)` messages.")], True),
         (SIX, [PLAYED], True),
         (SIX, [new_code_cell('ask("other", Player(all_reduce.ring(ranks=8)))')], False),
         (OLD, [new_markdown_cell("It gets `the old value`.")], True),

@@ -287,7 +287,7 @@ NOTEBOOK = {  # an ordinary cell -> what stands below its error
     "check(shift)": 'check wants the name in quotes: check("shift")',
     "launch.pull(x)": 'launch.pull wants the name in quotes: launch.pull("x")',
     "xs = launch.pull('x')\nxs.sum()": "line 1: launch.pull returns a list with the value of every rank; [0] is rank 0's",
-    "reveal(guess)": "reveal comes from the first cell of the chapter: run that one first, after every restart of the kernel",
+    "ask('messages')": "ask comes from the first cell of the chapter: run that one first, after every restart of the kernel",
     "check(guess)": "is guess set in a cell above that has not run yet?",
     "all_reduce.ring(4)": "it has not been imported: from collectives import all_reduce",
     "all_reduce(x_here)": "is all_reduce set in a cell above that has not run yet?",

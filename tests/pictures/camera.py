@@ -66,7 +66,7 @@ class Camera:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         self.show(SCENES[scene].make())
         for key in SCENES[scene].keys:
-            page.focus(".rs-scrub input")
+            page.focus(":is(.rs-question, .rs-closed), .rs-frame:not(.rs-closed) .rs-scrub input")
             page.keyboard.press(key)
         projected = size == "projector" and page.locator(".rs-project").count() > 0
         if projected:

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 from collectives import Schedule, Transfer, all_reduce, broadcast, presets
 from collectives.timed import Match, Timed
-from widgets import Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Player, Question, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
 from widgets.base import Widget
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A widget, the keys pressed on its scrubber, and the sizes that are kept."""
+    """A widget, the keys pressed on it, and the sizes that are kept."""
 
     make: Callable[[], Widget]
     keys: tuple[str, ...] = ()
@@ -109,6 +109,32 @@ def _new(rank, number, chunk, buffer) -> Transfer:
     return Transfer(rank, rank, number, "new", dst_chunk=chunk, src_buffer=buffer, dst_buffer=buffer)
 
 
+CHOICES = [
+    {"text": "the old values", "why": "`send` returns when its buffer is free again.", "step": None},
+    {"text": "the new values", "why": "They are written after the data has left.", "step": None},
+    {"text": "an error", "why": "Nothing compares what was sent with what is there later.", "step": None},
+]
+CHANGED = {"kind": "choose", "name": "changed", "answers": CHOICES, "right": 0}
+
+
+def question() -> Question:
+    """One of three is chosen; in front of a room it is a hand."""
+    asked = Question()
+    asked.ask(
+        CHANGED | {"text": "Rank 0 runs `dist.send(x, 1)` and changes `x` in the next line. What does rank 1 get?"}
+    )
+    return asked
+
+
+def closed() -> Player:
+    """What a picture shows while its question is open."""
+    player = Player(all_reduce.ring(ranks=4))
+    right = {"text": "2*p*(p-1)", "why": "Each rank sends in each of 2(p-1) steps.", "step": None}
+    number = {"kind": "number", "name": "messages", "is": right, "wrong": [], "unit": "messages", "p": 4, "within": 0.0}
+    player.ask(number | {"text": "How many messages does a ring of four ranks send in all?"})
+    return player
+
+
 def race() -> Race:
     return Race(all_reduce.exchange(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6)
 
@@ -153,6 +179,8 @@ SCENES = {
         ("1", "2", "2", "3", "3", "3"),
         ("projector",),
     ),
+    "question": Scene(question, ("1", "Enter")),
+    "player-closed": Scene(closed, sizes=LAPTOP),
     "race": Scene(race, ("ArrowRight",) * 3),
     "timeline": Scene(timeline),
     "timeline-ddp": Scene(backward, sizes=LAPTOP),

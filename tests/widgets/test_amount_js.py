@@ -1,9 +1,9 @@
-"""Numbers as students write them: the browser reads what `course.amount` reads, and refuses what it refuses."""
+"""Numbers as students write them: the browser reads what `tests.course.amount` reads, and refuses what that refuses."""
 
 import math
 import random
 
-from course.amount import amount
+from tests.course.amount import amount
 
 PARTS = ["0", "6", "2.5", "1,000", "1e3", "p", "N", "+", "-", "−", "*", "/", "^", "**", "·", "(", ")", " "]
 PARTS += ["log2", "sqrt", "ceil", "messages", "%", "3/4", "(p - 1)", "2(p-1)/p N", "_", "?", "100"]

@@ -2,7 +2,7 @@
  * Reads a number as a student writes it: 6, "6 N", "2(p-1)", "3/4 N", "log2(p)", "12 messages". N is the unit of what is
  * asked and counts as 1, p is the number of ranks. Words behind the number are its unit and are left away.
  *
- * The same as `course/amount.py`, for the questions that are asked in the browser. Nothing is evaluated as a program.
+ * Nothing is evaluated as a program. `tests/course/amount.py` reads the same, written again to hold this one against.
  */
 
 const TOKEN =

@@ -3,7 +3,7 @@
 N is the unit of what is asked, so it counts as 1; p is the number of ranks that is meant. Words behind the number are
 its unit and are left away. Nothing is evaluated as Python.
 
-Left out: what the number is compared with (`course/predict.py`).
+The same as widgets/js/amount.js, written a second time: the tests hold one against the other.
 """
 
 import math
@@ -32,11 +32,6 @@ def amount(said: object, p: int | None = None) -> float | None:
         return float(value) if math.isfinite(value) else None
     except (ValueError, ArithmeticError, RecursionError):
         return None
-
-
-def has_p(said: object) -> bool:
-    """Whether it is a formula in p."""
-    return isinstance(said, str) and bool(re.search(r"(?<![A-Za-z])p(?![A-Za-z])", said))
 
 
 class _Reader:
