@@ -64,9 +64,7 @@ def main(arguments: list[str]) -> int:
     try:
         pages = write(folder)
     except OSError as error:
-        print(
-            f"nothing can be written to {folder}: {error.strerror}; name another folder: python -m course.pages FOLDER"
-        )
+        print(f"nothing can be written to {folder}: {error.strerror}; name another: python -m course.pages FOLDER")
         return 1
     print(f"{len(pages)} pages in {folder}; begin with {pages[0].name}")
     return 0
