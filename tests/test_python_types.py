@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.timeout(600)  # two cores that are busy with other tests
 @pytest.mark.parametrize("checked", [["--strict", "collectives"], ["widgets", "launch", "course"]], ids=" ".join)
 def test_the_types_hold(checked, tmp_path):
     command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), *checked]
