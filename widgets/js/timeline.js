@@ -50,6 +50,7 @@ class TimelineView {
   /** @type {number} pixels for the seconds below */ axis;
   /** @type {number} pixels of a rank */ row;
   /** @type {number} pixels of a second */ scale;
+  /** @type {string[]} what the bars with room for it are called, in the order in which they are drawn */ names;
 
   constructor({ el, model, signal }) {
     this.model = model;
