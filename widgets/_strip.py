@@ -1,19 +1,18 @@
 """A schedule as one still picture: its start and steps side by side, for wherever no browser runs the Player.
 
-An untrusted clone, a code host, nbconvert and a PDF show this strip. It is an `<img>` with the SVG inside (inline SVG
-is dropped by JupyterLab's sanitiser), always the same bytes for the same schedule, and a few kB: at most eight frames,
-chosen evenly, and one column per rank instead of single cells where there are very many.
+It has a few kB: at most eight frames, chosen evenly, and one column per rank instead of single cells where there are
+very many.
 
 Columns are ranks, rows are chunks. The hue says which chunk the data was at first, so it goes where the data goes
 (grey: of several), the dark bar how many ranks' data is in the cell, a frame what the step has written, a red frame the
 cell that a verdict is about. Left out: arrows; the caption of every step is in the live Player.
 """
 
-from base64 import b64encode
 from functools import partial
 from html import escape
 
 from collectives.columns import REDUCE
+from widgets import _still
 
 FRAMES = 8
 PER_LINE = 4
@@ -30,7 +29,8 @@ HUES = (
 )  # Okabe-Ito, 40 % on white
 MIXED = "#f0f0f0"  # data of several chunks has no colour of its own
 STYLE = (
-    "text{font:12px system-ui,sans-serif}.c text{font:8px monospace;text-anchor:middle}.b{stroke:#333;stroke-width:3}"
+    f"{_still.TEXT}"
+    ".c text{font:8px monospace;text-anchor:middle}.b{stroke:#333;stroke-width:3}"
     ".e{fill:none;stroke:#999;stroke-dasharray:2}.w{fill:none;stroke:#000;stroke-width:1.6}"
 )
 FRAMED = '<path fill="none" stroke="#c1121f" stroke-width="3" d="{}"/>'
@@ -44,10 +44,9 @@ def html(schedule, name: str, until: int | None = None, wrong: tuple[int, str, i
     """
     if schedule.ranks * schedule.chunks * len(schedule.buffers) > 4096 or not len(schedule.steps):
         return f"<span>{escape(name)}</span>"
-    picture = b64encode(svg(schedule, until, wrong).encode()).decode()
     framed = f"; wrong is rank {wrong[0]}, {wrong[1]}, chunk {wrong[2]}" if wrong else ""
-    alt = escape(f"{name}: what every rank holds at the start and after each step{framed}", quote=True)
-    return f'<img alt="{alt}" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+    alt = f"{name}: what every rank holds at the start and after each step{framed}"
+    return _still.image(svg(schedule, until, wrong), alt)
 
 
 def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None = None) -> str:
@@ -69,10 +68,7 @@ def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None =
         parts.append(f'<g transform="translate({x} {y})"><text y="12">{escape(title)}</text>{frame}</g>')
     columns, lines = min(len(shown), PER_LINE), -(-len(shown) // PER_LINE)
     width, height = columns * (WIDTH + 14) + 6, lines * (tall + 14) + 6
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
-        f'<style>{STYLE}</style><rect width="100%" height="100%" rx="6" fill="#fff"/>{"".join(parts)}</svg>'
-    )
+    return _still.sheet(width, height, STYLE, parts)
 
 
 def _shown(steps: int, frames: int) -> list[int]:

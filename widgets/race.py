@@ -8,18 +8,24 @@ topology only Python knows: it sends what every step puts on them, and the slide
 Left out: sliders for single kinds of links; a Race on another Topology shows what they would.
 """
 
+from html import escape
+
 import numpy as np
 import traitlets
 
 from collectives import Network, Schedule, Topology
+from collectives.compare import duration, size
 from collectives.network import check_network
+from collectives.played import in_words
 from collectives.run import Run
 from collectives.traffic import of_steps, per_rank
+from widgets import _still
 from widgets._packing import pack
 from widgets.base import join, styles
 from widgets.question import Asked
 
 DEFAULT = Network(alpha=10e-6, beta=1 / 10e9)
+WIDTH = 900  # of the still picture
 
 
 class Race(Asked):
@@ -80,7 +86,7 @@ class Race(Asked):
             model = {"alpha": 1.0, "bandwidth": 1.0, "topology": network.name}
         else:
             model = {"alpha": network.alpha, "bandwidth": 1 / network.beta, "topology": None}
-        self.schedules = schedules
+        self.schedules, self.network = schedules, network
         super().__init__(
             data=b"".join(data for data, _ in packed),
             metas=metas,
@@ -94,6 +100,36 @@ class Race(Asked):
     def summary(self) -> str:
         names = (schedule.title for schedule in self.schedules)
         return f"{', '.join(names)}, {self.schedules[0].ranks} ranks"
+
+    def fallback(self) -> str:
+        """A bar for each, on one clock; of what was measured only the names, which are the same on every run."""
+        if self.measured:
+            return super().fallback()
+        ends = [_ends(schedule, self.nbytes, self.network) for schedule in self.schedules]
+        where = f"N = {size(self.nbytes)}, {in_words(self.network, self.schedules[0].ranks)}"
+        times = ", ".join(f"{s.title} {duration(end[-1])}" for s, end in zip(self.schedules, ends, strict=True))
+        return _still.image(_bars(self.schedules, ends, where), f"{where}: {times}")
+
+
+def _ends(schedule: Schedule, nbytes: float, network: Network | Topology) -> np.ndarray:
+    """Seconds from the start to the end of each step."""
+    return np.cumsum(schedule.cost(nbytes=nbytes, network=network).step_seconds or (0.0,))
+
+
+def _bars(schedules, ends: list[np.ndarray], where: str) -> str:
+    """A line for each schedule: its title, a bar as long as its time, cut at the ends of its steps, and the time."""
+    left, right, row = 16 + 7 * max(len(schedule.title) for schedule in schedules), 70, 30
+    scale = (WIDTH - left - right) / max(end[-1] for end in ends)
+    parts = [f'<text x="10" y="20">{escape(where)}; a bar is cut at the end of each step</text>']
+    for line, (schedule, end) in enumerate(zip(schedules, ends, strict=True)):
+        y, stops = 32 + line * row, [round(left + scale * second, 1) for second in end]
+        cuts = "".join(f"M{x:g} {y}v20" for x in stops[:-1]) if len(stops) * 3 < stops[-1] - left else ""
+        parts.append(
+            f'<text x="10" y="{y + 15}">{escape(schedule.title)}</text>'
+            f'<rect x="{left}" y="{y}" width="{stops[-1] - left:g}" height="20" fill="#99c7e0"/>'
+            f'<path stroke="#fff" d="{cuts}"/><text x="{stops[-1] + 6:g}" y="{y + 15}">{duration(end[-1])}</text>'
+        )
+    return _still.sheet(WIDTH, 40 + row * len(schedules), _still.TEXT, parts)
 
 
 def _as_measured(run: Run) -> dict:

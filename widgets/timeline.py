@@ -10,9 +10,12 @@ says who came last, and how long the others waited for that rank.
 Of a run on a network of one's choice, each message shows how much of its time was latency and how much its bytes took.
 Of a backward pass of DDP, each bucket bears its name, and what was under way before the reducer's wait is hidden.
 
-Nothing that was measured is in the repr or the fallback: both are the same on every run. Left out: what the calls did
-to the data (Player), a file for other programs (`launch.recording().save_trace`).
+Nothing that was measured is in the repr or the fallback, which are the same on every run: the still picture has the
+calls of each rank in their order, and no times. Left out: what the calls did to the data (Player), a file for other
+programs (`launch.recording().save_trace`).
 """
+
+from html import escape
 
 import traitlets
 
@@ -20,10 +23,14 @@ from collectives.network import Network, Topology
 from collectives.played import in_words
 from collectives.saved import SavedRun
 from collectives.timed import TIMES
+from widgets import _still
 from widgets.base import join, styles
 from widgets.question import Asked
 
+MOST_LINES, ROW = 16, 28  # of the still picture, and its pixels from rank to rank
 MOST_CALLS = 20_000  # about 5 MB for the browser
+WIDTH = 900  # of the still picture
+FILLS, OTHER = {"send": "#bbe1f6", "recv": "#f5d999"}, "#99d8c7"  # of the boxes
 SAID = ("rank", "op", "peer", "bytes", "line", "code")
 
 
@@ -72,6 +79,14 @@ class Timeline(Asked):
         where = f", network={self.network!r}" if self.network else ""
         return f"ranks={self.ranks}, events={len(self.calls) + self.cut}{where}"
 
+    def fallback(self) -> str:
+        """A line for each rank with what it called, in its order."""
+        if self.ranks > MOST_LINES:
+            return super().fallback()
+        said = "What each rank called, in its order. When, and how long it waited, is in the live Timeline."
+        parts = [f'<text x="10" y="20">{said}</text>', *(_line(self.calls, rank) for rank in range(self.ranks))]
+        return _still.image(_still.sheet(WIDTH, 40 + ROW * self.ranks, _still.TEXT, parts), f"{self!r}: {said}")
+
 
 def _call(event) -> dict:
     """What js/spans.js calls Measured."""
@@ -88,3 +103,19 @@ def _parts(event, network: Network | Topology | None, ranks: int) -> dict:
     ends = (event.rank, event.peer) if event.op == "send" else (event.peer, event.rank)
     way, betas = network.way(*ends, ranks), network.betas(ranks)
     return {"latency": way.alpha, "transfer": event.bytes * max(float(betas[link]) for link, _ in way.links)}
+
+
+def _line(calls: list[dict], rank: int) -> str:
+    """The calls of one rank as boxes in a row; how many more where the row is full."""
+    mine = [call for call in calls if call["rank"] == rank]
+    y, x, boxes = 32 + ROW * rank, 70, f'<text x="10" y="{47 + ROW * rank}">rank {rank}</text>'
+    for at, call in enumerate(mine):
+        way = {"send": " to", "recv": " from"}.get(call["op"])
+        text = f"{call['op']}{way} {call['peer']}" if way and call["peer"] is not None else call["op"]
+        wide = 12 + 7 * len(text)
+        if x + wide > WIDTH - 80 and at < len(mine) - 1:
+            return f'{boxes}<text x="{x}" y="{y + 15}">and {len(mine) - at} more</text>'
+        boxes += f'<rect x="{x}" y="{y}" width="{wide - 4}" height="21" rx="3" fill="{FILLS.get(call["op"], OTHER)}"/>'
+        boxes += f'<text x="{x + 5}" y="{y + 15}">{escape(text)}</text>'
+        x += wide
+    return boxes

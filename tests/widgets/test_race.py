@@ -1,8 +1,12 @@
 """Race: the browser's times against `Schedule.cost`, and what a race shows."""
 
+import base64
+import re
+from xml.dom import minidom
+
 import pytest
 
-from collectives import Link, Network, ScheduleError, Topology, all_reduce
+from collectives import Link, Network, ScheduleError, Topology, all_reduce, presets
 from widgets import Race
 from widgets._packing import pack
 
@@ -151,3 +155,19 @@ def test_bad_input_is_one_clear_sentence(make, error, words):
     with pytest.raises(error) as raised:
         make()
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("network", [Network(alpha=2e-5, beta=5e-10), presets.dgx_h100(1)], ids=["flat", "topology"])
+def test_what_is_saved_beside_it_has_a_bar_as_long_as_each_takes_cut_at_its_steps(network):
+    plans = [all_reduce.exchange(4), all_reduce.ring(4), all_reduce.naive(4)]
+    html = Race(*plans, nbytes=64e6, network=network).fallback()
+    assert html == Race(*plans, nbytes=64e6, network=network).fallback()
+    picture = minidom.parseString(base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]))
+    bars = [bar for bar in picture.getElementsByTagName("rect") if bar.hasAttribute("x")]
+    long = [float(bar.getAttribute("width")) for bar in bars]
+    costs = [plan.cost(nbytes=64e6, network=network) for plan in plans]
+    longest = max(range(3), key=lambda i: costs[i].seconds)
+    for drawn, cost in zip(long, costs, strict=True):
+        assert drawn / long[longest] == pytest.approx(cost.seconds / costs[longest].seconds, abs=0.002)
+    cuts = [path.getAttribute("d").count("M") for path in picture.getElementsByTagName("path")]
+    assert cuts == [len(plan.steps) - 1 for plan in plans]

@@ -1,7 +1,10 @@
 """Timeline: its arithmetic against brute force on a fine grid, what it draws, its keys, what is saved beside it."""
 
+import base64
 import random
+import re
 from types import SimpleNamespace
+from xml.dom import minidom
 
 import pytest
 
@@ -161,7 +164,20 @@ def test_what_is_saved_beside_it_has_no_measured_time():
     slower = [event._replace(finished=2.5, end=3.5) for event in OVERLAPPED]
     one, two = (timeline(events)._repr_mimebundle_()[0] for events in (OVERLAPPED, slower))
     assert one["text/plain"] == two["text/plain"] == "Timeline(ranks=2, events=4)"
-    assert one["text/html"] == two["text/html"] == "<span>Timeline(ranks=2, events=4)</span>"
+    assert one["text/html"] == two["text/html"]
+    picture = minidom.parseString(base64.b64decode(re.search(r"base64,([^\"]+)", one["text/html"])[1]))
+    lines = [node.firstChild.data for node in picture.getElementsByTagName("text")]
+    assert lines[1:] == ["rank 0", "all_reduce", "send to 1", "rank 1", "all_reduce", "recv from 0"]
+
+
+def test_a_full_line_of_what_is_saved_says_how_many_calls_are_left_out():
+    html = timeline([call(0, k, k + 0.1, k + 0.2, k + 0.3, k + 0.3) for k in range(50)]).fallback()
+    picture = minidom.parseString(base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]))
+    said = [node.firstChild.data for node in picture.getElementsByTagName("text")]
+    boxes = [float(box.getAttribute("x")) + float(box.getAttribute("width"))
+             for box in picture.getElementsByTagName("rect") if box.hasAttribute("x")]  # fmt: skip
+    assert said[-1] == f"and {50 - said.count('all_reduce')} more" and 0 < said.count("all_reduce") < 50
+    assert len(boxes) == said.count("all_reduce") and max(boxes) < 900
 
 
 def test_a_very_long_run_is_cut_and_says_so(show):
