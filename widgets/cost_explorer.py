@@ -26,7 +26,13 @@ UNDERLAY = "rgba(20, 23, 26, 0.13)"
 
 
 def cost_explorer(
-    collective: str = "all_reduce", ranks=None, network=None, sizes=SIZES, algorithms=None, pipelined=False
+    collective: str = "all_reduce",
+    ranks=None,
+    network=None,
+    sizes=SIZES,
+    algorithms=None,
+    pipelined=False,
+    projector: int | None = None,
 ):
     """Seconds against N (bytes) of every algorithm of `collective`, as a plotly `go.Figure`.
 
@@ -39,6 +45,7 @@ def cost_explorer(
     sizes     every N in bytes
     algorithms  names of those to draw; without it the fastest four are drawn, and all that win somewhere
     pipelined   as in `Schedule.cost`: nobody waits, as in NCCL
+    projector   for a wall that is so many pixels high, 720 or 1080: no text is smaller than a fortieth of that
 
     Seconds are those of alpha-beta-gamma, alpha seconds per message, beta per byte, gamma per byte added. Algorithms
     that do not take a number of ranks are left out there. ScheduleError for a collective or an algorithm nobody knows,
@@ -71,6 +78,8 @@ def cost_explorer(
         },
     )
     _choices(figure, comparisons, owner)
+    if projector:
+        _for_a_wall(figure, projector)
     return figure
 
 
@@ -199,3 +208,23 @@ def _choices(figure, comparisons, owner: list[tuple]) -> None:
     else:
         menu = {"buttons": steps, "font": {"size": 12}, "pad": {"b": OVER_WORDS}, **place}
         figure.update_layout(updatemenus=[menu], margin={"t": 160})
+
+
+def _for_a_wall(figure, height: int) -> None:
+    """Letters a fortieth of the wall's height, and lines to go with them, on nearly all of it."""
+    text = -(-height // 40)
+    growth, room = text / figure.layout.font.size, height / 720
+    figure.update_layout(
+        height=round(0.94 * height),
+        font={"size": text},
+        title={"subtitle": {"font": {"size": text}}, "font": {"size": text}},
+        margin={side: round(room * figure.layout.margin[side]) for side in "tblr"},
+    )
+    figure.update_traces(textfont={"size": text}, marker={"size": round(13 * growth)}, selector={"name": "crossover"})
+    for trace in figure.data:
+        if trace.mode == "lines":
+            trace.line.width = growth * (trace.line.width or 2)
+    for annotation in figure.layout.annotations:
+        annotation.update(font={"size": text}, yshift=growth * (annotation.yshift or 0))
+    for chosen in (*figure.layout.updatemenus, *figure.layout.sliders):
+        chosen.update(font={"size": text}, pad={"b": round(room * OVER_WORDS)})

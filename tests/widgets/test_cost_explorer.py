@@ -143,3 +143,23 @@ def test_bad_input_is_one_clear_sentence(make, words):
     with pytest.raises(ScheduleError) as raised:
         make()
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("height", [720, 1080])
+@pytest.mark.parametrize("chosen", ["slider", "menu"])
+def test_on_a_wall_no_text_is_smaller_than_a_fortieth_of_its_height(page, chosen, height, tmp_path):
+    ways = {
+        "slider": {"ranks": (8, 16), "network": FLAT},
+        "menu": {"network": [presets.dgx_h100(), presets.pcie_box()]},
+    }
+    figure = cost_explorer("all_reduce", **ways[chosen], projector=height)
+    figure.write_html(tmp_path / "wall.html", include_plotlyjs=True)
+    page.set_viewport_size({"width": height * 16 // 9, "height": height})
+    page.set_content((tmp_path / "wall.html").read_text())
+    page.wait_for_selector(".legendtext")
+    smallest, lowest = page.evaluate("""() => {
+        const texts = [...document.querySelectorAll("svg text")].filter((node) => node.textContent.trim());
+        return [Math.min(...texts.map((node) => parseFloat(getComputedStyle(node).fontSize))),
+                Math.max(...texts.map((node) => node.getBoundingClientRect().bottom))];
+    }""")
+    assert smallest >= height / 40 and lowest <= height
