@@ -69,6 +69,7 @@ def _trial_begun():
 if "_trial_afresh" not in globals():  # the first trial of this process
     _trial_afresh, _trial_clean = _trial_begun()
 _trial_afresh()
+{setup}
 def _trial_prepared():
     {draw} = {values}
     dtype = torch.{dtype}
@@ -262,13 +263,14 @@ class Trial:
         call = exercise.call.format(name=exercise.name, **draw)
         texts: dict[str, object] = {
             "name": exercise.name,
+            "setup": exercise.setup.format(**draw),
             "x": exercise.x,
             "expected": exercise.expected,
             "call": call,
             "answer": exercise.part if exercise.in_place else "returned",
         }
         texts |= {"draw": ", ".join(draw), "values": tuple(draw.values()), "dtype": self.dtype}
-        _execute(ranks, exercise.setup.format(**draw) + PREPARE.format(seed=self._seed, x_is=X, **texts))
+        _execute(ranks, PREPARE.format(seed=self._seed, x_is=X, **texts))
         return ranks
 
     def _hear(self, answers: list[Answer]) -> None:
