@@ -38,6 +38,7 @@ def serving(application, root, tmp_path_factory):
     env = os.environ | {
         "RINGSIDE_LAB_PORT": str(port),
         "RINGSIDE_LAB_ROOT": str(root),
+        "RINGSIDE_LAB_SCRATCH": str(tmp_path_factory.mktemp("scratch")),
         "JUPYTERLAB_SETTINGS_DIR": str(settings),
         "JUPYTERLAB_WORKSPACES_DIR": str(settings),
     }
