@@ -8,12 +8,12 @@ their arrows, and stands still in a file, on paper, in a clone that nobody trust
 Left out: more ranks than can be drawn as circles; the table names them all.
 """
 
-import base64
 import math
 from html import escape
 
 import traitlets
 
+from widgets import _still
 from widgets.base import Widget, join, styles
 
 SIZE, RING, BALL = 320, 134, 17  # pixels: the picture, the circle the ranks stand on, a rank
@@ -51,8 +51,7 @@ class WaitFor(Widget):
         words = text(self.edges)
         if not self.picture:
             return f"<span>{escape(words)}</span>"
-        picture = base64.b64encode(self.picture.encode()).decode()
-        return f'<img alt="{escape(words, quote=True)}" src="data:image/svg+xml;base64,{picture}">'
+        return _still.image(self.picture, words)
 
 
 def text(edges) -> str:

@@ -48,7 +48,7 @@ _buckets, _waits = reducer.Buckets(), reducer.Waits()
 def install(slot, guard: bool = True) -> None:
     """Begin to watch this process; `slot` is this rank's `launch.shared.flight_recorder.Slot`. Call it once, after
     the fork."""
-    global _library, _functional, _calls, _plain_make
+    global _library, _functional, _calls
     if _library is not None:
         raise RuntimeError("the tap is installed already; call remove() first")
     _calls = PendingCalls(slot, guard)
@@ -58,7 +58,6 @@ def install(slot, guard: bool = True) -> None:
     _functional = torch.library.Library("_c10d_functional", "IMPL")
     _functional.impl("wait_tensor", _wait_tensor, "BackendSelect", with_keyset=True)
     Work.wait, Work.get_future = _wait, _get_future
-    _plain_make = c10d._new_process_group_helper
     c10d._new_process_group_helper = _making_groups(_plain_make)
     for name, function in _plain_messages.items():
         setattr(dist, name, _handing_over(function))

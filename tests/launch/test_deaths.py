@@ -11,6 +11,7 @@ import pytest
 
 from launch.kernel import machine
 from launch.kernel.machine import Deaths
+from launch.magics import numbers
 
 LIMIT = 1200 << 20  # bytes for a notebook's kernel, its agent and four ranks, which take 300 MB
 PATIENCE = 20  # seconds
@@ -50,12 +51,6 @@ def remove(folder: Path) -> None:
         except OSError:
             assert time.monotonic() < deadline, f"{folder} is still in use"
             time.sleep(0.01)
-
-
-def numbers(ranks: str) -> list[int]:
-    """The ranks of `0,2-3`."""
-    ends = [[int(end) for end in part.split("-")] for part in ranks.split(",")]
-    return [rank for part in ends for rank in range(part[0], part[-1] + 1)]
 
 
 @pytest.fixture
