@@ -180,6 +180,18 @@ def test_a_click_traces_and_a_second_one_or_escape_ends_it(ring):
     assert len(bright(ring)) == 16
 
 
+def test_a_click_counts_though_the_picture_is_drawn_anew_before_the_button_is_released(ring):
+    """As it is just after projector mode was entered, when the picture gets its room in two steps."""
+    old = ring.locator("[data-slot='11']").element_handle()
+    place = old.bounding_box()
+    ring.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    ring.mouse.down()
+    ring.locator(".rs-picture").evaluate("picture => (picture.closest('.rs-player').style.paddingRight = '4px')")
+    ring.wait_for_function("old => !old.isConnected", arg=old)
+    ring.mouse.up()
+    assert ring.inner_text(".rs-detail") == RANK_2_CHUNK_3
+
+
 def test_escape_stays_in_the_player_only_while_something_is_traced(ring):
     ring.evaluate("window.heard = []; document.addEventListener('keydown', (event) => heard.push(event.key))")
     ring.click("[data-slot='11']")

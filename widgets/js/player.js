@@ -36,6 +36,7 @@ class PlayerView {
   /** @type {Transport} */ transport;
   /** @type {StateTable} */ table;
   /** @type {import("./predict.js").Gate} where there is a question */ gate;
+  /** @type {number | null} the slot that the pointer was pressed on */ pressed = null;
 
   /**
    * @param {{model: any, el: HTMLElement, schedule: import("./schedule.js").Schedule, playback: Playback,
@@ -92,7 +93,9 @@ class PlayerView {
     this.playback.listen(() => this.#moved(), signal);
     parts.view.addEventListener("change", () => this.#show(parts.view.value));
     parts.shape.addEventListener("change", () => this.#reshape(parts.shape.value));
-    parts.stage.addEventListener("click", (event) => this.#click(event));
+    // Not "click", which a browser leaves out when what was pressed is drawn anew before it is released.
+    parts.stage.addEventListener("pointerdown", (event) => (this.pressed = this.stage.slotAt(event)));
+    parts.stage.addEventListener("pointerup", (event) => this.#release(event));
     parts.stage.addEventListener("pointermove", (event) => this.#point(event));
     parts.stage.addEventListener("pointerleave", () => this.#detail());
 
@@ -170,9 +173,10 @@ class PlayerView {
     say(parts.sources, (traced ? sourcesOn(schedule, traced) : sourcesOf(schedule, run)).join("\n"));
   }
 
-  /** A click on a cell traces it, or chooses it at a gate; the keyboard is in the player afterwards. */
-  #click(event) {
+  /** A press on a cell traces it, or chooses it at a gate; the keyboard is in the player afterwards. */
+  #release(event) {
     const slot = this.stage.slotAt(event);
+    if (event.button !== 0 || slot !== this.pressed) return;
     this.transport.scrubber.focus({ preventScroll: true });
     if (slot !== null) return this.#pick(slot);
     this.stage.chunk = null;
