@@ -5,6 +5,7 @@ back what every rank reports: the recording, the values of `keep`, the error it 
 thread and runs no torch op itself, so that forking is safe whatever the test process has done.
 """
 
+import gc
 import json
 import os
 import select
@@ -61,6 +62,7 @@ def _serve() -> None:
 
     import launch.rank.tap  # noqa: F401
 
+    gc.freeze()  # as the agent does before it forks
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a rank prints must not end up among the answers
     for line in sys.stdin:
