@@ -40,6 +40,7 @@ from launch.shared.text import Text
 # Of all ranks. Two belong to every group that was ever renewed, and torch gives none back: a cell that makes groups,
 # fails and is run again leaves more each time. Linux has 32,768 for everybody unless told otherwise.
 MOST_THREADS = 16_000
+MEETING = 60  # seconds in which ranks that were freed have met again; one may never come
 
 
 class Supervisor:
@@ -296,10 +297,17 @@ class Supervisor:
     async def recover(self) -> None:
         """Replaces dead ranks and renews the process groups of all; starts over where that is impossible."""
         try:
-            await self._interruptible(self._renew())
+            await self._interruptible(self._renew_in_time())
         except (LaunchError, RankError) as error:
             self.notices.append(f"all ranks were started anew, their variables are new ({error})")
             await self.start(self.size, self.backend, self.bare, None)
+
+    async def _renew_in_time(self) -> None:
+        try:
+            async with asyncio.timeout(MEETING):
+                await self._renew()
+        except TimeoutError:
+            raise LaunchError(f"they had not met again in a new process group after {MEETING} seconds") from None
 
     async def renumber(self) -> None:
         """Counts of messages begin anew after a receive from any source, whose sender had no number before it came."""

@@ -24,7 +24,7 @@ import time
 import torch
 from torch.distributed import GradBucket
 
-from launch.rank import account, callsite
+from launch.rank import account, callsite, interruptible
 from launch.rank.ops import Call
 
 
@@ -118,7 +118,7 @@ def late(done: torch.futures.Future, hold) -> torch.futures.Future:
 
     def run():
         try:
-            done.wait()
+            interruptible.wait(done.wait)  # gloo may lose a send, and never end what it belongs to
             hold()
         except BaseException as error:
             errors.append(error)

@@ -249,6 +249,19 @@ def test_groups_are_not_renewed_until_the_machine_has_no_threads_left(ranks, mon
     usable(ranks, (0, 1))
 
 
+def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_waiting(ranks, monkeypatch):
+    of_size(ranks, 2)
+    monkeypatch.setattr("launch.kernel.supervisor.MEETING", 2)
+    stuck = "from launch.rank.reinit import Reinit\nReinit.regroup = lambda *_, **__: __import__('time').sleep(1e6)"
+    assert run(ranks, f"if rank == 1: exec({stuck!r})")[1] is None
+    assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")
+    assert ranks.take_notices() == [
+        "all ranks were started anew, their variables are new (they had not met again in a new process group after 2 "
+        "seconds)"
+    ]
+    usable(ranks, (0, 1))
+
+
 def test_a_partner_that_has_destroyed_its_group_is_named(ranks):
     of_size(ranks, 3)
     for call in ("dist.recv(x, 1)", "dist.irecv(x, 1).wait()"):
