@@ -12,6 +12,7 @@ the viewer (a widgets.RankLog or None), which gets the text as it comes.
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 
 from launch.doctor import Diagnosis
@@ -19,12 +20,13 @@ from launch.doctor.snapshot import Ending, How
 from launch.doctor.trouble import find_trouble
 from launch.hints import Hint
 from launch.kernel.watchdog import Live, Watchdog
-from launch.shared.errors import Trouble, is_lost
+from launch.shared.errors import Trouble, is_lost, name_ranks
 from launch.shared.flight_recorder import Status
 from launch.shared.text import Text
 
 LOOK = 0.05  # seconds between two looks at the flight recorder
 DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in C++
+LOST_AFTER = 10  # seconds after its connections were ended until a rank that still waits in gloo is ended itself
 INSIST_EVERY = 0.5  # seconds after an interrupt until a cell that has swallowed it is interrupted on each line
 REPLY_AFTER_IDLE = 0.5  # seconds; an interrupt at the wrong moment can cost a rank its reply, never its "idle"
 REPLY_LATE = 15  # seconds; without an interrupt it comes, on a busy machine late
@@ -244,6 +246,16 @@ class Cell:
         for rank in ranks:
             self.freed.add(rank)
             self._tell(rank, "free")
+        self._errand(self._end_the_lost(ranks, time.monotonic()))
+
+    async def _end_the_lost(self, ranks: set[int], freed: float) -> None:
+        """What is under way when a connection ends may be forgotten by gloo: nobody can leave the wait for it."""
+        await asyncio.sleep(LOST_AFTER)
+        doing = {rank: self.supervisor.doing(rank) for rank in ranks & self.running}
+        lost = {rank for rank, now in doing.items() if now.state == "waiting" and now.since < freed}
+        if lost and not self.stops:  # what the stop button does is told elsewhere
+            self.supervisor.notices.append(f"{name_ranks(lost)} had to be ended, the variables there are new")
+        self._act("kill", lost)
 
     def _tell(self, rank: int, what: str) -> None:
         """A word to a rank about this very cell; nobody waits for the reply, since a rank may be past replying."""

@@ -1,9 +1,10 @@
 """The network that this rank plays: what it sends is paced, and a wait for what it receives is over when that may come.
 
-Messages by hand are put on the shared links when they are sent (shared/wires.py), and the wait for one is held until it
-may arrive: that is how several share a card, or a link between machines. A collective of gloo's runs at the rates that
-its steps leave (rank/inside.py), and is over, on this rank, no earlier than those steps are. Connections are a little
-quicker than the links, so that a process that wakes up late does not make the network slower than it was asked to be.
+Messages by hand are put on the shared links when both ranks are there (shared/wires.py), and the wait for one is held
+until it may arrive: that is how several share a card, or a link between machines. A collective of gloo's runs at the
+rates that its steps leave (rank/inside.py), and is over, on this rank, no earlier than those steps are. Connections are
+a little quicker than the links, so that a process that wakes up late does not make the network slower than it was asked
+to be.
 
 The tap calls `begin` when a call is made, and `hold` when the wait for it has returned. A call begins, by the network's
 clock, when the last wait was over by it, plus what the rank did meanwhile: not the time in which the machine was busy
@@ -24,7 +25,7 @@ from launch.rank import inside, interruptible
 from launch.rank.ops import Call
 from launch.rank.pace import Pace
 from launch.rank.reinit import Reinit
-from launch.shared.wires import Links, Wires, name_of
+from launch.shared.wires import Links, Wires
 
 SOFTWARE = 0.0005  # seconds
 ROOM = 0.2  # by what share connections are quicker than links: what wakes up late is not late, and the hold is exact
@@ -74,22 +75,26 @@ class Network:
 
     # Around a call
 
-    def begin(self, call: Call, seq: int, nbytes: int) -> float:
-        """A call is about to enter the library. Returns when the wait for it may be over, 0.0 if that is not known; of
-        a receive when it began."""
+    def begin(self, call: Call, name: int, nbytes: int) -> float:
+        """A call is about to enter the library; a message has a `name` (`wires.name_of`). Returns when the wait for a
+        collective may be over, 0.0 if that is not known; of a message when it began."""
         self.pace.refresh()
         start = self._now()
-        if call.kind == "recv":
-            return start
         if call.kind == "collective":
             return self._collective(call, start)
+        if call.kind == "recv":
+            if call.peer is not None:
+                self._ask(call.peer, name, start)
+            return start
         dst, way = call.peer, self.ways[self.rank][call.peer]
         with self.wires.locked():
-            left, arrives = self.wires.links.send(way, self.betas, start, nbytes)
-        rate = self._alone(way)
-        self.wires.announce(self.rank, dst, name_of(call.group.key, call.tag, seq), arrives, way[0] + nbytes / rate)
-        self.pace.set(dst, rate, ROOM + PACKET / max(nbytes, 1))
-        return left
+            self.wires.sent(self.rank, dst, name, start, nbytes, way, self.betas)
+        self.pace.set(dst, self._alone(way), ROOM + PACKET / max(nbytes, 1))
+        return start
+
+    def _ask(self, src: int, name: int, at: float) -> None:
+        with self.wires.locked():
+            self.wires.asked(src, self.rank, name, at, self.ways[src][self.rank], self.betas)
 
     def _collective(self, call: Call, start: float) -> float:
         nbytes = [sum(t.numel() * t.element_size() for t in tensors) for tensors in (call.ins, call.outs)]
@@ -142,11 +147,16 @@ class Network:
             ready = after
         return ready[self.rank], rates, [(link, end, seconds) for (link, end), seconds in busy.items()]
 
-    def arrival(self, src: int, key: int, tag: int, seq: int, begun: float) -> float:
-        """When message number `seq` of a group and tag may be here, whose receive was `begun` then: gloo's send is a
-        rendezvous."""
-        arrives, seconds = self.wires.arrival(src, self.rank, name_of(key, tag, seq))
-        return max(arrives, begun + seconds) if arrives else 0.0
+    def arrival(self, src: int, name: int, begun: float) -> float:
+        """When that message may be here, whose receive was `begun` then."""
+        if not any(met := self.wires.met(src, self.rank, name)):  # received from any source: only now it is known which
+            self._ask(src, name, begun)
+            met = self.wires.met(src, self.rank, name)
+        return met[1]
+
+    def departure(self, dst: int, name: int) -> float:
+        """When that message has left; 0.0 if it was received from any source, and has not been asked for by name."""
+        return self.wires.met(self.rank, dst, name)[0]
 
     def hold(self, until: float) -> None:
         """Waits until that moment. WaitEnded if the waits of this cell are ended meanwhile.

@@ -28,6 +28,7 @@ from launch.rank.events import LIMIT, Recorder
 from launch.rank.network import Network
 from launch.rank.ops import OPS, Call, Group, Parser
 from launch.rank.pending import PendingCalls
+from launch.shared.wires import name_of
 
 _BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _plain_wait, _plain_future = Work.wait, Work.get_future
@@ -155,7 +156,7 @@ def _kernel(op: str):
         recorder = _recorder
         event = recorder.begin(call, pending.seq) if recorder is not None else None
         if _network is not None:
-            pending.due = _network.begin(call, pending.seq, pending.open.nbytes)
+            pending.due = _network.begin(call, _name_of(pending), pending.open.nbytes)
         try:
             result = below(keyset & _BELOW, *args, **kwargs)
         except BaseException as error:
@@ -284,16 +285,25 @@ def _get_future(work):
 
 def _hold(pending, work) -> None:
     """The library is done; the network may not be."""
-    if pending.kind != "recv":
+    if pending.kind == "collective":
         return _network.hold(pending.due)
+    if pending.kind == "send":
+        return _network.hold(_network.departure(pending.peer, _name_of(pending)))
     src = pending.ranks[work._source_rank()] if pending.peer is None else pending.peer
-    return _network.hold(_network.arrival(src, pending.key, pending.open.tag, pending.seq, pending.due))
+    return _network.hold(_network.arrival(src, _name_of(pending), pending.due))
+
+
+def _name_of(pending) -> int:
+    """What a message is called on the network."""
+    return name_of(pending.key, pending.open.tag, pending.seq, _calls.counters.epoch)
 
 
 def _deaf(pending) -> bool:
     """Whether gloo may not let the main thread out of this wait, not even when every connection is gone."""
     if pending is None or pending.in_turns:
         return False
+    if _network is not None:  # messages are long under way
+        return True
     from_any = pending.kind == "recv" and pending.peer is None
     return from_any or pending.open.nbytes >= LONG or _calls.torn or bool(_calls.dropped)
 

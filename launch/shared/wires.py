@@ -1,9 +1,12 @@
 """The links of a network that ranks play together: when each of them is free again, in memory that all ranks share.
 
-A message is put on the links it goes over when it is sent. A link carries one thing after the other: alpha seconds for
-each message that one rank issues there, beta for each byte. From that follows when the message has left its sender,
-and when it may arrive; the sender writes the second beside the message's number, where the receiver finds it. It is
-the model of `collectives.network`, with the moments in which messages are really sent instead of steps.
+A message is put on the links it goes over when it has been sent and its receive has begun, since gloo's messages are a
+rendezvous: by whichever of the two ranks comes second. (By the sender alone, messages would stand in the order in which
+they were sent, and a root that receives them in its own order would wait for those that it does not ask for yet.) A
+link carries one thing after the other: alpha seconds for each message that one rank issues there, beta for each byte.
+From that follows when the message has left its sender, and when it may arrive; both are written beside the message's
+name, where either rank finds them. It is the model of `collectives.network`, with the moments in which messages really
+meet instead of steps.
 
 The file also says which rank owns which TCP port, by which a rank knows who is at the other end of a connection.
 
@@ -20,6 +23,7 @@ from contextlib import contextmanager
 
 PORTS = 1 << 16
 REMEMBERED = 64  # messages of each pair of ranks
+COLUMNS = 8  # of 8 bytes
 
 
 class Links:
@@ -67,18 +71,22 @@ class Wires:
 
     def __init__(self, path: str, ranks: int, links: int):
         self.path, self.ranks = path, ranks
-        pairs = ranks * ranks * REMEMBERED
-        size = 2 * PORTS + Links.room(links, ranks) + 24 * pairs
+        rows = ranks * ranks * REMEMBERED
+        size = 2 * PORTS + Links.room(links, ranks) + 8 * COLUMNS * rows
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if os.fstat(self._file).st_size != size:
             os.ftruncate(self._file, size)
         memory = memoryview(mmap.mmap(self._file, size))
         self.ports = memory[: 2 * PORTS].cast("H")  # rank + 1; 0 of a port that belongs to none
-        end = 2 * PORTS + Links.room(links, ranks)
-        self.links = Links(links, ranks, memory[2 * PORTS : end].cast("d"))
-        self._names = memory[end : end + 8 * pairs].cast("Q")
-        self._arrivals = memory[end + 8 * pairs : end + 16 * pairs].cast("d")
-        self._lengths = memory[end + 16 * pairs :].cast("d")
+        at = 2 * PORTS + Links.room(links, ranks)
+        self.links = Links(links, ranks, memory[2 * PORTS : at].cast("d"))
+        names, moments = memory[at : at + 24 * rows].cast("Q"), memory[at + 24 * rows :].cast("d")
+        # Of every pair's last messages: the names of what was sent, was asked for and is on the links; ...
+        self._sent, self._asked, self._put = (names[i * rows : (i + 1) * rows] for i in range(3))
+        # ... when it was sent and asked for, when it has left and may arrive; and its bytes.
+        self._sent_at, self._asked_at, self._left, self._arrives, self._nbytes = (
+            moments[i * rows : (i + 1) * rows] for i in range(5)
+        )
         self._lock = threading.Lock()
 
     @contextmanager
@@ -94,21 +102,37 @@ class Wires:
     def _row(self, src: int, dst: int, name: int) -> int:
         return (src * self.ranks + dst) * REMEMBERED + name % REMEMBERED
 
-    def announce(self, src: int, dst: int, name: int, arrives: float, seconds: float) -> None:
-        """The message of that name (of its group, tag and number) may arrive then, and needs so long by itself."""
-        row = self._row(src, dst, name)
-        self._arrivals[row], self._lengths[row] = arrives, seconds
-        self._names[row] = name
+    # Of message `name` from `src` to `dst`, whose `way` is as in `Links.send`. Seconds; both inside of `locked`.
 
-    def arrival(self, src: int, dst: int, name: int) -> tuple[float, float]:
-        """When it may arrive, and how long it needs by itself; zeros if nobody has said so."""
+    def sent(self, src: int, dst: int, name: int, at: float, nbytes: int, way, betas: list[float]) -> None:
+        """It was sent then."""
         row = self._row(src, dst, name)
-        return (self._arrivals[row], self._lengths[row]) if self._names[row] == name else (0.0, 0.0)
+        self._sent[row], self._sent_at[row], self._nbytes[row] = name, at, nbytes
+        if self._asked[row] == name:
+            self._meet(row, way, betas)
+
+    def asked(self, src: int, dst: int, name: int, at: float, way, betas: list[float]) -> None:
+        """Its receive began then."""
+        row = self._row(src, dst, name)
+        self._asked[row], self._asked_at[row] = name, at
+        if self._sent[row] == name:
+            self._meet(row, way, betas)
+
+    def _meet(self, row: int, way, betas: list[float]) -> None:
+        start = max(self._sent_at[row], self._asked_at[row])
+        self._left[row], self._arrives[row] = self.links.send(way, betas, start, int(self._nbytes[row]))
+        self._put[row] = self._sent[row]
+
+    def met(self, src: int, dst: int, name: int) -> tuple[float, float]:
+        """When it has left, and when it may arrive; zeros as long as it was not both sent and asked for."""
+        row = self._row(src, dst, name)
+        return (self._left[row], self._arrives[row]) if self._put[row] == name else (0.0, 0.0)
 
     def close(self) -> None:
         os.close(self._file)
 
 
-def name_of(key: int, tag: int, seq: int) -> int:
-    """64 bits for message number `seq` of a group and tag; consecutive ones never share a row."""
-    return (key * 31 + tag * 7919 + seq) % 2**64
+def name_of(key: int, tag: int, seq: int, epoch: int) -> int:
+    """64 bits for message number `seq` of a group and tag in an epoch, in each of which messages are counted anew;
+    consecutive ones never share a row."""
+    return (key * 31 + tag * 7919 + epoch * 104729 * REMEMBERED + seq) % 2**64

@@ -20,7 +20,7 @@ from launch.doctor.snapshot import How
 from launch.kernel import output
 from launch.kernel.supervisor import MOST_THREADS
 from launch.ranks import Ranks
-from launch.shared.errors import RankError, RanksStopped
+from launch.shared.errors import DeadlockError, RankError, RanksStopped
 from tests.launch.faults import DEADLOCKS, DEATHS, ENDLESS, FAULTS, HEAD, MISMATCHES, TAKEN
 from tests.launch.mistakes import ALONE, MISTAKES, SIZE, VICTIM
 
@@ -260,6 +260,18 @@ def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_wai
         "seconds)"
     ]
     usable(ranks, (0, 1))
+
+
+def test_a_rank_that_gloo_lets_not_out_of_its_wait_is_ended(ranks, monkeypatch):
+    """As it is when gloo has forgotten what was under way; here by a lock in C that nobody opens."""
+    of_size(ranks, 2)
+    monkeypatch.setattr("launch.kernel.cell.LOST_AFTER", 1)
+    run(ranks, "import ctypes\nfrom launch.rank import tap\nlock, libc = (ctypes.c_char * 64)(), ctypes.CDLL(None)\n"
+        "if rank: tap._plain_wait = lambda *_: [libc.pthread_mutex_lock(lock) for _ in range(2)]")  # fmt: skip
+    _, error = run(ranks, "if rank: dist.recv(torch.ones(2), 0)")
+    assert isinstance(error, DeadlockError) and str(error).startswith("rank 1 waits in recv from rank 0")
+    assert ranks.take_notices() == ["rank 1 had to be ended, the variables there are new"]
+    usable(ranks, (1,))
 
 
 def test_a_partner_that_has_destroyed_its_group_is_named(ranks):

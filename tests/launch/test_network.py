@@ -9,10 +9,12 @@ import pytest
 
 import collectives
 from collectives import Link, Network, Topology, all_reduce, presets
+from launch import networks
 from launch.doctor.snapshot import How
 from launch.execute import execute
 from launch.ranks import Ranks
 from launch.shared.errors import DeadlockError, UsageError
+from launch.shared.wires import Wires
 from widgets import Race, Timeline, TopologyMap
 
 MESSAGE = """
@@ -115,6 +117,22 @@ def test_latency_is_obeyed(ranks, call):
         taken.append(longest(ranks, call, MESSAGE.replace("SIZE", "4")))
     assert 2.5 < taken[0 + 1] / taken[0] < 5, taken
     assert taken[0] > 0.02
+
+
+def test_messages_stand_in_the_order_in_which_they_are_received_not_sent(tmp_path):
+    """Ranks 3, 2 and 1 send to rank 0, which receives from 1, 2 and 3: nobody waits for what is not asked for yet."""
+    network = Network(alpha=0.0, beta=0.1, name="flat")
+    betas, ways = networks.table(network, 4).values()
+    wires = Wires(str(tmp_path / "wires"), 4, len(betas))
+    for at, src in ((0.0, 3), (0.25, 2), (0.5, 1)):
+        wires.sent(src, 0, src, at, 10, ways[src][0], betas)
+    now = 0.5
+    for src in (1, 2, 3):
+        assert wires.met(src, 0, src) == (0, 0)
+        wires.asked(src, 0, src, now, ways[src][0], betas)
+        now = wires.met(src, 0, src)[1]
+        assert now == pytest.approx(0.5 + src)
+    wires.close()
 
 
 def test_a_rank_has_one_card_for_all_it_sends_and_one_for_all_it_gets(ranks):
