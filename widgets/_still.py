@@ -1,14 +1,21 @@
 """A picture that stands still in a notebook: what a code host, nbconvert, a PDF or an untrusted clone shows.
 
 It is an `<img>` with the SVG inside, because JupyterLab's sanitiser drops inline SVG; always the same bytes for the
-same thing, so that nbval can compare it. Left out: what is drawn (the widgets, `_strip.py`).
+same thing, so that nbval can compare it.
+
+It has no paper of its own: the page's shows, light or dark. `prefers-color-scheme` would not know which: in an image it
+is the system's, or what the page declares, and JupyterLab's dark theme declares nothing. So what stands on the page is
+a grey that reads on both (at least 4 to 1 on white and on #111), and dark letters stand on light boxes only.
+Left out: what is drawn (the widgets, `_strip.py`).
 """
 
 from base64 import b64encode
 from collections.abc import Iterable
 from html import escape
 
-TEXT = "text{font:12px system-ui,sans-serif}"
+INK = "#787878"  # on the page, whatever its colour
+BOXED = "#14171a"  # on a light box
+TEXT = f"text{{font:600 14px system-ui,sans-serif;fill:{INK}}}"
 
 
 def image(svg: str, alt: str) -> str:
@@ -18,8 +25,8 @@ def image(svg: str, alt: str) -> str:
 
 
 def sheet(width: int, height: int, style: str, parts: Iterable[str]) -> str:
-    """SVG text: `parts` on white paper of that many pixels."""
+    """SVG text: `parts` on so many pixels of the page."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
-        f'<style>{style}</style><rect width="100%" height="100%" rx="6" fill="#fff"/>{"".join(parts)}</svg>'
+        f"<style>{style}</style>{''.join(parts)}</svg>"
     )

@@ -3,11 +3,13 @@
 It has a few kB: at most eight frames, chosen evenly, and one column per rank instead of single cells where there are
 very many.
 
-Columns are ranks, rows are chunks. The hue says which chunk the data was at first, so it goes where the data goes
-(grey: of several), the dark bar how many ranks' data is in the cell, a frame what the step has written, a red frame the
-cell that a verdict is about. Left out: arrows; the caption of every step is in the live Player.
+Columns are ranks, rows are chunks; an arrow leads from the rank that sends to the one that receives. The hue says which
+chunk the data was at first, so it goes where the data goes (grey: of several), the dark bar how many ranks' data is in
+the cell, a frame what the step has written, a red frame the cell that a verdict is about. Left out: which cell an arrow
+is about (the frame says it); the caption of every step is in the live Player.
 """
 
+import math
 from functools import partial
 from html import escape
 
@@ -15,8 +17,10 @@ from collectives.columns import REDUCE
 from widgets import _still
 
 FRAMES = 8
-PER_LINE = 4
-WIDTH = 228  # of a frame
+PER_LINE = 3
+WIDTH = 308  # of a frame; three of them are as wide as a page
+HEAD = 48  # pixels above the cells: title, ranks, arrows
+MOST_ARROWS = 24  # more cover each other
 HUES = (
     "#f5d999",
     "#bbe1f6",
@@ -30,10 +34,16 @@ HUES = (
 MIXED = "#f0f0f0"  # data of several chunks has no colour of its own
 STYLE = (
     f"{_still.TEXT}"
-    ".c text{font:8px monospace;text-anchor:middle}.b{stroke:#333;stroke-width:3}"
-    ".e{fill:none;stroke:#999;stroke-dasharray:2}.w{fill:none;stroke:#000;stroke-width:1.6}"
+    f".c text{{font:10.5px monospace;text-anchor:middle;fill:{_still.BOXED}}}.r text{{font-size:11px;text-anchor:middle}}"
+    f".b{{stroke:#333;stroke-width:3}}.e{{fill:none;stroke:{_still.INK};stroke-dasharray:2}}"
+    f".w{{fill:none;stroke:#000;stroke-width:2}}"
+    f".a{{fill:none;stroke:{_still.INK};stroke-width:1.4;marker-end:url(#h)}}"
 )
-FRAMED = '<path fill="none" stroke="#c1121f" stroke-width="3" d="{}"/>'
+TIP = (
+    '<marker id="h" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="5" markerHeight="5" orient="auto">'
+    f'<path fill="{_still.INK}" d="M0 0L8 4 0 8z"/></marker>'
+)
+FRAMED = '<path fill="none" stroke="#d62839" stroke-width="3" d="{}"/>'
 
 
 def html(schedule, name: str, until: int | None = None, wrong: tuple[int, str, int] | None = None) -> str:
@@ -54,21 +64,21 @@ def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None =
     buffers = [(name, chunk) for name in schedule.buffers for chunk in range(schedule.chunks)]
     small = len(buffers) * schedule.ranks <= 64
     draw = partial(_cells, between="+" if _adds(schedule) else ",") if small else _columns
-    tall = 24 + (len(buffers) * _row(buffers) if small else 66)
+    tall = HEAD + 6 + (len(buffers) * _row(buffers) if small else 66)
     shown = _shown(len(schedule.steps) if until is None else until, FRAMES if small else PER_LINE)
     parts = []
     for i, step in enumerate(shown):
         x, y = i % PER_LINE * (WIDTH + 14) + 10, i // PER_LINE * (tall + 14) + 10
         state = schedule.states(step - 1) if step else schedule.start()
         title = f"step {step}: {schedule.steps[step - 1].phase}" if step else "start"
-        frame = draw(schedule, buffers, state, step)
+        frame = '<use href="#r"/>' + _arrows(schedule, step) + draw(schedule, buffers, state, step)
         if wrong and small and step == len(schedule.steps):
             title += ", wrong in the red frame"
             frame += FRAMED.format(_around(schedule, buffers, wrong))
         parts.append(f'<g transform="translate({x} {y})"><text y="12">{escape(title)}</text>{frame}</g>')
     columns, lines = min(len(shown), PER_LINE), -(-len(shown) // PER_LINE)
     width, height = columns * (WIDTH + 14) + 6, lines * (tall + 14) + 6
-    return _still.sheet(width, height, STYLE, parts)
+    return _still.sheet(width, height, STYLE, [f"<defs>{TIP}{_ranks(schedule.ranks)}</defs>", *parts])
 
 
 def _shown(steps: int, frames: int) -> list[int]:
@@ -79,7 +89,34 @@ def _shown(steps: int, frames: int) -> list[int]:
 
 
 def _row(buffers) -> int:
-    return 18 if len(buffers) <= 12 else 10
+    return 20 if len(buffers) <= 12 else 10
+
+
+def _ranks(ranks: int) -> str:
+    """The ranks' names above the columns of every frame; numbers in narrow ones, not all in very narrow ones."""
+    wide = WIDTH / ranks
+    every = 2 ** max(0, math.ceil(math.log2(24 / wide)))
+    name = "rank " if wide >= 50 else ""
+    names = (f'<text x="{(rank + 0.5) * wide:.0f}" y="28">{name}{rank}</text>' for rank in range(0, ranks, every))
+    return f'<g id="r" class="r">{"".join(names)}</g>'
+
+
+def _arrows(schedule, step: int) -> str:
+    """An arc from each rank that sends in that step to the rank that receives; none where they would be a web."""
+    if not step:
+        return ""
+    moved = schedule.steps[step - 1].transfers
+    pairs = dict.fromkeys((transfer.src, transfer.dst) for transfer in moved if transfer.src != transfer.dst)
+    wide, low = WIDTH / schedule.ranks, HEAD - 2
+    if len(pairs) > MOST_ARROWS or wide < 18:
+        return ""
+    arcs = ""
+    for src, dst in pairs:
+        way = 1 if dst > src else -1
+        start, end = round((src + 0.5) * wide) + 2 * way, round((dst + 0.5) * wide) - 5 * way
+        high = low - 14 - 12 * abs(dst - src) // schedule.ranks  # an arc is half as high as the point that pulls it
+        arcs += f"M{start} {low}Q{(start + end) // 2} {high} {end} {low}"
+    return _path("a", arcs)
 
 
 def _cells(schedule, buffers, state, step, between: str) -> str:
@@ -87,10 +124,10 @@ def _cells(schedule, buffers, state, step, between: str) -> str:
     wide, tall = WIDTH // schedule.ranks, _row(buffers)
     w, h = wide - 2, tall - 2
     written = _written(schedule, step)
-    named = h > 10 and all(4.9 * len(str(cell)) <= w for cells in state.cells.values() for cell in cells.flat)
+    named = h > 10 and all(6.4 * len(str(cell)) <= w for cells in state.cells.values() for cell in cells.flat)
     hues = empty = bars = frames = texts = ""
     for line, (name, chunk) in enumerate(buffers):
-        y = 18 + line * tall
+        y = HEAD + line * tall
         row = state.cells[name][:, chunk]
         kinds = [cell.kind if cell else None for cell in row]
         for kind in dict.fromkeys(kind for kind in kinds if kind is not None):
@@ -109,9 +146,9 @@ def _cells(schedule, buffers, state, step, between: str) -> str:
                 continue
             bars += f"M{x} {y + h - 2}h{w * len(cell.contributors) // schedule.ranks}"
             if (name, rank, chunk) in written:
-                frames += box
+                frames += f"M{x + 1} {y + 1}h{w - 2}v{h - 2}h-{w - 2}z"  # inside: the page may be as dark as the frame
             if named:
-                texts += f'<text x="{x + w // 2}" y="{y + 9}">{str(cell).replace("+", between)}</text>'
+                texts += f'<text x="{x + w // 2}" y="{y + 12}">{str(cell).replace("+", between)}</text>'
     hues = f'<g stroke-width="{h}" stroke-dasharray="{w} 2">{hues}</g>'
     return f'{hues}{_path("e", empty)}{_path("b", bars)}{_path("w", frames)}<g class="c">{texts}</g>'
 
@@ -120,7 +157,7 @@ def _around(schedule, buffers, cell: tuple[int, str, int]) -> str:
     """The outline of a cell, as `_cells` draws it."""
     rank, *where = cell
     wide, tall = WIDTH // schedule.ranks, _row(buffers)
-    x, y = rank * wide, 18 + buffers.index(tuple(where)) * tall
+    x, y = rank * wide, HEAD + buffers.index(tuple(where)) * tall
     return f"M{x} {y}h{wide - 2}v{tall - 2}h-{wide - 2}z"
 
 
@@ -135,17 +172,18 @@ def _adds(schedule) -> bool:
 
 
 def _columns(schedule, buffers, state, step) -> str:
-    """One column per rank: how much of it is filled (grey) and how much holds every rank's data (dark)."""
+    """One column per rank: how much of it is filled (pale) and how much holds every rank's data (blue)."""
     wide = WIDTH / schedule.ranks
     filled = whole = ""
+    low = HEAD + 62
     for rank in range(schedule.ranks):
         cells = [state.cells[name][rank, chunk] for name, chunk in buffers]
         x = round((rank + 0.5) * wide, 1)
-        filled += f"M{x:g} 82v-{60 * sum(map(bool, cells)) // len(cells)}"
-        whole += f"M{x:g} 82v-{60 * sum(len(cell.contributors) == schedule.ranks for cell in cells) // len(cells)}"
+        filled += f"M{x:g} {low}v-{60 * sum(map(bool, cells)) // len(cells)}"
+        whole += f"M{x:g} {low}v-{60 * sum(len(cell.contributors) == schedule.ranks for cell in cells) // len(cells)}"
     return (
-        f'<path stroke="{HUES[7]}" stroke-width="{wide * 0.8:.3g}" d="{filled}"/>'
-        f'<path stroke="#333" stroke-width="{wide * 0.8:.3g}" d="{whole}"/>'
+        f'<path stroke="{HUES[4]}" stroke-width="{wide * 0.8:.3g}" d="{filled}"/>'
+        f'<path stroke="#0072b2" stroke-width="{wide * 0.8:.3g}" d="{whole}"/>'
     )
 
 

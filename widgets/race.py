@@ -118,7 +118,7 @@ def _ends(schedule: Schedule, nbytes: float, network: Network | Topology) -> np.
 
 def _bars(schedules, ends: list[np.ndarray], where: str) -> str:
     """A line for each schedule: its title, a bar as long as its time, cut at the ends of its steps, and the time."""
-    left, right, row = 16 + 7 * max(len(schedule.title) for schedule in schedules), 70, 30
+    left, right, row = 20 + 8.5 * max(len(schedule.title) for schedule in schedules), 80, 30
     scale = (WIDTH - left - right) / max(end[-1] for end in ends)
     parts = [f'<text x="10" y="20">{escape(where)}; a bar is cut at the end of each step</text>']
     for line, (schedule, end) in enumerate(zip(schedules, ends, strict=True)):
@@ -127,7 +127,7 @@ def _bars(schedules, ends: list[np.ndarray], where: str) -> str:
         parts.append(
             f'<text x="10" y="{y + 15}">{escape(schedule.title)}</text>'
             f'<rect x="{left}" y="{y}" width="{stops[-1] - left:g}" height="20" fill="#99c7e0"/>'
-            f'<path stroke="#fff" d="{cuts}"/><text x="{stops[-1] + 6:g}" y="{y + 15}">{duration(end[-1])}</text>'
+            f'<path stroke="#333" d="{cuts}"/><text x="{stops[-1] + 6:g}" y="{y + 15}">{duration(end[-1])}</text>'
         )
     return _still.sheet(WIDTH, 40 + row * len(schedules), _still.TEXT, parts)
 

@@ -30,6 +30,9 @@ from widgets.question import Asked
 MOST_LINES, ROW = 16, 28  # of the still picture, and its pixels from rank to rank
 MOST_CALLS = 20_000  # about 5 MB for the browser
 WIDTH = 900  # of the still picture
+STYLE = (
+    f"{_still.TEXT}rect+text{{font-weight:400;fill:{_still.BOXED}}}"  # words beside a box are the page's, in it dark
+)
 FILLS, OTHER = {"send": "#bbe1f6", "recv": "#f5d999"}, "#99d8c7"  # of the boxes
 SAID = ("rank", "op", "peer", "bytes", "line", "code")
 
@@ -85,7 +88,7 @@ class Timeline(Asked):
             return super().fallback()
         said = "What each rank called, in its order. When, and how long it waited, is in the live Timeline."
         parts = [f'<text x="10" y="20">{said}</text>', *(_line(self.calls, rank) for rank in range(self.ranks))]
-        return _still.image(_still.sheet(WIDTH, 40 + ROW * self.ranks, _still.TEXT, parts), f"{self!r}: {said}")
+        return _still.image(_still.sheet(WIDTH, 40 + ROW * self.ranks, STYLE, parts), f"{self!r}: {said}")
 
 
 def _call(event) -> dict:
@@ -108,12 +111,12 @@ def _parts(event, network: Network | Topology | None, ranks: int) -> dict:
 def _line(calls: list[dict], rank: int) -> str:
     """The calls of one rank as boxes in a row; how many more where the row is full."""
     mine = [call for call in calls if call["rank"] == rank]
-    y, x, boxes = 32 + ROW * rank, 70, f'<text x="10" y="{47 + ROW * rank}">rank {rank}</text>'
+    y, x, boxes = 32 + ROW * rank, 80, f'<text x="10" y="{47 + ROW * rank}">rank {rank}</text>'
     for at, call in enumerate(mine):
         way = {"send": " to", "recv": " from"}.get(call["op"])
         text = f"{call['op']}{way} {call['peer']}" if way and call["peer"] is not None else call["op"]
-        wide = 12 + 7 * len(text)
-        if x + wide > WIDTH - 80 and at < len(mine) - 1:
+        wide = 12 + 8 * len(text)
+        if x + wide > WIDTH - 90 and at < len(mine) - 1:
             return f'{boxes}<text x="{x}" y="{y + 15}">and {len(mine) - at} more</text>'
         boxes += f'<rect x="{x}" y="{y}" width="{wide - 4}" height="21" rx="3" fill="{FILLS.get(call["op"], OTHER)}"/>'
         boxes += f'<text x="{x + 5}" y="{y + 15}">{escape(text)}</text>'

@@ -64,7 +64,7 @@ def text(edges) -> str:
 
 
 def _svg(edges, ranks: int) -> str:
-    """The picture as SVG text, in colours for white paper; css/wait-for.css has those of a live page."""
+    """The picture as SVG text, in colours for any page; css/wait-for.css has those of a live page."""
     waiting = {rank for rank, _, _ in edges}
     others = {other for _, other, _ in edges} - waiting
     scale = min(1.0, 16 / ranks)  # smaller balls for many ranks
@@ -77,7 +77,7 @@ def _svg(edges, ranks: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIZE}" height="{SIZE}" viewBox="0 0 {SIZE} {SIZE}" '
         f'font-family="sans-serif" role="img"><title>{escape(text(edges))}</title>'
-        f'<rect class="rs-sheet" width="{SIZE}" height="{SIZE}" fill="#fff"/>{"".join(arrows)}{"".join(balls)}</svg>'
+        f"{''.join(arrows)}{''.join(balls)}</svg>"
     )
 
 
@@ -99,8 +99,8 @@ def _arrow(start, end, scale: float, words: str, ends: str) -> str:
     )
     return (
         f'<g class="rs-wait" data-ends="{ends}"><title>{escape(words)}</title>'
-        f'<path d="{line}" fill="none" stroke="#555" stroke-width="1.6"/>'
-        f'<path d="{_head(middle, tip, scale)}" fill="#555"/></g>'
+        f'<path d="{line}" fill="none" stroke="{_still.INK}" stroke-width="1.6"/>'
+        f'<path d="{_head(middle, tip, scale)}" fill="{_still.INK}"/></g>'
     )
 
 

@@ -6,8 +6,8 @@ from xml.dom import minidom
 
 import pytest
 
-from collectives import all_reduce, all_to_all
-from widgets import Player, RankLog, _strip
+from collectives import all_reduce, all_to_all, broadcast
+from widgets import Player, RankLog, _still, _strip
 from widgets._packing import pack
 from widgets.base import Widget
 
@@ -47,11 +47,11 @@ def test_in_the_fallback_a_block_keeps_its_colour_on_its_way():
                     cells = range(int(x), int(x) + int(long), _strip.WIDTH // 4)
                     drawn |= {(at // (_strip.WIDTH // 4), int(y)): path.getAttribute("stroke") for at in cells}
         for text in frame.getElementsByTagName("text"):
-            if text.hasAttribute("x"):
+            if text.parentNode.getAttribute("class") == "c":
                 chunk = int(text.firstChild.data[1:])
-                column, line = int(text.getAttribute("x")) // (_strip.WIDTH // 4), int(text.getAttribute("y")) - 1
+                column, line = int(text.getAttribute("x")) // (_strip.WIDTH // 4), int(text.getAttribute("y")) - 3
                 assert drawn[column, line] == _strip.HUES[chunk]
-                compared, moved = compared + 1, moved + ((line - 26) // 18 % 4 != chunk)
+                compared, moved = compared + 1, moved + ((line - _strip.HEAD - 9) // 20 % 4 != chunk)
     assert compared == filled and moved > 20
 
 
@@ -60,12 +60,41 @@ def test_the_fallback_frames_the_cell_that_is_wrong_in_the_last_step_as_the_play
     framed = Player(schedule, frame=(2, "data", 1)).fallback()
     assert "wrong is rank 2, data, chunk 1" in framed
     *steps, last = _strip.svg(schedule, wrong=(2, "data", 1)).split("<g transform")
-    (around,) = re.findall(re.escape(_strip.FRAMED.partition("{}")[0]) + r"M(\d+) (\d+)h", last)
-    assert not any("#c1121f" in step for step in steps)
+    red = _strip.FRAMED.partition("{}")[0]
+    (around,) = re.findall(re.escape(red) + r"M(\d+) (\d+)h", last)
+    assert not any(red in step for step in steps)
     held = re.findall(r'<text x="(\d+)" y="(\d+)">', last)
-    inside = [(x, y) for x, y in held if 0 < int(x) - int(around[0]) < 57 and 0 < int(y) - int(around[1]) < 16]
-    assert len(inside) == 1 and (int(inside[0][0]) // 57, (int(inside[0][1]) - 27) // 18) == (2, 1)
+    inside = [(x, y) for x, y in held if 0 < int(x) - int(around[0]) < 77 and 0 < int(y) - int(around[1]) < 18]
+    assert len(inside) == 1 and (int(inside[0][0]) // 77, (int(inside[0][1]) - _strip.HEAD) // 20) == (2, 1)
     assert "red frame" not in _strip.svg(schedule) and "wrong is" not in Player(schedule).fallback()
+
+
+@pytest.mark.parametrize("schedule", [all_reduce.ring(4), broadcast.binomial(8), all_reduce.naive(5)], ids=repr)
+def test_in_the_fallback_an_arrow_leads_from_who_sends_to_who_receives(schedule):
+    """An arrow begins and ends above the columns of its ranks."""
+    wide = _strip.WIDTH / schedule.ranks
+    start, *frames = _strip.svg(schedule).split("<g transform")[1:]
+    assert 'class="a"' not in start
+    for frame in frames:
+        step = schedule.steps[int(re.search(r">step (\d+)", frame)[1]) - 1]
+        (arcs,) = re.findall(r'class="a" d="([^"]+)"', frame)
+        ends = [(int(a), int(b)) for a, b in re.findall(r"M(\d+) \d+Q\d+ \d+ (\d+) \d+", arcs)]
+        assert {(a // wide, b // wide) for a, b in ends} == {(t.src, t.dst) for t in step.transfers}
+
+
+def test_what_stands_on_the_page_reads_on_white_and_on_black():
+    """JupyterLab's dark theme tells an image nothing, so one grey is for both; contrast as WCAG counts it."""
+
+    def light(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] + 0.05
+
+    for ground in ("#ffffff", "#111111"):
+        low, high = sorted((light(ground), light(_still.INK)))
+        assert high / low > 4
+    for hue in (*_strip.HUES, _strip.MIXED):
+        assert light(hue) / light(_still.BOXED) > 4.5
 
 
 def test_the_fallback_of_four_ranks_says_what_each_cell_holds():
