@@ -15,7 +15,11 @@ Left out: writes through raw pointers (`rank.film` sees at its looks that bytes 
 threads, for which the same holds. Beyond MOST ops the account stops and says so; the recording goes on.
 """
 
+from functools import wraps
+
 import torch
+from torch._C import _DisableTorchDispatch, _len_torch_dispatch_stack
+from torch.distributed import ProcessGroup
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from launch.rank import callsite
@@ -25,6 +29,12 @@ from launch.shared.tape import BEGIN, BLIND, END, LOOK
 
 MOST = 100_000
 _plain_numpy = torch.Tensor.numpy
+# What torch.distributed calls of a group's: ops that the tap sees below. To come by here as well would cost each of
+# them as much as all the rest of what is recorded of it.
+_SEEN_BELOW = """allgather allgather_coalesced all_gather_single all_gather_single_coalesced allreduce
+allreduce_coalesced alltoall all_to_all_single barrier broadcast gather recv recv_anysource reduce reduce_scatter
+reduce_scatter_single reduce_scatter_single_coalesced scatter send""".split()
+_plain_calls = {name: vars(ProcessGroup)[name] for name in _SEEN_BELOW}  # as getattr gives it, it would not be bound
 _PASSED_ON = ("all_reduce", "all_reduce_coalesced", "broadcast")  # functional collectives that work on a copy
 
 
@@ -96,11 +106,15 @@ class Account(TorchDispatchMode):
             return _plain_numpy(tensor, *args, **kwargs)
 
         torch.Tensor.numpy = numpy  # np.asarray(tensor) ends there too
+        for name in _plain_calls:
+            setattr(ProcessGroup, name, _passing_by(name))
         return super().__enter__()
 
     def __exit__(self, *exception):
         if "numpy" in vars(torch.Tensor):
             del torch.Tensor.numpy
+        for name, function in _plain_calls.items():
+            setattr(ProcessGroup, name, function)
         return super().__exit__(*exception)
 
     def hand_out(self, tensor) -> None:
@@ -197,6 +211,20 @@ def _sort(value, place, tensors: list, numbers: list) -> None:
                 _sort(item, place, tensors, numbers)
     elif isinstance(value, torch.Tensor):
         tensors.append(-1)
+
+
+def _passing_by(name: str):
+    """The method of a group's, past an account that is the only one who watches torch's ops."""
+    plain = getattr(ProcessGroup, name)
+
+    @wraps(plain)
+    def call(group, *args, **kwargs):
+        if _len_torch_dispatch_stack() != 1:
+            return plain(group, *args, **kwargs)
+        with _DisableTorchDispatch():
+            return plain(group, *args, **kwargs)
+
+    return call
 
 
 def _fake(types) -> bool:
