@@ -111,7 +111,8 @@ def _source_of_function(function: types.FunctionType) -> str:
 
 def _source_of_class(cls: type) -> str:
     """The source of a class made in a cell; a method leads there: Python 3.11 finds only functions."""
-    for member in vars(cls).values():
+    for found in vars(cls).values():
+        member = getattr(found, "__func__", found)  # of a staticmethod
         if inspect.isfunction(member):
             lines = linecache.getlines(member.__code__.co_filename)
             for node in ast.walk(ast.parse("".join(lines))):

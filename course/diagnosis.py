@@ -9,6 +9,9 @@ are read off what the recording has seen: where it could not see, the sentence s
 Left out: what is wrong beside the numbers (`course/verdict.py`).
 """
 
+from bisect import bisect_right
+from itertools import accumulate
+
 import numpy as np
 
 from course.causes import CAUSES
@@ -104,6 +107,8 @@ def _number(value) -> str:
 def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
     """The sentence where no letters are known: who has not been heard, and whether only the scale is wrong."""
     where = "x" if answers.in_place else "the answer"
+    if trial.exercise.parts:
+        where, wrong = _part(trial.exercise.parts(trial.p), wrong)
     at = f" (from element {wrong.place} on)" if wrong.place else ""
     values, expected = (_numbers(each, wrong.place) for each in (wrong.values, wrong.expected))
     text = f"rank {wrong.rank}: {where}{at} is {values} and should be {expected}"
@@ -117,6 +122,15 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
     if (times := _scale(wrong)) is not None:
         return f"{text}: all of it is {_times(times)}"
     return text + place_in_x(trial, wrong.rank)
+
+
+def _part(parts: dict[str, int], wrong: Wrong) -> tuple[str, Wrong]:
+    """Which part of an answer that consists of several is wrong, and that part alone."""
+    ends = list(accumulate(parts.values()))
+    which = bisect_right(ends, wrong.place)
+    name, start, end = list(parts)[which], [0, *ends][which], ends[which]
+    values, expected = wrong.values[start:end], wrong.expected[start:end]
+    return name, wrong._replace(values=values, expected=expected, place=wrong.place - start)
 
 
 def place_in_x(trial, rank: int) -> str:

@@ -1,9 +1,25 @@
 """The exercises as data, one module per chapter. `EXERCISES` has them all by name, in the order of the chapters."""
 
-from course.exercises import algorithms, all_reduce, compose, cost, everyone, groups, messages, ranks, rooted, start
+from course.exercises import (
+    algorithms,
+    all_reduce,
+    compose,
+    cost,
+    everyone,
+    groups,
+    messages,
+    ranks,
+    rooted,
+    start,
+    tensor_parallel,
+)
 from course.exercises.exercise import Exercise
 
-CHAPTERS = (start, ranks, messages, rooted, everyone, all_reduce, cost, algorithms, groups, compose)
+CHAPTERS = (
+    *(start, ranks, messages, rooted, everyone),
+    *(all_reduce, cost, algorithms, groups, compose),
+    *(tensor_parallel,),
+)
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for module in CHAPTERS for exercise in module.EXERCISES}
 
 __all__ = ["EXERCISES", "Exercise"]

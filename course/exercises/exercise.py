@@ -88,6 +88,7 @@ class Exercise:
                 the first half of the ranks is one machine and the second half the other; or None
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
     rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
+    parts       parts(p): what an answer consists of, one behind the other, and how many numbers each has, or None
     textbook    textbook(p): the Schedule by the book. Its goal says in letters what each rank should hold, and it plays
                 beside the student's own run. `holding` makes one that only says what should be held. None: no letters
     peers       peers(rank, p): the ranks that `rank` may send to, or None; `talks` says it in words
@@ -118,6 +119,7 @@ class Exercise:
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
     rtol: float = 0.0
+    parts: Callable[[int], dict[str, int]] | None = None
     textbook: Callable[[int], Schedule] | None = None
     peers: Callable[[int, int], set[int]] | None = None
     talks: str = ""

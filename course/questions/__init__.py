@@ -11,6 +11,7 @@ from course.questions import (
     ranks,
     rooted,
     start_here,
+    tensor_parallel,
     topology,
 )
 from course.questions.question import Question
@@ -18,5 +19,6 @@ from course.questions.question import Question
 CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
+    *(tensor_parallel,),
 )
 QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}

@@ -1,15 +1,15 @@
-"""The right answers of chapters 5 to 10, held against schedules and their cost."""
+"""The right answers of chapters 5 on, held against schedules and their cost."""
 
 from collections import Counter
 
 import pytest
 
 from collectives import Link, Network, Topology, all_gather, all_reduce, broadcast, presets
-from course.questions import QUESTIONS, algorithms, compose, cost, groups, topology
+from course.questions import QUESTIONS, algorithms, compose, cost, groups, tensor_parallel, topology
 from course.questions import all_reduce as ring
 from tests.course.amount import amount
 
-MODULES = (ring, cost, algorithms, groups, topology, compose)
+MODULES = (ring, cost, algorithms, groups, topology, compose, tensor_parallel)
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
 PLAYED = presets.played("infiniband", 4)
 
@@ -62,6 +62,18 @@ def hops_between_machines(schedule):
     return max(far.values())
 
 
+def slower_between():
+    """How many times longer the all_reduces of chapter 13's step take with tensor parallel between two machines."""
+    inside, between = Link(1e-4, 1 / 50e6), Link(1e-3, 1 / 2.5e6)
+
+    def step(tensor, data):
+        rooms = [Topology.machines(machines, gpus, inside, between) for machines, gpus in (tensor, data)]
+        activations, gradients = 2048 * 64 * 4, 2 * 2 * 64 * 64 * 4
+        return 4 * seconds(all_reduce.ring(4), activations, rooms[0]) + seconds(all_reduce.ring(2), gradients, rooms[1])
+
+    return round(step((2, 2), (1, 2)) / step((1, 4), (2, 1)), 1)
+
+
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -100,6 +112,9 @@ FOUND = {
         - sum((10 * r + 11 * r) / 2 for r in range(4)) / 4
     ),
     "compose_accuracy": lambda: 100 * (81 + 81 + 5 + 0) / (90 + 90 + 10 + 2),
+    "tp_mlp_calls": lambda: 1,  # chapter 13 runs it with one
+    "tp_layer_bytes": lambda: 4 * counts("ring", 8).busiest * 4096 * 8192 * 2,
+    "tp_factor": slower_between,
     "estimate_overlap": lambda: max(80e-3 / 6 * ready + 10e-3 * (7 - ready) for ready in range(1, 7)),
 }
 

@@ -35,6 +35,11 @@ def test_a_class_travels():
     assert carried(f"WIDTH = 4\n{box}\ndef f():\n    return Box().size()\n", "f")() == 4
 
 
+def test_a_class_of_static_methods_travels():
+    box = "class Box:\n    @staticmethod\n    def size():\n        return 4\n"
+    assert carried(f"{box}\ndef f():\n    return Box.size()\n", "f")() == 4
+
+
 def test_a_decorated_class_travels():
     box = "from dataclasses import dataclass\n\n@dataclass\nclass Box:\n    width: int\n    def size(self):\n"
     assert carried(f"{box}        return self.width\n\ndef f():\n    return Box(5).size()\n", "f")() == 5

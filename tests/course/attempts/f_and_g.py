@@ -1,0 +1,128 @@
+"""Attempts at f_and_g."""
+
+CLASSES = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        {f_forward}
+        return {f_out}
+
+    @staticmethod
+    def backward(ctx, grad):
+        {f_backward}
+        return {f_grad}
+
+
+class G(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        {g_forward}
+        return {g_out}
+
+    @staticmethod
+    def backward(ctx, grad):
+        {g_backward}
+        return {g_grad}
+
+
+def f_and_g(x, piece):
+    return {call}
+"""
+GOOD = {
+    "f_forward": "pass",
+    "f_out": "x.view_as(x)",
+    "f_backward": "grad = grad.clone(); dist.all_reduce(grad)",
+    "f_grad": "grad",
+    "g_forward": "x = x.clone(); dist.all_reduce(x)",
+    "g_out": "x",
+    "g_backward": "pass",
+    "g_grad": "grad",
+    "call": "G.apply(piece(F.apply(x)))",
+}
+
+RIGHT = {
+    "x itself, and a copy of its own": CLASSES.format(
+        **GOOD
+        | {
+            "f_out": "x",
+            "f_backward": "total = grad * 1.0; dist.all_reduce(total, op=dist.ReduceOp.SUM)",
+            "f_grad": "total",
+        }
+    ),
+    "a hook instead of F": """
+class G(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x).copy_(x)
+        dist.all_reduce(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def f_and_g(x, piece):
+    def add_up(grad):
+        grad = grad.clone()
+        dist.all_reduce(grad)
+        return grad
+
+    x = x.view_as(x)
+    x.register_hook(add_up)
+    return G.apply(piece(x))
+""",
+    "with async_op": CLASSES.format(
+        **GOOD
+        | {
+            "f_backward": "grad = grad.contiguous().clone(); dist.all_reduce(grad, async_op=True).wait()",
+            "g_forward": "x = x + 0; dist.all_reduce(x, async_op=True).wait()",
+        }
+    ),
+}
+
+WRONG = {
+    "not written": (CLASSES.format(**GOOD | {"f_backward": "..."}), "not written yet"),
+    "f does nothing": (
+        CLASSES.format(**GOOD | {"f_backward": "pass"}),
+        "rank 0: the gradient of x is ",
+    ),
+    "g does nothing": (
+        CLASSES.format(**GOOD | {"g_forward": "pass"}),
+        "rank 0: the output is ",
+    ),
+    "g adds up backward, too": (
+        CLASSES.format(**GOOD | {"g_backward": "grad = grad.clone(); dist.all_reduce(grad)"}),
+        "the gradient of x is ",
+    ),
+    "f adds up forward, too": (
+        CLASSES.format(**GOOD | {"f_forward": "x = x.clone(); dist.all_reduce(x)", "f_out": "x"}),
+        "the output is ",
+    ),
+    "the wrong way round": (CLASSES.format(**GOOD | {"call": "F.apply(piece(G.apply(x)))"}), "the output is "),
+    "an average": (
+        CLASSES.format(**GOOD | {"f_backward": "grad = grad.clone(); dist.all_reduce(grad); grad /= world_size"}),
+        "the gradient of x is ",
+    ),
+    "without autograd": (
+        """
+def f_and_g(x, piece):
+    with torch.no_grad():
+        out = piece(x)
+        dist.all_reduce(out)
+    return out
+""",
+        "rank 0: the gradient of x is 0 0 ... and should be",
+    ),
+    "one all_reduce, of the whole": (
+        """
+def f_and_g(x, piece):
+    out = piece(x)
+    dist.all_reduce(out)
+    return out
+""",
+        "the gradient of x is ",
+    ),
+    "f forgets to return it": (CLASSES.format(**GOOD | {"f_grad": "None"}), "the gradient of x is 0 0 ... and should"),
+    "returns nothing": (CLASSES.format(**GOOD).replace("    return G.", "    G."), "should be a tensor and is None"),
+}
