@@ -123,7 +123,7 @@ full = d.full_tensor()
 sharded = fully_shard(torch.nn.Linear(4, 4))
 sharded(torch.ones(1, 4)).sum().backward()
 """
-    answers = gang.run(source, 2, keep=["z"], timeout=90)
+    answers = gang.run(source, 2, keep=["z"])
     assert [answer["error"] for answer in answers] == ["", ""]
     assert answers[0]["keep"]["z"] == [3.0, 3.0]
     seen = sites_of(answers[0]["recording"])
@@ -144,7 +144,7 @@ def step(x):
     return functional.all_reduce(x * 2, "sum", dist.group.WORLD) + 1
 y = step(torch.ones(2))
 """
-    answers = gang.run(source, 2, keep=["y"], timeout=90)
+    answers = gang.run(source, 2, keep=["y"])
     assert [answer["error"] for answer in answers] == ["", ""]
     assert answers[0]["keep"]["y"] == [5.0, 5.0]
     assert [event["op"] for event in answers[0]["recording"]["events"]] == ["all_reduce"]
@@ -158,7 +158,7 @@ dist.all_reduce(x)
 if rank != 1:
     dist.all_reduce(x)
 """
-    answers = gang.run(source, 3, record=False, timeout=6)
+    answers = gang.run(source, 3, record=False, stuck=True)
     assert answers[1]["status"]["state"] == "idle"
     for rank in (0, 2):
         status = answers[rank]["status"]
@@ -173,7 +173,7 @@ a, b, c = (dist.irecv(torch.zeros(2), 1) for _ in range(3))
 if rank == 0:
     b.wait()
 """
-    calls = gang.run(source.replace(", 1)", ", 1 - rank)"), 2, record=False, timeout=6)[0]["open"]
+    calls = gang.run(source.replace(", 1)", ", 1 - rank)"), 2, record=False, stuck=True)[0]["open"]
     assert [(call["op"], call["seq"], call["peer"], call["line"], call["waiting"]) for call in calls] == [
         ("recv", 1, 1, 2, False),
         ("recv", 2, 1, 2, True),
