@@ -95,7 +95,7 @@ def _gang(request, folder) -> list[dict]:
         ready = select.select(left, [], [], LOOK)[0]
         left -= set(ready)  # closed: the rank has answered, or died
         stuck = stuck or any('"error": ""' not in _answer(folder, pipes[pipe]) for pipe in ready)
-        asleep += stuck and not any(_would_run(pids[pipes[pipe]]) for pipe in left)
+        asleep += stuck and not any(would_run(pids[pipes[pipe]]) for pipe in left)
     answers = []
     for reading, rank in pipes.items():
         answer = json.loads(_answer(folder, rank)) or {"error": "hung" if reading in left else "died"}
@@ -111,7 +111,7 @@ def _gang(request, folder) -> list[dict]:
     return answers
 
 
-def _would_run(pid: int) -> bool:
+def would_run(pid: int) -> bool:
     """Whether a thread of the process runs or waits for the processor or the disk; on a busy machine many wait."""
     states = []
     for thread in os.listdir(f"/proc/{pid}/task"):

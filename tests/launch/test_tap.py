@@ -1,7 +1,5 @@
 """The tap sees every call, whoever makes it, and tells the flight recorder what the rank is in."""
 
-import pytest
-
 COLLECTIVES = """
 x = torch.arange(4.) + 10 * rank
 parts, big, one = [torch.zeros(4) for _ in range(4)], torch.zeros(16), torch.zeros(1)
@@ -105,7 +103,6 @@ if rank in (1, 3):
     assert (broadcast["seq"], broadcast["peer"], send["peer"]) == (1, 3, 3)
 
 
-@pytest.mark.timeout(180)
 def test_frameworks_are_seen_through(gang):
     """DDP's reducer issues from C++; FSDP2, DTensor and functional collectives wait in C++."""
     source = """
@@ -211,7 +208,7 @@ work = dist.all_reduce(x, async_op=True)
 work.wait()
 watch = weakref.ref(x)
 del x, work
-limit = time.monotonic() + 10  # gloo's own thread lets go of it a moment after the wait has returned
+limit = time.monotonic() + 60  # gloo's own thread lets go of it a moment after the wait has returned
 while watch() is not None and time.monotonic() < limit:
     time.sleep(0.001)
 kept = watch() is not None
