@@ -5,10 +5,14 @@ It carries the key that signs every message, which therefore never stands in a c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import socket
 import sys
+
+from launch.shared.errors import LaunchError
 
 NO_WIDGETS = "SPYDER_NO_WIDGETS"  # by its beginning tqdm.auto knows a kernel without widgets, in which a bar is text
 NOT_INHERITED = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "PYTEST_CURRENT_TEST")
@@ -42,6 +46,14 @@ def fresh_environ() -> dict[str, str]:
 
 
 def meeting_place() -> dict[str, str]:
-    """Where ranks meet that make a process group themselves: a port that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}
+    """Where ranks meet that make a process group themselves."""
+    return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+
+
+def free_port() -> int:
+    """A port that nobody uses now. It may be long until somebody listens there, and Linux and macOS give ports from
+    32,768 on to whoever connects to anything, as gloo does all the time: so it is one below those."""
+    for port in random.SystemRandom().sample(range(20_000, 32_768), 100):  # cells may have seeded the other one
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise LaunchError("a hundred ports were tried at 127.0.0.1 and each is in use: does another program take them all?")

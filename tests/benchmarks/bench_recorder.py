@@ -131,7 +131,7 @@ def main():
             source = SETUP
             for name, value in (("CALL", call), ("TIMES", times), ("MODES", modes), ("ROUNDS", rounds)):
                 source = source.replace(name, str(value))
-            answers = gang.run(source, ranks, record=False, keep=["seconds"], timeout=300)
+            answers = gang.run(source, ranks, record=False, keep=["seconds"])
             assert not any(answer["error"] for answer in answers), [answer["error"] for answer in answers]
             seconds = [row for answer in answers for row in answer["keep"]["seconds"]]
             ratio = statistics.median(after / before for before, after in seconds)

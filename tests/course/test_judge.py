@@ -8,7 +8,7 @@ import time
 import pytest
 
 from course import check as check_here
-from tests.launch.conftest import Notebook
+from tests.launch.notebook import PATIENCE, Notebook
 
 RING = open(os.path.join(os.path.dirname(__file__), "../../course/solutions/ring_all_reduce.py")).read()
 
@@ -190,7 +190,7 @@ def test_the_stop_button_ends_a_check_and_is_not_taken_for_the_limit(notebook):
     begun.mkdir()
     notebook.run(f"%%ranks 4\ndef shift(x):\n    open(f'{begun}/{{rank}}', 'w')\n    while True:\n        pass")
     asked = notebook.send('check("shift")')
-    limit = time.monotonic() + 15
+    limit = time.monotonic() + PATIENCE
     while len(list(begun.iterdir())) < 4:
         assert time.monotonic() < limit, "the function has not begun"
     notebook.interrupt()
@@ -256,7 +256,7 @@ def shows(notebook, cell):
     """What the displays of a cell held, one after the other: text by display, "" for an empty one."""
     asked, held, printed = notebook.send(cell), {}, ""
     while True:
-        message = notebook.client.get_iopub_msg(timeout=40)
+        message = notebook.client.get_iopub_msg(timeout=PATIENCE)
         if message["parent_header"].get("msg_id") != asked:
             continue
         kind, content = message["msg_type"], message["content"]
@@ -317,9 +317,9 @@ def test_a_function_without_quotes_and_a_hint_without_number(notebook):
 
 def test_our_solution_comes_in_a_cell_of_its_own(notebook):
     asked, given = notebook.send('check.solution("shift")'), []
-    reply = notebook.client.get_shell_msg(timeout=40)
+    reply = notebook.client.get_shell_msg(timeout=PATIENCE)
     while reply["parent_header"].get("msg_id") != asked:
-        reply = notebook.client.get_shell_msg(timeout=40)
+        reply = notebook.client.get_shell_msg(timeout=PATIENCE)
     given = [payload["text"] for payload in reply["content"]["payload"] if payload["source"] == "set_next_input"]
     assert len(given) == 1 and given[0].startswith("%%ranks\n")
     assert not notebook.run(given[0]).error

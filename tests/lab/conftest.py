@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -13,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from launch.shared.start_file import free_port
+
 HERE = Path(__file__).parent
 COURSE = HERE.parents[1] / "course"
-LIMIT = 60_000
+LIMIT = 120_000
 """Milliseconds until what should happen must have happened; enough for a loaded machine, and never waited for."""
 
 
@@ -31,9 +32,7 @@ def lab(tmp_path_factory):
 @contextmanager
 def serving(application, root, tmp_path_factory):
     """Address of `python -m application`, which serves the folder `root` until the end of the block."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     settings = tmp_path_factory.mktemp("settings")  # a test that changes the theme must not change the developer's
     env = os.environ | {
         "RINGSIDE_LAB_PORT": str(port),
@@ -53,15 +52,15 @@ def serving(application, root, tmp_path_factory):
     finally:
         _shut_kernels_down(address)
         server.terminate()
-        server.wait(20)
+        server.wait(LIMIT / 1000)
 
 
-def _wait_until_up(address, server, log, limit=60):
+def _wait_until_up(address, server, log, limit=LIMIT / 1000):
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         assert server.poll() is None, Path(log).read_text()
         try:
-            urllib.request.urlopen(f"{address}/api", timeout=1)
+            urllib.request.urlopen(f"{address}/api", timeout=limit)
             return
         except OSError:
             time.sleep(0.05)
@@ -69,9 +68,9 @@ def _wait_until_up(address, server, log, limit=60):
 
 
 def _shut_kernels_down(address):
-    for kernel in json.load(urllib.request.urlopen(f"{address}/api/kernels", timeout=10)):
+    for kernel in json.load(urllib.request.urlopen(f"{address}/api/kernels", timeout=LIMIT / 1000)):
         request = urllib.request.Request(f"{address}/api/kernels/{kernel['id']}", method="DELETE")
-        urllib.request.urlopen(request, timeout=20)
+        urllib.request.urlopen(request, timeout=LIMIT / 1000)
 
 
 FAILURES = """window.jupyterapp.shell.currentWidget.content.widgets

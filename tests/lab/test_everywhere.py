@@ -15,7 +15,7 @@ from collectives import all_reduce
 from tests.lab.conftest import COURSE, LIMIT, Notebook, serving, write_notebook
 from widgets import Player
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SHOW = "from widgets import Player\nfrom collectives import all_reduce\nPlayer(all_reduce.ring(4))"

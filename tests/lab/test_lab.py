@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
-from tests.lab.conftest import COURSE
+from tests.lab.conftest import COURSE, LIMIT
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 CHAPTERS = [path.stem for path in sorted(COURSE.glob("*.ipynb"))]
 
@@ -111,7 +111,7 @@ def test_closing_the_kernel_leaves_no_process(open_notebook):
         wait_until_gone(pid)
 
 
-def wait_until_gone(pid, limit=10):
+def wait_until_gone(pid, limit=LIMIT / 1000):
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:

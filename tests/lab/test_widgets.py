@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 SHOW = "from widgets import TopologyMap, WaitFor, Zoo, cost_explorer\nfrom collectives import *\n"
 

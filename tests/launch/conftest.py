@@ -17,7 +17,7 @@ def gang():
 @pytest.fixture(scope="session")
 def recorded(gang):
     """recorded(source, ranks) -> the Recording of that program, run on real ranks."""
-    return lambda source, ranks: Recording([a["recording"] for a in gang.run(source, ranks, timeout=60)])
+    return lambda source, ranks: Recording([a["recording"] for a in gang.run(source, ranks)])
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ back what every rank reports: the recording, the values of `keep`, the error it 
 thread and runs no torch op itself, so that forking is safe whatever the test process has done.
 """
 
+import contextlib
 import gc
 import json
 import os
@@ -18,7 +19,9 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-GRACE = 1.0  # seconds that the others have to fail as well once one rank has failed
+LIMIT = 200  # seconds; a bound for what takes a fraction of one
+LOOK = 0.05  # seconds between two looks at ranks of which some may be stuck
+ASLEEP = 20  # looks at which no rank would run if it could: then what is left is stuck
 
 
 class Gang:
@@ -35,12 +38,12 @@ class Gang:
         self.process.stdin.close()
         self.process.wait()
 
-    def run(self, source: str, ranks: int, *, record=True, keep=(), guard=True, timeout=20, cells=()) -> list[dict]:
+    def run(self, source: str, ranks: int, *, record=True, keep=(), guard=True, stuck=False, cells=()) -> list[dict]:
         """One dict per rank: "recording" (or None), "keep" (name -> nested list), "error" (text or ""), and what the
         shared memory said when the rank had ended or was given up: "status", "open" (calls), "tallies".
 
-        `cells` are run before, unrecorded. A rank that has not answered after `timeout` seconds, or soon after
-        another has failed, is given up: "error" is "hung".
+        `cells` are run before, unrecorded. Where ranks are `stuck`, or once one has failed, those that are asleep
+        are given up: "error" is "hung".
         """
         request = {
             "source": source,
@@ -48,7 +51,7 @@ class Gang:
             "record": record,
             "keep": list(keep),
             "guard": guard,
-            "timeout": timeout,
+            "stuck": stuck,
             "cells": list(cells),
         }
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -86,12 +89,13 @@ def _gang(request, folder) -> list[dict]:
             _rank(request, rank, folder, writing)
         os.close(writing)
         pids[rank], pipes[reading] = pid, rank
-    deadline = time.monotonic() + request["timeout"]
-    left = set(pipes)
-    while left and (ready := select.select(left, [], [], max(0, deadline - time.monotonic()))[0]):
+    deadline = time.monotonic() + LIMIT
+    left, stuck, asleep = set(pipes), request["stuck"], 0
+    while left and asleep < ASLEEP and time.monotonic() < deadline:
+        ready = select.select(left, [], [], LOOK)[0]
         left -= set(ready)  # closed: the rank has answered, or died
-        if any('"error": ""' not in _answer(folder, pipes[pipe]) for pipe in ready):
-            deadline = min(deadline, time.monotonic() + GRACE)
+        stuck = stuck or any('"error": ""' not in _answer(folder, pipes[pipe]) for pipe in ready)
+        asleep += stuck and not any(would_run(pids[pipes[pipe]]) for pipe in left)
     answers = []
     for reading, rank in pipes.items():
         answer = json.loads(_answer(folder, rank)) or {"error": "hung" if reading in left else "died"}
@@ -105,6 +109,15 @@ def _gang(request, folder) -> list[dict]:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     return answers
+
+
+def would_run(pid: int) -> bool:
+    """Whether a thread of the process runs or waits for the processor or the disk; on a busy machine many wait."""
+    states = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError):  # it has ended since
+            states.append(Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0])
+    return bool(set(states) & set("RD"))
 
 
 def _answer(folder, rank) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from jupyter_client.manager import KernelManager
 
-PATIENCE = 40  # seconds of silence after which a cell is taken for hung; a bound, not something that is waited for
-LONGEST = 90  # seconds for a cell that says something now and then, as the log does while it runs
+PATIENCE = 120  # seconds of silence after which a cell is taken for hung; a bound, not something that is waited for
+LONGEST = 250  # seconds for a cell that says something now and then, as the log does while it runs
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -438,9 +438,7 @@ class Found(NamedTuple):
 
 def run(gang, texts: list[str], ranks: int) -> list[Recording | str]:
     """The recording of each program, or the error it ended with."""
-    answers = gang.run(
-        f"TEXTS = {texts!r}{MANY}", ranks, record=False, keep=["tapes", "errors"], timeout=15 + len(texts) / 10
-    )
+    answers = gang.run(f"TEXTS = {texts!r}{MANY}", ranks, record=False, keep=["tapes", "errors"])
     if any(answer["error"] for answer in answers):
         if len(texts) == 1:
             return ["; ".join(answer["error"] for answer in answers)]

@@ -9,7 +9,7 @@ MODES = "from torch.utils._python_dispatch import _get_current_dispatch_mode_sta
 
 
 def recorded(gang, source, ranks=2, **options):
-    answers = gang.run(source, ranks, timeout=60, **options)
+    answers = gang.run(source, ranks, **options)
     assert [answer["error"] for answer in answers] == [""] * ranks
     return Recording([answer["recording"] for answer in answers]), [answer["keep"] for answer in answers]
 

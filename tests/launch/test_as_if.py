@@ -42,8 +42,8 @@ def record(gang, call: str, ranks: int):
     before = (
         before.rstrip().rstrip(";") + "\nx0, y0 = x.clone(), [v.clone() for v in y] if type(y) is list else y.clone()"
     )
-    held = gang.run(before, ranks, record=False, keep=["x0", "y0"], timeout=60)
-    answers = gang.run(source, ranks, keep=["x", "y"], timeout=60)
+    held = gang.run(before, ranks, record=False, keep=["x0", "y0"])
+    answers = gang.run(source, ranks, keep=["x", "y"])
     assert [answer["error"] for answer in answers] == [""] * ranks
     start = [{"x": flat(a["keep"]["x0"]), "y": flat(a["keep"]["y0"])} for a in held]
     end = [{"x": flat(a["keep"]["x"]), "y": flat(a["keep"]["y"])} for a in answers]
@@ -110,7 +110,7 @@ def test_it_plays_and_says_what_it_is(gang, tmp_path):
 def test_calls_of_other_kinds_and_the_students_messages_stay(gang):
     source = "p, n = world_size, 2\nx = torch.arange(n * p, dtype=torch.float32) + 100 * rank\n"
     source += RINGS["chunk views, one scratch"] + "dist.broadcast(y, 0)\ndist.all_reduce(x)\ndist.barrier()\n"
-    answers = gang.run(source, 4, timeout=60)
+    answers = gang.run(source, 4)
     recording = Recording([answer["recording"] for answer in answers])
     told = recording.as_if(all_reduce="tree")
     phases = [step.phase for step in told.steps]
@@ -134,7 +134,7 @@ x = torch.arange(6.) + 10 * rank
 if rank in (1, 3):
     dist.all_reduce(x, group=group)
 """
-    recording = Recording([answer["recording"] for answer in gang.run(source, 4, timeout=60)])
+    recording = Recording([answer["recording"] for answer in gang.run(source, 4)])
     told = recording.as_if(all_reduce="ring")
     assert {(t.src, t.dst) for step in told.steps for t in step.transfers} == {(1, 3), (3, 1)}
     assert told.counts().messages == 4 and told.counts().total_bytes == 48
@@ -142,7 +142,7 @@ if rank in (1, 3):
 
 def test_parts_are_cut_as_tensor_split_cuts_them(gang):
     source = "x = torch.arange(10.) + 100 * rank\ndist.all_reduce(x)"
-    recording = Recording([answer["recording"] for answer in gang.run(source, 4, timeout=60)])
+    recording = Recording([answer["recording"] for answer in gang.run(source, 4)])
     assert list(recording.as_if(all_reduce="ring").chunk_bytes) == [12, 12, 8, 8]
 
 
@@ -167,6 +167,6 @@ def test_a_name_that_is_not_there_is_said(gang, wanted, message):
 def test_uneven_blocks_are_refused(gang):
     source = "x = torch.arange(12.)\nsplits = [6, 3, 3]\ny = torch.zeros(3 * splits[rank])\n"
     source += "dist.all_to_all_single(y, x, [splits[rank]] * 3, splits)\n"
-    recording = Recording([answer["recording"] for answer in gang.run(source, 3, timeout=60)])
+    recording = Recording([answer["recording"] for answer in gang.run(source, 3)])
     with pytest.raises(ScheduleError, match="blocks of different sizes"):
         recording.as_if(all_to_all="linear")

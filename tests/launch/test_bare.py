@@ -9,7 +9,7 @@ from launch.kernel.output import raise_failures
 from launch.ranks import Ranks
 from launch.shared.errors import DeadlockError, RankError
 
-PATIENCE = 30  # seconds; a bound for cells that take a fraction of one
+PATIENCE = 120  # seconds; a bound for cells that take a fraction of one
 MAKE = "import os\ndist.init_process_group('gloo')\nkept = rank\n"
 ADD = "x = torch.tensor([rank + 1.0])\ndist.all_reduce(x)\nx = x.item()"
 

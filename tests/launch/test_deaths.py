@@ -14,7 +14,7 @@ from launch.kernel.machine import Deaths
 from launch.magics import numbers
 
 LIMIT = 1200 << 20  # bytes for a notebook's kernel, its agent and four ranks, which take 300 MB
-PATIENCE = 20  # seconds
+PATIENCE = 60  # seconds
 HOG = "    hog = []\n    while True: hog.append(bytearray(b'x' * (16 << 20)))\n"
 
 

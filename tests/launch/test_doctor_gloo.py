@@ -22,11 +22,10 @@ CASES = [(op, size, root) for op in ("broadcast", "gather", "scatter") for size,
 def gloo():
     """(op, size, root, missing) -> the ranks that stay, for all cases at once: one process asks for them all."""
     run = subprocess.run(
-        [sys.executable, __file__, json.dumps(CASES)],
+        [sys.executable, "-m", "tests.launch.test_doctor_gloo", json.dumps(CASES)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
-        timeout=110,
     )
     assert run.returncode == 0, run.stderr
     return {tuple(case): stay for case, stay in json.loads(run.stdout)}
@@ -49,6 +48,8 @@ def main():
 
     import torch
     import torch.distributed as dist
+
+    from tests.launch.forked import would_run
 
     def call(op, rank, size, root):
         x, wide = torch.ones(64), [torch.ones(64) for _ in range(size)]
@@ -99,8 +100,7 @@ def main():
                     except BlockingIOError:
                         new = b""
                     said += new
-                    states = [open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] for pid in pids]
-                    ready = said.count(b"\xff") == size and not new and set(states) == {"S"}
+                    ready = said.count(b"\xff") == size and not new and not any(map(would_run, pids))
                     quiet = quiet + 1 if ready else 0
                 for pid in pids:
                     os.kill(pid, signal.SIGKILL)

@@ -24,7 +24,6 @@ from launch.shared.errors import DeadlockError, RankError, RanksStopped
 from tests.launch.faults import DEADLOCKS, DEATHS, ENDLESS, FAULTS, HEAD, MISMATCHES, TAKEN
 from tests.launch.mistakes import ALONE, MISTAKES, SIZE, VICTIM
 
-PATIENCE = 15  # seconds; what is measured takes a fraction of one on an idle machine
 SETUP = "import time, os\nsentinel = 7 * rank"
 
 
@@ -45,9 +44,9 @@ def figures():
         )
 
 
-def run(ranks, code, only=None):
+def run(ranks, code, only=None, viewer=None):
     """The answers, and what the notebook would raise (None if nothing)."""
-    answers = ranks.execute(code, only)
+    answers = ranks.execute(code, only, viewer=viewer)
     try:
         output.raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
     except (RankError, RanksStopped) as error:
@@ -400,13 +399,30 @@ def test_old_groups_and_modules_work_after_a_fault(ranks, name):
     usable(ranks)
 
 
+class StopsWhenAllAreThere:
+    """A viewer that presses the stop button once, a moment after every rank has printed "there"."""
+
+    def __init__(self, ranks):
+        self.ranks, self.coming = ranks, set(range(ranks.size))
+
+    def write(self, rank, stream, text):
+        if rank in self.coming and "there" in text:
+            self.coming.discard(rank)
+            if not self.coming:
+                threading.Timer(0.2, self.ranks.interrupt).start()
+
+    def __getattr__(self, name):
+        return lambda *args: None
+
+
+THERE = "print('there', flush=True)\n"
+
+
 @pytest.mark.parametrize("what", ENDLESS)
 def test_one_stop(ranks, what):
     of_size(ranks, 4)
-    threading.Timer(0.5, ranks.interrupt).start()
-    began = time.monotonic()
-    _, error = run(ranks, ENDLESS[what])
-    assert type(error) is RanksStopped and time.monotonic() - began < PATIENCE
+    _, error = run(ranks, THERE + ENDLESS[what], viewer=StopsWhenAllAreThere(ranks))
+    assert type(error) is RanksStopped
     usable(ranks)
     assert len(processes(ranks)) == ranks.size
 
@@ -421,8 +437,10 @@ CLEANUPS = {
 @pytest.mark.parametrize("what", CLEANUPS)
 def test_what_a_cell_does_to_clean_up_is_not_stopped_again(ranks, what):
     of_size(ranks, 2)
-    threading.Timer(0.5, ranks.interrupt).start()
-    run(ranks, "saved = 0\n" + CLEANUPS[what])
+    inside = "try:\n    " + THERE + "    time.sleep(100)"
+    code = CLEANUPS[what].replace("try: time.sleep(100)", inside, 1)
+    assert inside in code
+    run(ranks, f"saved = 0\n{code}", viewer=StopsWhenAllAreThere(ranks))
     assert ranks.pull("saved") == [1, 1]
     usable(ranks)
 

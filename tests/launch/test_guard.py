@@ -35,7 +35,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_collective_that_does_not_fit_is_refused(gang, fault):
     source, mine, others = FAULTS[fault]
-    answers = gang.run("x = torch.arange(4.) + 10 * rank\n" + source, 4, record=False, keep=["x"], timeout=15)
+    answers = gang.run("x = torch.arange(4.) + 10 * rank\n" + source, 4, record=False, keep=["x"])
     said = [answer["error"] for answer in answers if answer["error"].startswith("MismatchError: ")]
     assert said
     for sentence in said:
@@ -51,7 +51,7 @@ if rank == 0:
 else:
     dist.recv(torch.zeros({received}), 0)
 """
-    answers = gang.run(source, 2, record=False, timeout=15)
+    answers = gang.run(source, 2, record=False)
     said = [answer["error"] for answer in answers if "MismatchError" in answer["error"]]
     assert said
     for sentence in said:
@@ -61,7 +61,7 @@ else:
 
 def test_a_message_of_another_type_is_refused(gang):
     source = "dist.send(torch.ones(4), 1) if rank == 0 else dist.recv(torch.zeros(4, dtype=torch.int32), 0)"
-    answers = gang.run(source, 2, record=False, timeout=15)
+    answers = gang.run(source, 2, record=False)
     assert any("float32" in answer["error"] and "int32" in answer["error"] for answer in answers)
 
 
@@ -90,7 +90,7 @@ for n in range(60):
     dist.all_to_all_single(torch.zeros(4 * split[rank]), torch.zeros(10), [split[rank]] * 4, split)
     dist.gather_object(n, [None] * 4 if rank == 0 else None)
 """
-    answers = gang.run(source, 4, record=False, timeout=60)
+    answers = gang.run(source, 4, record=False)
     assert [answer["error"] for answer in answers] == [""] * 4
 
 
@@ -101,7 +101,7 @@ a, b = [0, 1], [0, 1, 2, 3]
 for members in (a, b) if rank == 1 else (b, a):
     dist.new_group(members)
 """
-    answers = gang.run(source, 4, record=False, timeout=15)
+    answers = gang.run(source, 4, record=False)
     said = [answer["error"] for answer in answers if answer["error"].startswith("MismatchError: ")]
     assert said
     for sentence in said:
@@ -127,5 +127,5 @@ subgroup, _ = dist.new_subgroups(2)
 dist.barrier(subgroup)
 dist.barrier()
 """
-    answers = gang.run(source, 4, record=False, timeout=60)
+    answers = gang.run(source, 4, record=False)
     assert [answer["error"] for answer in answers] == [""] * 4

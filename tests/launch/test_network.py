@@ -1,8 +1,12 @@
 """Cells on a network of one's choice: real processes and real bytes, slower by what the network says; and nothing left.
 
-No time is held against a clock: runs at one rate are compared with runs at another in the same test, by ratios with
-wide bounds, since a loaded machine makes everything slower, and never quicker.
+A run is never quicker than its network, and that is asserted of each. That it is not slower is asserted of the quickest
+of some, as a ratio to runs at another rate, since what else a machine does makes runs slower and none of them quicker.
 """
+
+import math
+import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,22 +21,21 @@ from launch.shared.errors import DeadlockError, UsageError
 from launch.shared.wires import Wires
 from widgets import Race, Timeline, TopologyMap
 
+PATIENCE = 60  # seconds; a bound for what takes milliseconds
+TRIES = 20
 MESSAGE = """
 import time
 x = torch.full((SIZE,), float(rank))
 def message():
     if rank == 0: dist.send(x, 1)
     if rank == 1: dist.recv(x, 0)
-def timed(call, times=3):
+def timed(call):
     call()
-    taken = []
-    for _ in range(times):
-        dist.barrier()
-        began = time.perf_counter()
-        call()
-        dist.barrier()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+    dist.barrier()
+    began = time.perf_counter()
+    call()
+    dist.barrier()
+    return time.perf_counter() - began
 """
 PACES = """
 import ctypes, os, socket
@@ -80,8 +83,14 @@ def ranks(warm):
 
 @pytest.fixture(autouse=True)
 def off_afterwards(ranks):
+    """A rank that a test has left stuck would be waited for without an end: then all are started anew."""
     yield
-    ranks.play(None)
+    off = threading.Thread(target=ranks.play, args=(None,))
+    off.start()
+    off.join(PATIENCE)
+    if off.is_alive():
+        ranks.restart()
+        off.join()
 
 
 def run(ranks, code, keep=None):
@@ -96,27 +105,42 @@ def longest(ranks, call, setup=""):
     return max(run(ranks, f"{setup}\nseconds = timed({call})", "seconds"))
 
 
+def on(ranks, network, call, setup=""):
+    """A function that measures that call on that network."""
+
+    def measure():
+        ranks.play(network)
+        return longest(ranks, call, setup)
+
+    return measure
+
+
+def quickest(*measures, fit):
+    """The least that each of them has taken when those `fit`, which they must within so many tries."""
+    least = [math.inf] * len(measures)
+    for _ in range(TRIES):
+        least = [min(known, measure()) for known, measure in zip(least, measures, strict=True)]
+        if fit(*least):
+            return least
+    raise AssertionError(least)
+
+
 CALLS = ("message", "lambda: dist.all_reduce(x)", "lambda: dist.all_reduce(x, async_op=True).wait()")
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_bandwidth_is_obeyed(ranks, call):
-    taken = []
-    for rate in (1e6, 4e6):
-        ranks.play(Network(alpha=0, beta=1 / rate))
-        taken.append(longest(ranks, call))
-    assert 2.5 < taken[0] / taken[1] < 5, taken
-    assert taken[0] > 0.19  # 200 kB at 1 MB/s, whatever the machine does: less is impossible
+    rates = [on(ranks, Network(alpha=0, beta=1 / rate), call) for rate in (1e6, 4e6)]
+    slow, _ = quickest(*rates, fit=lambda slow, fast: 2.5 < slow / fast < 5)
+    assert slow > 0.19  # 200 kB at 1 MB/s, whatever the machine does: less is impossible
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_latency_is_obeyed(ranks, call):
-    taken = []
-    for alpha in (0.02, 0.08):
-        ranks.play(Network(alpha=alpha, beta=1e-12))
-        taken.append(longest(ranks, call, MESSAGE.replace("SIZE", "4")))
-    assert 2.5 < taken[0 + 1] / taken[0] < 5, taken
-    assert taken[0] > 0.02
+    four = MESSAGE.replace("SIZE", "4")
+    latencies = [on(ranks, Network(alpha=alpha, beta=1e-12), call, four) for alpha in (0.02, 0.08)]
+    short, _ = quickest(*latencies, fit=lambda short, long: 2.5 < long / short < 5)
+    assert short > 0.02
 
 
 def test_messages_stand_in_the_order_in_which_they_are_received_not_sent(tmp_path):
@@ -137,8 +161,7 @@ def test_messages_stand_in_the_order_in_which_they_are_received_not_sent(tmp_pat
 
 def test_a_rank_has_one_card_for_all_it_sends_and_one_for_all_it_gets(ranks):
     """Three messages out of one rank, or into one, take three times as long as one message."""
-    ranks.play(Network(alpha=0, beta=1 / 2e6))
-    one = longest(ranks, "message")
+    network = Network(alpha=0, beta=1 / 2e6)
     fan = "\n".join(
         [
             MESSAGE.replace("SIZE", "50_000"),
@@ -153,7 +176,8 @@ def test_a_rank_has_one_card_for_all_it_sends_and_one_for_all_it_gets(ranks):
         ]
     )
     for call in ("out", "into", "lambda: dist.gather(x, [x.clone() for _ in range(4)] if rank == 0 else None)"):
-        assert 2 < longest(ranks, call, fan) / one < 4.5, call
+        one_and_three = on(ranks, network, "message"), on(ranks, network, call, fan)
+        quickest(*one_and_three, fit=lambda one, three: 2 < three / one < 4.5)
 
 
 def test_links_between_machines_are_shared_where_the_topology_shares_them(ranks):
@@ -161,14 +185,12 @@ def test_links_between_machines_are_shared_where_the_topology_shares_them(ranks)
     code = MESSAGE.replace("SIZE", "50_000") + (
         "def both():\n    if rank < 2: dist.send(x, rank + 2)\n    else: dist.recv(x, rank - 2)\n"
     )
-    taken = []
-    for nic in ("gpu", "machine"):
-        slow = Link(0, 1 / 2e6)
-        ranks.play(Topology.machines(2, gpus=2, inside=Link(0, 1 / 200e6), between=slow, nic=nic))
-        taken.append(longest(ranks, "both", code))
-    assert 1.5 < taken[1] / taken[0] < 3, taken
-    inside = longest(ranks, "message", code)
-    assert inside < taken[0] / 2  # ranks 0 and 1 are in one machine
+    slow, fast = Link(0, 1 / 2e6), Link(0, 1 / 200e6)
+    cards, one_card = (Topology.machines(2, gpus=2, inside=fast, between=slow, nic=nic) for nic in ("gpu", "machine"))
+    ways = on(ranks, cards, "both", code), on(ranks, one_card, "both", code)
+    quickest(*ways, fit=lambda apart, shared: 1.5 < shared / apart < 3)
+    ways = on(ranks, cards, "both", code), on(ranks, one_card, "message", code)
+    quickest(*ways, fit=lambda between, inside: inside < between / 2)  # ranks 0 and 1 are in one machine
 
 
 def test_a_pair_that_sends_both_ways_at_once_needs_the_time_of_one_way(ranks):
@@ -180,20 +202,20 @@ def test_a_pair_that_sends_both_ways_at_once_needs_the_time_of_one_way(ranks):
         "        dist.isend(x, 1 - rank).wait()\n"
         "        got.wait()\n"
     )
-    ranks.play(Network(alpha=0, beta=1 / 4e6))
-    one = longest(ranks, "message", code)
-    assert longest(ranks, "swap", code) < 1.6 * one
+    ways = [on(ranks, Network(alpha=0, beta=1 / 4e6), call, code) for call in ("message", "swap")]
+    quickest(*ways, fit=lambda one, both: both < 1.6 * one)
 
 
 def test_collectives_of_one_price_take_one_time(ranks):
     """In reduce some rank sends its ring and the root's part over one connection, in all_to_all each pair sends both
     ways: neither may slow the other down."""
     code = MESSAGE.replace("SIZE", "1_000_000") + "y, piece = x.clone(), x[:250_000].clone()\n"
-    ranks.play(Network(alpha=0, beta=1 / 10e6))
-    price = longest(ranks, "lambda: dist.all_reduce(x)", code)
-    assert longest(ranks, "lambda: dist.reduce(x, 0)", code) < 1.35 * price
-    price = longest(ranks, "lambda: dist.all_gather_single(y, piece)", code)
-    assert longest(ranks, "lambda: dist.all_to_all_single(y, x)", code) < 1.35 * price
+    for pair in (
+        ("lambda: dist.all_reduce(x)", "lambda: dist.reduce(x, 0)"),
+        ("lambda: dist.all_gather_single(y, piece)", "lambda: dist.all_to_all_single(y, x)"),
+    ):
+        calls = [on(ranks, Network(alpha=0, beta=1 / 10e6), call, code) for call in pair]
+        quickest(*calls, fit=lambda price, same: same < 1.35 * price)
 
 
 def test_off_leaves_no_pace_on_any_connection(ranks):
@@ -209,11 +231,9 @@ def test_off_leaves_no_pace_on_any_connection(ranks):
 
 def test_groups_that_a_cell_makes_are_slow_too(ranks):
     code = MESSAGE.replace("SIZE", "50_000") + "group = dist.new_group()\n"
-    taken = []
-    for rate in (1e6, 4e6):
-        ranks.play(Network(alpha=0, beta=1 / rate))
-        taken.append(longest(ranks, "lambda: dist.all_reduce(x, group=group)", code))
-    assert 2.5 < taken[0] / taken[1] < 5, taken
+    call = "lambda: dist.all_reduce(x, group=group)"
+    rates = [on(ranks, Network(alpha=0, beta=1 / rate), call, code) for rate in (1e6, 4e6)]
+    quickest(*rates, fit=lambda slow, fast: 2.5 < slow / fast < 5)
 
 
 def test_a_deadlock_is_proved_and_the_next_cell_is_as_slow_as_before(ranks):
@@ -327,15 +347,18 @@ def test_ddp_is_freed_on_a_slow_network_and_goes_on(ranks):
 def test_a_schedule_runs_on_the_network_that_prices_it(ranks):
     network = Network(alpha=2e-3, beta=1 / 4e6)
     ranks.play(network)
-    taken = {}
-    for schedule in (all_reduce.naive(ranks=4), all_reduce.ring(ranks=4)):
+
+    def measured(schedule):
         run(ranks, "import time\nx = torch.ones(250_000)\ndist.barrier()")
         run(ranks, "began = time.perf_counter()")
         execute(schedule, "x", ranks)
-        taken[schedule.algorithm] = max(run(ranks, "seconds = time.perf_counter() - began", "seconds"))
-        assert taken[schedule.algorithm] > 0.95 * schedule.cost(nbytes=1e6, network=network).seconds
+        taken = max(run(ranks, "seconds = time.perf_counter() - began", "seconds"))
+        assert taken > 0.95 * schedule.cost(nbytes=1e6, network=network).seconds
         assert ranks.pull("x")[3].tolist()[:2] == [4.0, 4.0]
-    assert taken["naive"] > 1.5 * taken["ring"]
+        return taken
+
+    ways = [partial(measured, schedule) for schedule in (all_reduce.naive(ranks=4), all_reduce.ring(ranks=4))]
+    quickest(*ways, fit=lambda naive, ring: naive > 1.5 * ring)
 
 
 def test_what_went_where_is_counted(ranks):

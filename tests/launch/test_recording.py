@@ -35,7 +35,7 @@ DATA = {
 
 
 def record(gang, source, ranks, **options) -> tuple[Recording, list[dict]]:
-    answers = gang.run(source, ranks, timeout=60, **options)
+    answers = gang.run(source, ranks, **options)
     assert [answer["error"] for answer in answers] == [""] * ranks
     return Recording([answer["recording"] for answer in answers]), answers
 

@@ -9,7 +9,7 @@ from jupyter_client.session import Session
 
 from launch.rank.session import AttentiveIOPub
 
-LIMIT = 10  # seconds
+LIMIT = 60  # seconds
 
 
 def kinds_heard(kind, folder) -> list[str]:

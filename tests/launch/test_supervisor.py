@@ -27,13 +27,13 @@ def test_closing_during_a_start_ends_it_with_a_sentence():
     before = set(psutil.Process().children(recursive=True))
     starting = threading.Thread(target=start)
     starting.start()
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     while ranks.supervisor._work is None and time.monotonic() < limit:
         starting.join(0.005)
     ranks.close()
-    starting.join(30)
+    starting.join(60)
     assert not starting.is_alive() and said == ["stopped while the ranks were starting; none runs"]
-    gone, alive = psutil.wait_procs(set(psutil.Process().children(recursive=True)) - before, timeout=10)
+    gone, alive = psutil.wait_procs(set(psutil.Process().children(recursive=True)) - before, timeout=60)
     assert not alive
 
 
@@ -53,7 +53,7 @@ def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(monkeypatc
             patch.setattr(launch.kernel.supervisor.Worker, "started", held_back)
             with pytest.raises(LaunchError, match="did not come up within 4 seconds: run the cell again"):
                 ranks.ensure(3)
-        assert len(pids) == 3 and not any(map(psutil.pid_exists, pids))
+        assert not any(map(psutil.pid_exists, pids)), "also of those that came up"
         ranks.ensure(3)
     finally:
         ranks.close()

@@ -1,7 +1,5 @@
 """The tap sees every call, whoever makes it, and tells the flight recorder what the rank is in."""
 
-import pytest
-
 COLLECTIVES = """
 x = torch.arange(4.) + 10 * rank
 parts, big, one = [torch.zeros(4) for _ in range(4)], torch.zeros(16), torch.zeros(1)
@@ -105,7 +103,6 @@ if rank in (1, 3):
     assert (broadcast["seq"], broadcast["peer"], send["peer"]) == (1, 3, 3)
 
 
-@pytest.mark.timeout(180)
 def test_frameworks_are_seen_through(gang):
     """DDP's reducer issues from C++; FSDP2, DTensor and functional collectives wait in C++."""
     source = """
@@ -123,7 +120,7 @@ full = d.full_tensor()
 sharded = fully_shard(torch.nn.Linear(4, 4))
 sharded(torch.ones(1, 4)).sum().backward()
 """
-    answers = gang.run(source, 2, keep=["z"], timeout=90)
+    answers = gang.run(source, 2, keep=["z"])
     assert [answer["error"] for answer in answers] == ["", ""]
     assert answers[0]["keep"]["z"] == [3.0, 3.0]
     seen = sites_of(answers[0]["recording"])
@@ -144,7 +141,7 @@ def step(x):
     return functional.all_reduce(x * 2, "sum", dist.group.WORLD) + 1
 y = step(torch.ones(2))
 """
-    answers = gang.run(source, 2, keep=["y"], timeout=90)
+    answers = gang.run(source, 2, keep=["y"])
     assert [answer["error"] for answer in answers] == ["", ""]
     assert answers[0]["keep"]["y"] == [5.0, 5.0]
     assert [event["op"] for event in answers[0]["recording"]["events"]] == ["all_reduce"]
@@ -158,7 +155,7 @@ dist.all_reduce(x)
 if rank != 1:
     dist.all_reduce(x)
 """
-    answers = gang.run(source, 3, record=False, timeout=6)
+    answers = gang.run(source, 3, record=False, stuck=True)
     assert answers[1]["status"]["state"] == "idle"
     for rank in (0, 2):
         status = answers[rank]["status"]
@@ -173,7 +170,7 @@ a, b, c = (dist.irecv(torch.zeros(2), 1) for _ in range(3))
 if rank == 0:
     b.wait()
 """
-    calls = gang.run(source.replace(", 1)", ", 1 - rank)"), 2, record=False, timeout=6)[0]["open"]
+    calls = gang.run(source.replace(", 1)", ", 1 - rank)"), 2, record=False, stuck=True)[0]["open"]
     assert [(call["op"], call["seq"], call["peer"], call["line"], call["waiting"]) for call in calls] == [
         ("recv", 1, 1, 2, False),
         ("recv", 2, 1, 2, True),
@@ -211,7 +208,7 @@ work = dist.all_reduce(x, async_op=True)
 work.wait()
 watch = weakref.ref(x)
 del x, work
-limit = time.monotonic() + 10  # gloo's own thread lets go of it a moment after the wait has returned
+limit = time.monotonic() + 60  # gloo's own thread lets go of it a moment after the wait has returned
 while watch() is not None and time.monotonic() < limit:
     time.sleep(0.001)
 kept = watch() is not None

