@@ -127,6 +127,9 @@ QUESTIONS = (
                 "3 N against 1.5 N is what the busiest rank sends. But rank 0 must receive 3 N before it can "
                 "send 3 N: six vectors in a row.",
             ),
+            Answer(
+                "6", "Six is how many messages come one after the other, in both plans. Those of the ring are shorter."
+            ),
             Answer("1/4", "The other way round: the ring sends quarters, so the ring is the quick one."),
         ),
         unit="times",

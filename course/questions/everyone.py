@@ -15,6 +15,7 @@ QUESTIONS = (
             ),
             Answer("1/p", "1/4 N is its own piece, in step 1. In steps 2 and 3 it passes on what has come.", 2),
             Answer("p-1", "It is three messages, but each is a quarter of N.", 1),
+            Answer("2*(p-1)/p", "1.5 N is what it sends and what it receives together: 3/4 N out, 3/4 N in."),
         ),
         unit="N",
     ),
@@ -27,6 +28,7 @@ QUESTIONS = (
         wrong=(
             Answer("86", "86 = 20 + 21 + 22 + 23 adds up rank 2's own vector. The sum goes across the ranks."),
             Answer("64", "64 = 1 + 11 + 21 + 31 is number 1 of the sum, and belongs to rank 1. Counting starts at 0."),
+            Answer("72", "72 = 3 + 13 + 23 + 33 is number 3 of the sum, and belongs to rank 3."),
             Answer("46", "46 = 2 + 12 + 32 leaves out rank 2's own 22: it does not travel, but it counts."),
             Answer("22", "22 is what rank 2 had before. The other three add theirs to it.", 1),
         ),

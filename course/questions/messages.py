@@ -39,6 +39,7 @@ QUESTIONS = (
             Answer(
                 "p-1", "After three steps the vector is at rank 3. One more message brings it home to rank 0.", step=3
             ),
+            Answer("2*p", "A `send` and its `recv` are one message: four messages, so four steps."),
             Answer(
                 "2", "No two messages can share a step here: there is only one vector, and it is in one place.", step=2
             ),

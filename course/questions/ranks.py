@@ -14,6 +14,7 @@ QUESTIONS = (
                 "There is one text but there are four processes, and each makes an `x` in its own memory.",
             ),
             Answer("p+1", "The notebook sends the lines to the ranks and does not run them itself: it has no `x`."),
+            Answer("0", "The ranks do not end with the cell. They keep running, and keep what they have made."),
             Answer("p-1", "Rank 0 runs the lines too. Its `x` is 0, and 0 is a value like any other."),
         ),
         unit="processes",
@@ -50,6 +51,9 @@ QUESTIONS = (
                 "The 4 is the most that you can get. `chunk` makes pieces of 3 numbers until none is left.",
             ),
             Answer("5", "Pieces of 9/4 rounded down, 2 numbers, would be five. `chunk` rounds up."),
+            Answer(
+                "2", "2 is 9/4 rounded down. `chunk` rounds up to pieces of 3, and then counts how many that makes."
+            ),
             Answer("9", "`chunk` takes the number of pieces, not their length."),
         ),
         unit="pieces",

@@ -24,6 +24,7 @@ QUESTIONS = (
         right=Answer("log2(p)", "3 steps: 1 rank has it, then 2, then 4, then 8. The number doubles in each step."),
         wrong=(
             Answer("p-1", "7 steps is rank 0 alone. From the second step on, a second rank can help.", 2),
+            Answer("p", "Even rank 0 alone would need only 7: it has the vector. And from step 2 on others help.", 2),
             Answer("4", "4 would be right for 9 to 16 ranks. After step 3 it is 2 * 2 * 2 = 8 ranks.", 3),
             Answer("2", "After 2 steps 4 ranks have it; a step can only double their number.", 2),
             Answer("1", "Rank 0 can serve only one rank in a step.", 1),

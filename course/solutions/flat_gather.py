@@ -1,4 +1,3 @@
-import torch
 import torch.distributed as dist
 
 
@@ -8,7 +7,9 @@ def flat_gather(x):
     if rank != 0:
         dist.send(x, 0)
         return None
-    pieces = [x] + [torch.empty_like(x) for _ in range(1, world_size)]
+    whole = x.new_empty(world_size * len(x))
+    pieces = whole.chunk(world_size)
+    pieces[0].copy_(x)
     for src in range(1, world_size):
         dist.recv(pieces[src], src)
-    return torch.cat(pieces)
+    return whole

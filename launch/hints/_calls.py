@@ -188,6 +188,8 @@ def argument_of_another_kind(error, place: Place) -> str:
         return FORMS[op]
     if sizes := sizes_that_differ(op, given):
         return sizes
+    if innermost.f_code.co_name == "_ensure_all_tensors_same_dtype":
+        return "both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x"
     if innermost.f_code.co_name == "_check_tensor_list" and is_tensor(innermost.f_locals.get("param")):
         single = f"; for one tensor that holds all pieces there is dist.{SINGLE[op]}" if op in SINGLE else ""
         return f"{FORMS.get(op, f'dist.{op} takes a list of tensors there')}{single}"

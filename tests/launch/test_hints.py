@@ -79,6 +79,7 @@ SAID = {  # cell -> who, and what is said last
     "chunks = x.chunk(2)\nchunks[0] += 1": "ranks 0-2: chunks is a tuple, whose items cannot be set: chunks = list(chunks) before it makes a list",
     "chunks = x.chunk(2)\nchunks[0] = x": "ranks 0-2: chunks is a tuple, whose items cannot be set: chunks = list(chunks) before it makes a list",
     # what they take
+    "dist.all_to_all_single(torch.empty(3), torch.arange(3))": "ranks 0-2: both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x",
     'if rank == 0: dist.send({"a": 1}, 1)': "rank 0: dist.send takes one tensor, and got a dict: numbers become one with torch.tensor(...), anything else goes with dist.send_object_list",
     "dist.all_reduce(5)": "ranks 0-2: dist.all_reduce takes a tensor, and got the number 5: torch.tensor([5]) makes one",
     "dist.all_reduce([x, x])": "ranks 0-2: dist.all_reduce takes one tensor, and got a list of them: torch.stack makes one, or call it for each",
