@@ -34,9 +34,10 @@ HUES = (
 MIXED = "#f0f0f0"  # data of several chunks has no colour of its own
 STYLE = (
     f"{_still.TEXT}"
-    f".c text{{font:10.5px monospace;text-anchor:middle;fill:{_still.BOXED}}}.r text{{font-size:11px;text-anchor:middle}}"
+    f".c text{{font:10.5px monospace;text-anchor:middle;fill:{_still.BOXED}}}"
+    ".r text{font-size:11px;text-anchor:middle}"
     f".b{{stroke:#333;stroke-width:3}}.e{{fill:none;stroke:{_still.INK};stroke-dasharray:2}}"
-    f".w{{fill:none;stroke:#000;stroke-width:2}}"
+    ".w{fill:none;stroke:#000;stroke-width:2}"
     f".a{{fill:none;stroke:{_still.INK};stroke-width:1.4;marker-end:url(#h)}}"
 )
 TIP = (
