@@ -10,6 +10,7 @@ from course.exercises import (
     messages,
     ranks,
     rooted,
+    sharding,
     start,
     tensor_parallel,
 )
@@ -18,7 +19,7 @@ from course.exercises.exercise import Exercise
 CHAPTERS = (
     *(start, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, compose),
-    *(tensor_parallel,),
+    *(sharding, tensor_parallel),
 )
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for module in CHAPTERS for exercise in module.EXERCISES}
 

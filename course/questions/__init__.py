@@ -10,6 +10,7 @@ from course.questions import (
     messages,
     ranks,
     rooted,
+    sharding,
     start_here,
     tensor_parallel,
     topology,
@@ -19,6 +20,6 @@ from course.questions.question import Question
 CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
-    *(tensor_parallel,),
+    *(sharding, tensor_parallel),
 )
 QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from collectives import Link, Network, Topology, all_gather, all_reduce, broadcast, presets
-from course.questions import QUESTIONS, algorithms, compose, cost, groups, tensor_parallel, topology
+from course.questions import QUESTIONS, algorithms, compose, cost, groups, sharding, tensor_parallel, topology
 from course.questions import all_reduce as ring
 from tests.course.amount import amount
 
-MODULES = (ring, cost, algorithms, groups, topology, compose, tensor_parallel)
+MODULES = (ring, cost, algorithms, groups, topology, compose, sharding, tensor_parallel)
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
 PLAYED = presets.played("infiniband", 4)
 
@@ -74,6 +74,12 @@ def slower_between():
     return round(step((2, 2), (1, 2)) / step((1, 4), (2, 1)), 1)
 
 
+def gigabytes(psi, weights, gradients, optimizer):
+    """What a rank keeps, if each of the three is cut among so many: 2, 2 and 12 bytes per parameter."""
+    return psi * (2 / weights + 2 / gradients + 12 / optimizer) / 1e9
+
+
+KEPT = ("weight", "gradient", "exp_avg", "exp_avg_sq")  # of Adam, each in float32; chapter 12 counts their bytes
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -112,6 +118,10 @@ FOUND = {
         - sum((10 * r + 11 * r) / 2 for r in range(4)) / 4
     ),
     "compose_accuracy": lambda: 100 * (81 + 81 + 5 + 0) / (90 + 90 + 10 + 2),
+    "sharding_bytes_per_parameter": lambda: 4 * len(KEPT),
+    "sharding_zero1_bytes": lambda: sum(4 / (4 if name.startswith("exp_avg") else 1) for name in KEPT),
+    "sharding_zero3_calls": lambda: 3 * len(["all_gather, forward", "all_gather, backward", "reduce_scatter"]),
+    "estimate_sharded_memory": lambda: 1e9 * gigabytes(8e9, 1, 16, 16),
     "tp_mlp_calls": lambda: 1,  # chapter 13 runs it with one
     "tp_layer_bytes": lambda: 4 * counts("ring", 8).busiest * 4096 * 8192 * 2,
     "tp_factor": slower_between,

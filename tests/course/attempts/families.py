@@ -180,6 +180,7 @@ def _head(name: str) -> str:
         "clip_norm": "x, limit",
         "uneven_all_to_all": "x, counts",
         "hierarchical_all_reduce": "x, mesh",
+        "zero1_step": "x, w, m",
         "f_and_g": "x, piece",
         "row_parallel_linear": "x, weight, bias",
     }

@@ -1,0 +1,94 @@
+"""The exercises of chapter 12: a step on shards of the optimizer's state, and a weight that is gathered when needed."""
+
+from course.exercises.exercise import VECTOR, Exercise
+
+FLOATS = ("float32", "float64", "float32")
+GATHER, SCATTER = frozenset({"all_gather", "all_gather_single"}), frozenset({"reduce_scatter", "reduce_scatter_single"})
+
+TWO_STEPS = """
+def _begin(like):
+    w = torch.arange(like.numel(), dtype=like.dtype) / 8
+    return w, 1 - w / 4
+def _sharded(step, x):
+    w, momentum = _begin(x)
+    piece = momentum.chunk(world_size)[rank].clone()
+    for _ in range(2):
+        w = step(x, w, piece)
+    return w
+def _unsharded(mean):
+    w, momentum = _begin(mean)
+    for _ in range(2):
+        momentum = 0.9 * momentum + mean
+        w = w - 0.1 * momentum
+    return w
+"""
+
+THERE_AND_BACK = """
+def _factors(like):
+    return 1 + (torch.arange(like.numel()) + 3 * rank) % 7
+def _there_and_back(gathered, x):
+    shard = x.clone().requires_grad_()
+    whole = gathered(shard)
+    if not isinstance(whole, torch.Tensor):
+        return whole
+    loss = (whole * _factors(whole)).sum()
+    if loss.requires_grad:
+        loss.backward()
+    grad = torch.zeros_like(shard) if shard.grad is None else shard.grad
+    return torch.cat([whole.detach().flatten(), grad])
+def _by_the_book(x):
+    whole = torch.empty(world_size * x.numel(), dtype=x.dtype)
+    dist.all_gather_single(whole, x)
+    grad = _factors(whole).to(x.dtype)
+    dist.all_reduce(grad)
+    return torch.cat([whole, grad.chunk(world_size)[rank]])
+"""
+
+EXERCISES = (
+    Exercise(
+        name="zero1_step",
+        asks="it returns the weights after one step, all of them; x is this rank's gradient, w the weights, m the "
+        "momentum of this rank's piece, which is updated in place; two collectives a step. Two steps are taken",
+        lines=9,
+        x=VECTOR,
+        expected="x.clone(); dist.all_reduce(expected); expected = _unsharded(expected / world_size)",
+        in_place=False,
+        setup=TWO_STEPS,
+        call="_sharded({name}, x)",
+        allowed=GATHER | SCATTER,
+        calls=lambda p: 4,
+        rtol=1e-5,
+        hints=(
+            "Rank r needs the summed gradient of piece r only: that is dist.reduce_scatter_single(g, x), and g is as "
+            "long as m. Divide it by world_size: the average.",
+            "m *= 0.9 and m += g change m in place. m = 0.9 * m + g makes a new tensor, and the caller's m stays old.",
+            "w.chunk(world_size)[rank] - 0.1 * m is the new piece. Every rank needs all p of them.",
+            "dist.all_gather_single(out, piece) brings them together, in rank order; out is as long as w.",
+        ),
+        dtypes=FLOATS,
+        more=(5, 6),
+    ),
+    Exercise(
+        name="gathered",
+        asks="it returns all ranks' shards x as one vector, and in the backward pass gives each rank the sum of all "
+        "ranks' gradients of its shard; one collective in each direction",
+        lines=14,
+        x=VECTOR,
+        expected="_by_the_book(x)",
+        in_place=False,
+        setup=THERE_AND_BACK,
+        call="_there_and_back({name}, x)",
+        allowed=GATHER | SCATTER,
+        calls=lambda p: 2,
+        hints=(
+            "torch.empty(world_size * x.numel(), dtype=x.dtype) is room for the whole; dist.all_gather_single fills "
+            "it.",
+            "backward gets the gradient of the whole, from this rank's data. All ranks' gradients of a shard have to "
+            "be added up, and the sum belongs to the rank that has the shard.",
+            "That is dist.reduce_scatter_single(piece, grad.contiguous()); return piece.",
+            "Call it with Gather.apply(x): Gather.forward(...) would know nothing of the backward pass.",
+        ),
+        dtypes=FLOATS,
+        more=(5, 6),
+    ),
+)

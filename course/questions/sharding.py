@@ -1,0 +1,193 @@
+"""The questions of chapter 12: what a rank keeps at each stage of ZeRO, what it sends for it, and what may be cut."""
+
+from course.questions.question import Answer, Choose, FindLine, Number, Statement
+
+CLIPPED = """\
+dist.reduce_scatter_single(shard.grad, gradient)
+shard.grad /= world_size
+norm = shard.grad.norm()
+shard.grad *= min(1.0, 1.0 / float(norm))
+adam.step()
+dist.all_gather_single(w, shard)
+"""
+
+QUESTIONS = (
+    Number(
+        name="sharding_bytes_per_parameter",
+        topic="memory",
+        text="Four ranks train one model with Adam, all in float32, and all-reduce their gradients. How many bytes "
+        "does each rank keep for one parameter: its weight, its gradient and the state of Adam?",
+        right=Answer("16", "4 for the weight, 4 for the gradient, and 8 for Adam's two averages."),
+        wrong=(
+            Answer("4", "That is the weight alone. It has a gradient, and Adam keeps two numbers of its own."),
+            Answer("8", "Weight and gradient. Adam keeps two numbers more for each parameter."),
+            Answer("12", "Adam keeps two averages, one of the gradient and one of its square. That is 8, not 4."),
+        ),
+        unit="bytes",
+        p=4,
+    ),
+    Choose(
+        name="sharding_zero1_needs",
+        topic="ZeRO",
+        text="Only rank r has the Adam state of piece r, so only rank r can update piece r of the weights. Which "
+        "collectives does a step need, and which is the cheapest way?",
+        answers=(
+            Answer(
+                "all_reduce the gradients, and nothing after the update",
+                "Then rank 0 has new weights in piece 0 only, and old ones in pieces 1 to 3. So has every rank, in "
+                "another place: the models drift apart.",
+            ),
+            Answer(
+                "all_gather the Adam state, then update everywhere",
+                "Then every rank holds all of the state again, if only for a moment. The state never has to travel.",
+            ),
+            Answer(
+                "reduce_scatter the gradients, update, all_gather the weights",
+                "Rank r needs the sum of piece r and no other. Afterwards each rank has one new piece, and all ranks "
+                "need all of them.",
+            ),
+            Answer(
+                "all_reduce the gradients, update, all_gather the weights",
+                "It would be right. But rank r uses one piece of the sum and throws the others away: 3 instead of 2 "
+                "halves of a ring.",
+            ),
+        ),
+        right=2,
+    ),
+    Number(
+        name="sharding_zero1_bytes",
+        topic="memory",
+        text="ZeRO-1 on 4 ranks, float32. How many bytes does a rank keep for each parameter of the model now?",
+        right=Answer("4 + 4 + 8/p", "Weight and gradient are still whole: 8. Of Adam's 8 it keeps a quarter: 2."),
+        wrong=(
+            Answer("16/p", "That would be everything cut in four. ZeRO-1 cuts the optimizer's state only."),
+            Answer("8", "Its quarter of the Adam state needs 2 bytes per parameter of the model."),
+            Answer("4 + 4/p + 8/p", "That would have the gradient cut as well, which is the next stage."),
+            Answer("16", "That is plain data parallel, where each rank keeps all of Adam's state."),
+        ),
+        unit="bytes",
+        p=4,
+    ),
+    Choose(
+        name="sharding_backward_of_gather",
+        topic="ZeRO",
+        text="In the forward pass an all_gather makes the whole weight out of p shards, on every rank. In the "
+        "backward pass each rank finds a gradient of the whole weight, from its own data. How does rank r get the "
+        "gradient of its shard?",
+        answers=(
+            Answer(
+                "It cuts piece r out of its own gradient",
+                "That is its own data's part only. All the other ranks have used its shard, too.",
+            ),
+            Answer(
+                "An all_gather of the gradients",
+                "It brings p whole gradients to each rank, which would still have to be added up: far too much.",
+            ),
+            Answer(
+                "An all_reduce of the gradients",
+                "The right numbers, and many more than it needs: it keeps piece r of the sum.",
+            ),
+            Answer(
+                "A reduce_scatter of the gradients",
+                "Every rank has used shard r, so its gradient is a sum over all ranks; and only rank r needs it.",
+            ),
+        ),
+        right=3,
+    ),
+    Number(
+        name="sharding_zero3_calls",
+        topic="ZeRO",
+        text="Three linear layers, each cut in p shards; a whole layer is thrown away right after its forward pass. "
+        "How many collectives does each rank call in one forward and backward pass?",
+        right=Answer("9", "For each layer one all_gather forward, one more backward, and one reduce_scatter."),
+        wrong=(
+            Answer("6", "The backward pass needs the weights once more, and they have been thrown away: 3 more."),
+            Answer("3", "That is the forward pass alone."),
+            Answer("12", "A gradient is reduce-scattered once. Each rank keeps its piece of it, so nobody gathers it."),
+        ),
+        unit="collectives",
+        p=4,
+    ),
+    Statement(
+        name="sharding_reshard_off",
+        topic="ZeRO",
+        text="With reshard_after_forward=False a step of FSDP sends no more bytes than plain data parallel.",
+        true=True,
+        why="One all_gather and one reduce_scatter of everything: the two halves of an all_reduce. The price is "
+        "memory: all whole layers stay until their backward pass is over.",
+    ),
+    Number(
+        name="estimate_sharded_memory",
+        topic="estimate",
+        text="Estimate 1. A model has 8 billion parameters. Weights and gradients take 2 bytes each; the optimizer "
+        "takes 12: a weight in float32 and Adam's two averages. What does each of 16 GPUs keep under ZeRO-2?",
+        right=Answer("(2+14/p)*8e9", "Whole weights: 16 GB. A sixteenth of gradients and optimizer: 14 x 8 / 16 = 7."),
+        wrong=(
+            Answer("16*8e9", "That is plain data parallel. ZeRO-2 cuts the gradients and the optimizer's state."),
+            Answer("(4+12/p)*8e9", "That is ZeRO-1. ZeRO-2 cuts the gradients as well."),
+            Answer("16/p*8e9", "That is ZeRO-3. In ZeRO-2 every GPU keeps all the weights."),
+            Answer("(2+10/p)*8e9", "The optimizer takes 12 and the gradient 2 bytes: 14 are cut in 16."),
+        ),
+        unit="bytes",
+        p=16,
+        within=0.02,
+    ),
+    Choose(
+        name="sharding_which_stage",
+        topic="memory",
+        text="The same model and 16 GPUs of 40 GB; activations need 10 GB. The network is slow. What do you take?",
+        answers=(
+            Answer("Plain data parallel", "It keeps 16 bytes per parameter: 128 GB on every GPU."),
+            Answer("ZeRO-1", "4 x 8 + 12 x 8 / 16 = 38 GB, and the activations do not fit beside them."),
+            Answer("ZeRO-2", "It fits, and it sends no more than plain data parallel."),
+            Answer(
+                "ZeRO-3",
+                "It fits with the most room, but it sends half as much again, on a slow network, for room that you "
+                "do not need.",
+            ),
+        ),
+        right=2,
+    ),
+    Statement(
+        name="sharding_newton_schulz",
+        topic="Muon",
+        text="Each rank runs Newton-Schulz on its quarter of the rows. Put together, that is Newton-Schulz of the "
+        "matrix.",
+        true=False,
+        why="Newton-Schulz makes rows perpendicular to each other. A rank makes its own rows so, and knows nothing of "
+        "the rows of other ranks.",
+    ),
+    FindLine(
+        name="sharding_clipped",
+        topic="ZeRO",
+        text="ZeRO-1, and the gradient is clipped to norm 1. The ranks stay alike, but the model is not the one that "
+        "a single process would train. Which line is wrong?",
+        source=CLIPPED,
+        right=(3,),
+        why="Line 3 is the norm of one piece, another one on each rank: each piece shrinks by its own factor. The norm "
+        "of all is the root of the sum of all squares: one all_reduce of one number (clip_norm, chapter 10).",
+        wrong=(
+            Answer("1", "reduce_scatter gives this rank the sum of its piece: that is what it needs."),
+            Answer("2", "The sum over all ranks, divided by their number: the average, as it should be."),
+            Answer("4", "With the right norm this line is right: min leaves a short gradient as it is."),
+            Answer("5", "Adam works on each number alone, so it may see one piece only."),
+            Answer("6", "Each rank has updated its piece, and needs all the others."),
+        ),
+    ),
+    Statement(
+        name="sharding_myth_zero2_bytes",
+        topic="ZeRO",
+        text="From plain data parallel to ZeRO-2 you save memory, and not one more byte crosses the network.",
+        true=True,
+        why="An all_reduce is a reduce_scatter and an all_gather anyway. ZeRO-2 makes the same two; between them it "
+        "updates.",
+    ),
+    Statement(
+        name="sharding_myth_all_memory",
+        topic="memory",
+        text="ZeRO-3 on 64 GPUs needs a 64th of the memory of plain data parallel.",
+        true=False,
+        why="It cuts weights, gradients and optimizer state. Activations stay as they are, and the layer that is being "
+        "computed is there as a whole.",
+    ),
+)

@@ -1,0 +1,13 @@
+import torch
+import torch.distributed as dist
+
+
+def zero1_step(x, w, m):
+    """Return the weights after a step of SGD with momentum, of which this rank keeps its piece m only."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    g = torch.empty_like(m)
+    dist.reduce_scatter_single(g, x)
+    m.mul_(0.9).add_(g / world_size)
+    out = torch.empty_like(w)
+    dist.all_gather_single(out, w.chunk(world_size)[rank] - 0.1 * m)
+    return out
