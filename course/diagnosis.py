@@ -104,6 +104,12 @@ def _number(value) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e9 else f"{value:.6g}"
 
 
+def _only_rounded(wrong: Wrong) -> bool:
+    """Whether the number is nearly right: six digits of it would not show what is wrong."""
+    value, expected = float(wrong.values[wrong.place]), float(wrong.expected[wrong.place])
+    return wrong.expected.dtype.kind == "f" and abs(value - expected) <= 1e-6 * abs(expected)
+
+
 def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
     """The sentence where no letters are known: who has not been heard, and whether only the scale is wrong."""
     where = "x" if answers.in_place else "the answer"
@@ -111,6 +117,8 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
         where, wrong = _part(trial.exercise.parts(trial.p), wrong)
     at = f" (from element {wrong.place} on)" if wrong.place else ""
     values, expected = (_numbers(each, wrong.place) for each in (wrong.values, wrong.expected))
+    if rounded := _only_rounded(wrong):
+        values, expected = (f"{each[wrong.place]:.17g}" for each in (wrong.values, wrong.expected))
     text = f"rank {wrong.rank}: {where}{at} is {values} and should be {expected}"
     if silent := _silent(trial, wrong.rank):
         return f"{text}: {silent}"
@@ -119,6 +127,8 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
         return f"{text}: look for a division by zero, or for a number that is too large for exp"
     if answers.in_place and np.array_equal(wrong.expected, trial.given[wrong.rank].ravel()):
         return f"{text}: here it should have stayed as it was"
+    if rounded:
+        return f"{text}: close, but not the same bits. What was rounded, and how often?"
     if (times := _scale(wrong)) is not None:
         return f"{text}: all of it is {_times(times)}"
     return text + place_in_x(trial, wrong.rank)

@@ -9,7 +9,7 @@ QUESTIONS = (
         text="After how many steps can all 8 ranks have rank 0's vector, at the earliest?",
         right=Answer("ceil(log2(p))", "1, 2, 4, 8: the number of ranks that have it can double in a step, no more."),
         wrong=(
-            Answer("p - 1", "That is rank 0 telling each of the others itself. Those who have it can help."),
+            Answer("p - 1", "That is rank 0 telling each of the others itself. Ranks that have it can help."),
             Answer("1", "Rank 0 can send to one other rank in a step, not to all seven."),
             Answer("p/2", "Two in each step: but after the first step two ranks can send, then four."),
         ),
@@ -19,12 +19,13 @@ QUESTIONS = (
     Number(
         name="algorithms_tree_busiest",
         topic="trees",
-        text="What does the busiest rank of the tree send in the whole all-reduce, on 8 ranks? (Which rank is it?)",
+        text="What does the busiest rank of the tree send in the whole all-reduce, on 8 ranks?",
         right=Answer("log2(p)", "Rank 0 sends the whole vector to ranks 4, 2 and 1 on the way down."),
         wrong=(
             Answer("1", "That is the way up, where each rank sends once. On the way down some send more."),
             Answer("2", "Up once and down once: but rank 0 has three ranks to tell, one in each step."),
             Answer("p - 1", "That is naive, where rank 0 tells everybody itself. Here the others help."),
+            Answer("2*log2(p)", "That is the number of steps. On the way up rank 0 only receives."),
             Answer("2(p - 1)/p", "That is the ring, which sends chunks. A plain tree sends whole vectors."),
         ),
         unit="N",
@@ -73,7 +74,7 @@ QUESTIONS = (
         wrong=(
             Answer("(p - 1)/p", "That is the way there, the reduce-scatter. The all-gather sends as much again."),
             Answer("log2(p)", "That is recursive doubling, with whole vectors."),
-            Answer("2", "Close: it would be 2 N if the halves went on for ever. It stops at 1/8."),
+            Answer("2", "Close: it would be 2 N if the halves went on forever. It stops at 1/8."),
             Answer("1", "1/2 + 1/4 + 1/8 is a little less than 1, and then comes the way back."),
         ),
         unit="N",

@@ -64,13 +64,13 @@ QUESTIONS = (
     Number(
         name="compose_mean",
         topic="statistics",
-        text="Each rank computes its own mean, 0, 10.5, 21 and 31.5, and the ranks average these. By how much is that "
-        "off from the mean of all ten numbers, which is 21?",
-        right=Answer("5.25", "(0 + 10.5 + 21 + 31.5)/4 = 15.75, and 21 - 15.75 = 5.25."),
+        text="The mean of all ten numbers is 21. Each rank computes its own mean, 0, 10.5, 21 and 31.5, and the ranks "
+        "average these. What comes out?",
+        right=Answer("15.75", "(0 + 10.5 + 21 + 31.5)/4. Rank 0's one number weighs as much as the four of rank 3."),
         wrong=(
-            Answer("0", "It would be, if all ranks had equally many. Rank 0 has one number, rank 3 has four."),
-            Answer("15.75", "That is the mean of means itself. How far is it from 21?"),
-            Answer("5", "Close: 21 - 15.75."),
+            Answer("21", "It would, if all ranks had equally many numbers. Rank 0 has one, rank 3 has four."),
+            Answer("63", "That is the sum of the four means. Divide it by 4."),
+            Answer("6.3", "That divides by the ten numbers. What is averaged here are four means."),
         ),
         unit="",
         p=4,
@@ -96,6 +96,7 @@ QUESTIONS = (
         wrong=(
             Answer("57.5", "That is the mean of 90, 90, 50 and 0 %: rank 3's 2 samples count as much as 90."),
             Answer("90", "That is ranks 0 and 1 alone."),
+            Answer("167/192", "That is the share. In per cent it is a hundred times that."),
         ),
         unit="%",
         p=4,

@@ -146,17 +146,17 @@ QUESTIONS = (
         name="estimate_overlap",
         topic="estimate",
         text="Estimate 4. A backward pass computes for 80 ms. Its gradients leave in 6 buckets; to all-reduce one "
-        "takes 10 ms. The buckets get ready one by one, the last when the backward pass ends, and a bucket leaves "
+        "takes 12 ms. The buckets get ready one by one, the last when the backward pass ends, and a bucket leaves "
         "when it is ready. How long is it from the start of the backward pass until all is summed?",
         right=Answer(
-            "80e-3+10e-3", "Five buckets travel while the GPU computes. The last one has nothing to hide behind."
+            "80e-3+12e-3", "Five buckets travel while the GPU computes. The last one has nothing to hide behind."
         ),
         wrong=(
             Answer(
-                "140e-3", "That is one after the other. Five of the six buckets travel while the GPU still computes."
+                "152e-3", "That is one after the other. Five of the six buckets travel while the GPU still computes."
             ),
-            Answer("80e-3", "The last bucket is ready only when the backward pass is over. Its 10 ms come on top."),
-            Answer("60e-3", "The computing alone takes 80 ms."),
+            Answer("80e-3", "The last bucket is ready only when the backward pass is over. Its 12 ms come on top."),
+            Answer("72e-3", "The computing alone takes 80 ms."),
         ),
         unit="s",
         within=0.02,

@@ -12,6 +12,7 @@ QUESTIONS = (
         wrong=(
             Answer("280", "That is the sum over all eight ranks. The call has `group=inside`, so only four take part."),
             Answer("60", "That is the sum of the other group: 0 + 10 + 20 + 30. Rank 5 is not in it."),
+            Answer("50", "That is what rank 5 brings. all_reduce writes the sum into x, on every rank of the group."),
             Answer("55", "That is the average of its group. all_reduce adds up unless you ask for AVG."),
         ),
         unit="",
@@ -24,7 +25,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Ranks 4 to 7",
-                "So one would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
+                "So you would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
                 "fewer, and the next group would have another number on them.",
             ),
             Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
@@ -57,6 +58,20 @@ QUESTIONS = (
         text="A collective on a group makes the ranks outside it wait until it is over.",
         true=False,
         why="A collective concerns its members alone. Ranks 4 to 7 do not even hear of it.",
+    ),
+    Number(
+        name="groups_models",
+        topic="groups",
+        text="Eight ranks train, and the line that repairs it has `group=inside`: ranks 0 to 3, or ranks 4 to 7. How "
+        "many different models are there in the end?",
+        right=Answer("2", "The four ranks of a machine add up their gradients and stay alike. The machines do not."),
+        wrong=(
+            Answer("1", "That needs the gradients of all eight. Here nothing goes from one machine to the other."),
+            Answer("8", "That is without the line. The four ranks of a machine do add up their gradients."),
+            Answer("4", "Four ranks share a model, in each of two machines."),
+        ),
+        unit="models",
+        p=8,
     ),
     Choose(
         name="groups_src",
@@ -118,6 +133,7 @@ QUESTIONS = (
             Answer("1", "That is what a rank would send if it passed the vector on once. There are two rounds."),
             Answer("(p - 1)/p", "That is the reduce-scatter. The all-gather passes here, too."),
             Answer("1/p", "That is one chunk. In each of the 2(p - 1) steps another one passes."),
+            Answer("2", "Nearly: of 8 chunks 7 pass here in each of the two rounds, and one stays where it is."),
             Answer("2(p - 1)", "That is in chunks; each is 1/p of N: together 1.75 N."),
         ),
         unit="N",
@@ -170,6 +186,6 @@ QUESTIONS = (
         topic="groups",
         text="`dist.new_group([6, 4])` makes rank 6 number 0 of the group.",
         true=False,
-        why="torch sorts the list: rank 4 is number 0 and rank 6 number 1, however you write it.",
+        why="torch sorts the list: rank 4 is number 0 and rank 6 number 1. Only `sort_ranks=False` keeps your order.",
     ),
 )

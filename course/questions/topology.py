@@ -9,7 +9,7 @@ QUESTIONS = (
         text="One ring over all 32 GPUs. Each machine has 8 cards. How many of them send anything?",
         right=Answer("1", "A ring leaves a machine at one place: from rank 7 to rank 8. Only GPU 7's card sends."),
         wrong=(
-            Answer("8", "Each GPU has a card, but seven of eight GPUs have their right neighbour in the house."),
+            Answer("8", "Each GPU has a card, but seven of eight GPUs have their right neighbour in the same machine."),
             Answer("2", "One sends and another receives. Only one of them sends."),
             Answer("4", "Four machines, and one card in each of them sends."),
         ),
@@ -27,6 +27,7 @@ QUESTIONS = (
         wrong=(
             Answer("1.9375", "That is the ring over 32: 2 (32 - 1)/32. Between the machines only 4 take part."),
             Answer("0.1875", "That is one card. There are eight of them."),
+            Answer("8", "That is 1 GB once through each of 8 cards. A GPU has only an eighth of it to send."),
             Answer("12", "That would be the whole vector through each card. Each has only an eighth of it."),
             Answer("1", "An all-reduce among 4 sends 2 (4 - 1)/4 = 1.5 times its vector."),
         ),

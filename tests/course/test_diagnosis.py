@@ -5,11 +5,13 @@ The programs stand on the lines that the sentences name: line 1 is what the magi
 
 import re
 
+import numpy as np
 import pytest
 
-from course import trial
+from course import diagnosis, trial
 from course.exercises import EXERCISES
 from course.exercises.draw import fixed
+from course.ways import Wrong
 
 TO_RANK_0 = """
 def tree_reduce(x):
@@ -432,3 +434,17 @@ def shift(x):
         "receive into another tensor, and change this one only after wait()"
     )
     assert words in said("shift", source)
+
+
+@pytest.mark.parametrize(
+    "value, expected, rounded",
+    [
+        (np.float32(1 / 3), np.float32(1 / 3 + 1e-7), True),
+        (np.float64(903175786), np.float32(903175808), True),
+        (np.float32(1), np.float32(1.001), False),
+        (np.int64(10**9), np.int64(10**9 + 1), False),
+    ],
+)
+def test_a_number_that_is_only_rounded_is_told_from_a_wrong_one(value, expected, rounded):
+    wrong = Wrong(0, 1, np.array([0, value], value.dtype), np.array([0, expected], expected.dtype), 1)
+    assert diagnosis._only_rounded(wrong) is rounded

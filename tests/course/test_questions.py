@@ -27,6 +27,11 @@ COURSE = Path(__file__).parents[2] / "course"
 ASKS = re.compile(r'\bask\(\s*"(\w+)"')
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 FEW = 3
+PREFIXES = {
+    "s": {"s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6},
+    "bytes": {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9},
+    "bytes/s": {"MB/s": 1e6, "GB/s": 1e9},
+}
 MOST_CELLS, MOST_WORDS = 35, 2500
 
 
@@ -88,13 +93,15 @@ def quantity(text: str) -> float:
 
 
 def written(question: Number) -> list[str]:
-    """How the answer would be written: "6 messages", "six messages"; "3 ms" as it stands."""
+    """How the answer would be written: "6 messages", "six messages"; "3 ms" as it stands; "525 ms", "0.525 s"."""
     text, unit = question.right.text, question.unit
     if re.search(r"[a-zA-Z]$", text) and not re.search(r"[pN]$", text):
         return [text]  # "3 ms"
     value = amount(text, question.p or 4)
-    if value is None or value < FEW:
+    if value is None or (value < FEW and unit not in PREFIXES):
         return []
+    if unit in PREFIXES:
+        return [f"{value / size:.4g} {prefix}" for prefix, size in PREFIXES[unit].items()]
     number = f"{value:.3f}".rstrip("0").rstrip(".")
     named = [NUMBERS[int(value)]] if value == int(value) < len(NUMBERS) else []
     return [f"{each} {unit}" for each in [number, *named]]

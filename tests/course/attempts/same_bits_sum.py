@@ -33,6 +33,7 @@ WRONG = {
     "not written": ("def same_bits_sum(x):\n    ...\n", "not written yet"),
     "as torch adds": (BODY.format(**GOOD | {"wide": "x.clone()"}), "no  on 4 ranks"),
     "in x itself": (BODY.format(**GOOD | {"wide": "x"}), "no  on 4 ranks"),
+    "not rounded back": (BODY.format(**GOOD | {"answer": "total"}), "no  on 4 ranks"),
     "wide too late": (BODY.format(**GOOD | {"wide": "x.clone()", "answer": "total.double().to(x.dtype)"}), "no  on 4"),
     "its own numbers": ("def same_bits_sum(x):\n    return x.double().to(x.dtype)\n", "no rank has sent anything"),
     "the mean": (BODY.format(**GOOD | {"answer": "(total / world_size).to(x.dtype)"}), "no  on 4 ranks"),
