@@ -136,11 +136,11 @@ def test_the_lines_of_a_traceback_are_those_of_the_cell(four):
     assert "launch/" not in output.traceback
 
 
-def test_a_traceback_gives_the_cell_the_number_that_stands_beside_it(new_notebook):
-    notebook = new_notebook()  # %load_ext was its first cell
-    assert "Cell In[2], line 2" in notebook.run("%%ranks 2\n1 / 0").traceback
-    assert "Cell In[3], line 2" in notebook.run("%%ranks 2\n(1").traceback
-    assert "Cell In[4], line 1" in notebook.run("1 / 0").traceback
+def test_a_traceback_gives_the_cell_the_number_that_stands_beside_it(four):
+    number = four.value("len(In)")
+    assert f"Cell In[{number}], line 2" in four.run("%%ranks\n1 / 0").traceback
+    assert f"Cell In[{number + 1}], line 2" in four.run("%%ranks\n(1").traceback
+    assert f"Cell In[{number + 2}], line 1" in four.run("1 / 0").traceback
 
 
 def test_cell_magics_and_await_inside(four):

@@ -410,8 +410,7 @@ def test_where_connections_cannot_be_paced_messages_are_held_back_alone(ranks):
     assert not ranks.unpaced
 
 
-def test_a_notebook_says_what_each_cell_runs_on(new_notebook):
-    notebook = new_notebook()
+def test_a_notebook_says_what_each_cell_runs_on(notebook):
     shown = "RankLog(ranks=4, network='ethernet, 10 times slower: 12.5 MB/s, 1 ms')"
 
     def log(code):
@@ -432,9 +431,8 @@ def test_a_notebook_says_what_each_cell_runs_on(new_notebook):
     assert log("%%ranks\nNone")[1] == ["RankLog(ranks=4)"]
 
 
-def test_a_notebook_takes_a_network_of_its_own_and_says_what_is_wrong_with_one(new_notebook):
-    notebook = new_notebook()
-    notebook.run("import launch\nfrom collectives import Link, Network, Topology, presets")
+def test_a_notebook_takes_a_network_of_its_own_and_says_what_is_wrong_with_one(notebook):
+    notebook.run("from collectives import Link, Network, Topology, presets")
     assert not notebook.run("launch.network(Topology.machines(2, 2, Link(1e-3, 1e-7), Link(2e-3, 2e-7)))").error
     output = notebook.run("%%ranks 4\ndist.barrier()")
     assert not output.error and "2 machines x 2 GPUs" in output.displays[0]["text/plain"]

@@ -100,6 +100,18 @@ def show(page, site):
         page.route("**/shown", lambda route: route.fulfill(content_type="text/html", body=pages.html(widget)))
         page.goto(f"{site}/shown")
         page.wait_for_function("window.model")
+        settle(page)
         return page
 
     return show
+
+
+def settle(page):
+    """Two frames: after them a widget has heard what room it has and that it is seen, and has acted on it."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def wait_for_wall(page):
+    """Until the widget that goes into projector mode fills the screen, and is drawn for it."""
+    page.wait_for_function("document.fullscreenElement?.getBoundingClientRect().height === innerHeight")
+    settle(page)

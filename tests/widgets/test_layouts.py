@@ -9,6 +9,7 @@ import pytest
 from collectives import Schedule, Transfer, all_reduce, all_to_all, broadcast, gather, scatter
 from collectives.groups import btree, depths
 from collectives.state import Cell, empty_cells
+from tests.widgets.conftest import wait_for_wall
 from widgets import Player
 
 BOXES = """selector => [...document.querySelectorAll(selector)].map((node) => {
@@ -239,7 +240,7 @@ def test_on_a_projector_all_of_it_fits_and_is_large(show, name):
     page.focus(".rs-scrub input")
     shape = page.input_value(".rs-shape")
     page.keyboard.press("p")
-    page.wait_for_function("document.querySelector('.rs-player').getBoundingClientRect().height === innerHeight")
+    wait_for_wall(page)
     page.wait_for_function("document.querySelector('.rs-picture').clientWidth > 1200")
     sizes = page.locator(".rs-picture text").evaluate_all(
         """nodes => nodes.filter((node) => node.textContent.trim())

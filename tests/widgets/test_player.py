@@ -3,6 +3,7 @@
 import pytest
 
 from collectives import Schedule, Transfer, all_reduce
+from tests.widgets.conftest import wait_for_wall
 from widgets import Player
 
 
@@ -105,13 +106,19 @@ def test_keys_stay_in_the_player_but_shortcuts_with_a_modifier_do_not(ring):
     assert ring.evaluate("heard") == ["Control", "s", "Tab"]
 
 
+def at_speed(page, speed):
+    page.select_option(".rs-speed select", speed)
+    page.focus("input[type=range]")
+
+
 def test_it_plays_to_the_end_and_never_by_itself(ring):
     assert step(ring) == 0 and not ring.evaluate("model.get('playing')")
-    ring.select_option(".rs-speed select", "16")
-    ring.focus("input[type=range]")
+    at_speed(ring, "0.25")  # a step takes 7 seconds: time to look at the first one
     ring.keyboard.press("Space")
     assert ring.evaluate("model.get('playing')") and step(ring) == 1
+    at_speed(ring, "16")
     ring.wait_for_function("model.get('step') === 6 && !model.get('playing')")
+    at_speed(ring, "0.25")
     ring.keyboard.press("Space")  # from the end it starts again
     assert step(ring) == 0 and ring.evaluate("model.get('playing')")
     ring.keyboard.press("ArrowRight")  # a step by hand stops it
@@ -189,8 +196,16 @@ def test_a_cell_explains_itself_and_one_rank_can_be_followed(ring):
 def test_what_flies_lands_on_the_state_of_the_step(show):
     page = show(Player(all_reduce.ring(ranks=4)))
     page.focus("input[type=range]")
+    page.evaluate(
+        """() => {
+            const packets = document.querySelector(".rs-packets");
+            window.most = 0;
+            const look = () => (most = Math.max(most, packets.childElementCount));
+            new MutationObserver(look).observe(packets, { childList: true });
+        }"""
+    )
     page.keyboard.press("ArrowRight")
-    assert page.locator(".rs-packets > g").count() == 4
+    assert page.evaluate("most") == 4  # they fly for a second, which may be over by now
     page.keyboard.press("ArrowRight")  # in the middle of the flight
     page.wait_for_function("!document.querySelector('.rs-packets > g')")
     state = all_reduce.ring(ranks=4).states(1)
@@ -267,7 +282,7 @@ def test_projector_mode_fills_the_screen_with_large_words_and_gives_everything_b
     page.keyboard.press("ArrowRight")
     before = page.locator(".rs-player").bounding_box()
     page.keyboard.press("p")
-    page.wait_for_function("document.querySelector('.rs-player').getBoundingClientRect().height === innerHeight")
+    wait_for_wall(page)
     sizes = page.evaluate(
         """() => [...document.querySelectorAll(".rs-projected *")]
             .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))

@@ -7,6 +7,7 @@ import pytest
 
 from collectives import Link, Schedule, Topology, Transfer, all_gather, all_reduce, all_to_all
 from tests.pictures.scenes import SCENES
+from tests.widgets.conftest import wait_for_wall
 from widgets import Player, Race, WaitFor, Zoo
 
 PLAYING = {name: SCENES[name].make for name in ("player-ring", "race", "map")}
@@ -15,7 +16,7 @@ FRAMED = PLAYING | {"timeline": SCENES["timeline"].make, "zoo": lambda: Zoo(rank
 
 def project(page):
     page.click(".rs-project")
-    page.wait_for_function("document.querySelector('.rs-projected')?.getBoundingClientRect().height === innerHeight")
+    wait_for_wall(page)
 
 
 @pytest.mark.parametrize("name", FRAMED)

@@ -7,6 +7,7 @@ import pytest
 
 from collectives import CATALOGUE, build
 from collectives.state import letter
+from tests.widgets.conftest import wait_for_wall
 from widgets import Player, Zoo
 
 TABLES = """() => [...document.querySelectorAll("article")].map((card) => [
@@ -118,6 +119,8 @@ def test_another_algorithm_of_the_same_collective_is_a_choice_away(zoo):
 def test_a_player_that_was_left_does_not_go_on_playing(zoo):
     zoo.click("[data-name='all_reduce.ring']")
     zoo.wait_for_selector(".rs-scrub input:focus")
+    zoo.select_option(".rs-speed select", "0.25")
+    zoo.focus(".rs-scrub input")
     zoo.keyboard.press("Space")
     assert zoo.evaluate("[model.get('step'), model.get('playing')]") == [1, True]
     handlers = zoo.evaluate("model.handlers.length")
@@ -135,6 +138,7 @@ def test_a_player_that_was_left_does_not_go_on_playing(zoo):
 def test_projector_mode_goes_along_into_the_player(zoo):
     zoo.focus("[data-name='all_reduce.ring']")
     zoo.keyboard.press("p")
+    wait_for_wall(zoo)
     sizes = zoo.locator(".rs-projected :is(td, button, .rs-says, caption)").evaluate_all(
         "(nodes) => nodes.filter((n) => n.innerText?.trim()).map((n) => parseFloat(getComputedStyle(n).fontSize))"
     )
