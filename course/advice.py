@@ -50,7 +50,7 @@ def _who_waits(trial) -> str:
     if {*waits_in.values()} == {"send"}:
         return ISEND
     if {*waits_in.values()} != {"recv"}:
-        return ""
+        return _past_each_other(error.edges, waits_in)
     begun = [event for event in events if event.op == "send"]
     if not begun:
         return RECV_FIRST
@@ -60,6 +60,18 @@ def _who_waits(trial) -> str:
             return (
                 f"rank {rank} waits for rank {other}, which has sent to rank {sent[0].peer} (line {sent[0].line}): "
                 "receive from the rank that sends to you"
+            )
+    return ""
+
+
+def _past_each_other(edges, waits_in: dict[int, str]) -> str:
+    """About a rank that sends to one which is waiting for somebody else."""
+    waits_for = {rank: other for rank, other, _ in edges}
+    for rank, other in waits_for.items():
+        if waits_in.get(rank) == "send" and waits_in.get(other) == "recv" and waits_for[other] != rank:
+            return (
+                f"rank {rank} sends to rank {other}, and rank {other} waits for rank {waits_for[other]}: in each round "
+                "sender and receiver have to name each other, and a rank that has no part in it does nothing"
             )
     return ""
 
