@@ -22,6 +22,10 @@ RECV_FIRST = (
     "begin with isend"
 )
 SIZE = "both tensors must have as many numbers, of the same dtype: torch.empty_like(x) makes one like x"
+UNEVEN = (
+    "the chunks are not all of one length here: the tensor that a chunk arrives in has to be as long as that chunk, on "
+    "every rank"
+)
 LENGTHS = (
     "the lists of all_to_all_single(out, x, what comes from each, what goes to each) do not fit together on all ranks: "
     "what comes only the others know, so each rank first sends every other its count"
@@ -78,7 +82,9 @@ def _past_each_other(edges, waits_in: dict[int, str]) -> str:
 
 def _size(trial) -> str:
     """About a message and a receive that do not fit: there are no other calls in these exercises."""
-    return SIZE if isinstance(trial.error, MismatchError) and trial.exercise.allowed <= MESSAGES_ONLY else ""
+    if not isinstance(trial.error, MismatchError) or not trial.exercise.allowed <= MESSAGES_ONLY:
+        return ""
+    return UNEVEN if "uneven" in trial.exercise.x else SIZE
 
 
 def _lengths(trial) -> str:

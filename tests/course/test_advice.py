@@ -57,6 +57,11 @@ MISTAKES = {  # exercise, what of its solution is written otherwise, and what is
         {"elif distance <= rank < 2 * distance": "else"},
         "in each round sender and receiver have to name each other",
     ),
+    "chunks of other lengths": (
+        "ring_any_length",
+        {"torch.empty_like(mine)": "torch.empty_like(chunks[0])"},
+        "the chunks are not all of one length here",
+    ),
     "what goes is what comes": (
         "uneven_all_to_all",
         {"    dist.all_to_all_single(incoming, outgoing)\n": "    incoming.copy_(outgoing)\n"},
