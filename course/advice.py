@@ -22,6 +22,10 @@ RECV_FIRST = (
     "begin with isend"
 )
 SIZE = "both tensors must have as many numbers, of the same dtype: torch.empty_like(x) makes one like x"
+UNEVEN = (
+    "the chunks are not all of one length here: the tensor that a chunk arrives in has to be as long as that chunk, on "
+    "every rank"
+)
 LENGTHS = (
     "the lists of all_to_all_single(out, x, what comes from each, what goes to each) do not fit together on all ranks: "
     "what comes only the others know, so each rank first sends every other its count"
@@ -50,7 +54,7 @@ def _who_waits(trial) -> str:
     if {*waits_in.values()} == {"send"}:
         return ISEND
     if {*waits_in.values()} != {"recv"}:
-        return ""
+        return _past_each_other(error.edges, waits_in)
     begun = [event for event in events if event.op == "send"]
     if not begun:
         return RECV_FIRST
@@ -64,9 +68,23 @@ def _who_waits(trial) -> str:
     return ""
 
 
+def _past_each_other(edges, waits_in: dict[int, str]) -> str:
+    """About a rank that sends to one which is waiting for somebody else."""
+    waits_for = {rank: other for rank, other, _ in edges}
+    for rank, other in waits_for.items():
+        if waits_in.get(rank) == "send" and waits_in.get(other) == "recv" and waits_for[other] != rank:
+            return (
+                f"rank {rank} sends to rank {other}, and rank {other} waits for rank {waits_for[other]}: in each round "
+                "sender and receiver have to name each other, and a rank that has no part in it does nothing"
+            )
+    return ""
+
+
 def _size(trial) -> str:
     """About a message and a receive that do not fit: there are no other calls in these exercises."""
-    return SIZE if isinstance(trial.error, MismatchError) and trial.exercise.allowed <= MESSAGES_ONLY else ""
+    if not isinstance(trial.error, MismatchError) or not trial.exercise.allowed <= MESSAGES_ONLY:
+        return ""
+    return UNEVEN if "uneven" in trial.exercise.x else SIZE
 
 
 def _lengths(trial) -> str:

@@ -193,11 +193,11 @@ def _right(trial):
 
 def _touched(trial) -> str:
     changed = _changed(trial)
-    return (
-        ""
-        if trial.exercise.in_place or not changed
-        else f"{name_ranks(changed)}: x was changed; it must stay as it was"
-    )
+    if trial.exercise.in_place or not changed:
+        return ""
+    views = "chunk(" in trial.source or "split(" in trial.source
+    remedy = ": the pieces of x are views of it, so clone() the one that you write to" if views else ""
+    return f"{name_ranks(changed)}: x was changed; it must stay as it was{remedy}"
 
 
 def _peers(trial) -> str:

@@ -8,7 +8,7 @@ QUESTIONS = (
         topic="all_gather",
         text="4 ranks, each has a quarter of N bytes. All pieces go round the ring until every rank has all four. "
         "How many bytes does one rank send, in units of N?",
-        right=Answer("(p-1)/p", "3/4 N: three times a piece of N/4, its own and two that it passes on."),
+        right=Answer("(p-1)/p", "Three times a piece of N/4, its own and two that it passes on."),
         wrong=(
             Answer(
                 "1", "1 N would be four pieces. The last one to arrive goes no further: the next rank is its owner.", 3
@@ -55,7 +55,7 @@ QUESTIONS = (
         topic="all_reduce",
         text="4 ranks with a vector of N bytes each. First a reduce_scatter, then an all_gather of the pieces. "
         "How many bytes does one rank send in both together, in units of N?",
-        right=Answer("2*(p-1)/p", "1.5 N: three pieces of N/4 in the first half, and three in the second."),
+        right=Answer("2*(p-1)/p", "Three pieces of N/4 in the first half, and three in the second."),
         wrong=(
             Answer("(p-1)/p", "3/4 N is the first half alone. Then each rank has a piece of the sum, not the sum.", 3),
             Answer("2", "2 N would be four pieces in each half. A rank's own piece stays at home, both times."),

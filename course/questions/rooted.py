@@ -8,7 +8,7 @@ QUESTIONS = (
         topic="broadcast",
         text="4 ranks; rank 0 sends its vector of N bytes to each of the others, one after the other. How many bytes "
         "are sent in total, in units of N?",
-        right=Answer("p-1", "3 N: one vector for each of the other three. Rank 0 has its own already."),
+        right=Answer("p-1", "One vector for each of the other three. Rank 0 has its own already."),
         wrong=(
             Answer("p", "4 N would be one vector for each rank. Rank 0 needs no message for what it has."),
             Answer("1", "1 N would be one send that all can hear. A message has one receiver, so there are three.", 1),
@@ -21,7 +21,7 @@ QUESTIONS = (
         topic="broadcast",
         text="8 ranks; rank 0 has a vector. In each step every rank that has it may send it to one rank that does not. "
         "After how many steps can all 8 have it?",
-        right=Answer("log2(p)", "3 steps: 1 rank has it, then 2, then 4, then 8. The number doubles in each step."),
+        right=Answer("log2(p)", "1 rank has it, then 2, then 4, then 8. The number doubles in each step."),
         wrong=(
             Answer("p-1", "7 steps is rank 0 alone. From the second step on, a second rank can help.", 2),
             Answer("p", "Even rank 0 alone would need only 7: it has the vector. And from step 2 on others help.", 2),
@@ -36,7 +36,7 @@ QUESTIONS = (
         topic="scatter",
         text="4 ranks; rank 0 has a vector of N bytes, each rank is to get its own quarter. How many bytes does rank 0 "
         "send, in units of N?",
-        right=Answer("(p-1)/p", "3/4 N: three quarters leave, its own quarter stays at home."),
+        right=Answer("(p-1)/p", "Three quarters leave, its own quarter stays at home."),
         wrong=(
             Answer("1", "1 N would be all four quarters. Its own is already where it belongs.", 3),
             Answer("p-1", "3 N is a broadcast: the whole vector to each of the others. Here each gets a quarter.", 1),

@@ -52,6 +52,16 @@ MISTAKES = {  # exercise, what of its solution is written otherwise, and what is
         "dist.recv returns the number of the sender; what came is in so_far: write dist.recv(so_far, rank - 1) without "
         "so_far =",
     ),
+    "a round that is not for all": (
+        "tree_broadcast",
+        {"elif distance <= rank < 2 * distance": "else"},
+        "in each round sender and receiver have to name each other",
+    ),
+    "chunks of other lengths": (
+        "ring_any_length",
+        {"torch.empty_like(mine)": "torch.empty_like(chunks[0])"},
+        "the chunks are not all of one length here",
+    ),
     "what goes is what comes": (
         "uneven_all_to_all",
         {"    dist.all_to_all_single(incoming, outgoing)\n": "    incoming.copy_(outgoing)\n"},
