@@ -253,3 +253,77 @@ def test_on_a_projector_all_of_it_fits_and_is_large(show, name):
     page.keyboard.press("p")
     page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")
     assert step_of(page) == 3 and page.input_value(".rs-shape") == shape
+
+
+@pytest.mark.parametrize("width", [620, 1280])
+@pytest.mark.parametrize("schedule", [all_reduce.halving_doubling(ranks=8), all_reduce.tree(ranks=8)], ids=name_of)
+def test_the_controls_hold_still_while_sentences_change(show, schedule, width):
+    page = show(Player(schedule))
+    page.emulate_media(reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 720})
+    page.wait_for_function("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", arg=width)
+    seen = []
+    for step in range(len(schedule.steps) + 1):
+        page.evaluate("step => model.set('step', step)", step)
+        seen += boxes(page, ".rs-transport")
+    assert [box["top"] for box in seen] == pytest.approx([seen[0]["top"]] * (len(schedule.steps) + 1), abs=1)
+
+
+CHOOSE = {
+    "kind": "choose",
+    "name": "fits",
+    "text": "How many messages does each rank send in all?",
+    "answers": [{"text": text, "why": f"Not {text}: it sends in each step.", "step": None} for text in ("3", "4", "6")],
+    "right": 2,
+}
+
+
+def asked(schedule):
+    player = Player(schedule)
+    player.ask(CHOOSE)
+    return player
+
+
+@pytest.mark.parametrize("keys", [("?",), ("1", "Enter"), ()], ids=["keys", "answered wrongly", "asked"])
+def test_keys_and_a_question_fit_on_a_laptop_with_a_readable_picture(show, keys):
+    page = show(Player(all_reduce.ring(ranks=4)) if keys == ("?",) else asked(all_reduce.ring(ranks=4)))
+    for key in keys:
+        page.locator(".rs-frame").focus()
+        page.keyboard.press(key)
+    page.wait_for_function("document.querySelector('.rs-frame').getBoundingClientRect().bottom <= innerHeight")
+    assert page.locator(".rs-card").count() == 4
+    assert "a0" in page.locator(".rs-text").all_text_contents()
+    if "Enter" in keys:
+        page.click(".rs-project")
+        page.wait_for_function("document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")
+        page.wait_for_function("document.querySelectorAll('.rs-chunk').length === 16")  # cards, not tiles
+        assert "a0" in page.locator(".rs-text").all_text_contents()
+        page.keyboard.press("p")
+
+
+def test_the_places_of_ranks_do_not_tell_what_is_asked(show):
+    """A binomial tree of eight is three levels deep, which is the answer to 'how many steps?'."""
+    page = show(asked(broadcast.binomial(ranks=8)))
+    assert page.locator(".rs-branch").count() == 0
+    assert len({box["top"] for box in boxes(page, ".rs-name")}) == 1
+    page.get_by_text("skip", exact=True).click()
+    page.wait_for_selector(".rs-branch", state="attached")
+
+
+@pytest.mark.parametrize("projected", [False, True])
+def test_what_a_rank_does_never_covers_its_name(show, projected):
+    page = show(Player(all_reduce.naive(ranks=6), nbytes=64e6))
+    page.emulate_media(reduced_motion="reduce")
+    if projected:
+        page.click(".rs-project")
+        page.wait_for_function("document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")
+    said = set()
+    for step in (1, 3, 9):
+        page.evaluate("step => model.set('step', step)", step)
+        badges = page.locator(".rs-badge").all_text_contents()
+        said |= {*badges}
+        for badge, name, words in zip(boxes(page, ".rs-badge"), boxes(page, ".rs-name"), badges, strict=True):
+            assert not words or badge["left"] > name["right"] + 2
+    assert len(said) > 1
+    if projected:
+        page.keyboard.press("p")

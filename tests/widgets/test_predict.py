@@ -48,7 +48,7 @@ def test_cells_are_chosen_by_click_or_key_and_judged(show):
         ("busiest", "1.5", "You said 1.5, and it is 1.5 N. Play it and count along."),
         ("busiest", "2(p-1)/p N", "You said 2(p-1)/p N, and it is 1.5 N. Play it and count along."),
         ("messages", "2p (p - 1)", "You said 2p (p - 1), and it is 24 messages. Play it and count along."),
-        ("messages", "24 messages", "You said 24 messages, and it is 24 messages. Play it and count along."),
+        ("messages", "24 messages", "You said 24 messages, and that is right. Play it and count along."),
         ("steps", "0", "You said 0. That is 6 too few.\n\nIt is 6 steps. Play it and count along."),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_room_is_counted_in_projector_mode(show):
     [
         (NUMBER, "6", "You said 6, and it is 6 messages. In and out."),
         (NUMBER, "2(p-1)", "You said 2(p-1), and it is 6 messages. In and out."),
-        (NUMBER, "6 messages", "You said 6 messages, and it is 6 messages. In and out."),
+        (NUMBER, "6 messages", "You said 6 messages, and that is right. In and out."),
         (NUMBER, "p - 1", "You said p - 1, which is 3 messages. Only in."),
         (NUMBER, "7", "You said 7. That is 1 too many."),
         (NUMBER, "six", None),

@@ -34,7 +34,7 @@ export class Frame {
         ${picks}<button type="button" class="rs-project" aria-label="projector mode" title="projector mode">
           <svg viewBox="0 0 20 20" aria-hidden="true"><path d="${SCREEN}"/></svg></button>
         <button type="button" class="rs-help" aria-expanded="false" aria-label="keys" title="keys">?</button></div>
-      <dl class="rs-keys" hidden>${keys.map(([key, what]) => `<dt>${key}</dt><dd>${what}</dd>`).join("")}</dl>
+      <dl class="rs-keys" hidden>${keys.map(([key, what]) => `<div><dt>${key}</dt><dd>${what}</dd></div>`).join("")}</dl>
       <div class="rs-body"></div></div>`;
     this.root = /** @type {HTMLElement} */ (el.firstElementChild);
     this.reacts = reacts;
@@ -80,6 +80,7 @@ export class Frame {
     const keys = this.find(".rs-keys");
     keys.hidden = !keys.hidden;
     this.find(".rs-help").setAttribute("aria-expanded", String(!keys.hidden));
+    this.reacts.resized();
   }
 }
 

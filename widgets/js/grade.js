@@ -71,7 +71,8 @@ export function judgeNumber(/** @type {Question} */ question, /** @type {string 
   if (!read) return null;
   const close = (/** @type {number} */ other) => isAbout(read.value, other, within);
   if (close(is)) {
-    return { right: true, words: [join(`You said ${said.trim()}, and it is ${shown}.`, answer.why)], step: answer.step };
+    const so = said.trim() === shown ? "that is right" : `it is ${shown}`;
+    return { right: true, words: [join(`You said ${said.trim()}, and ${so}.`, answer.why)], step: answer.step };
   }
   const known = wrong.find(({ text }) => close(valueOf(question, text)));
   if (!known && read.bare && prefixMissing(read.value, is, within)) return null;
@@ -112,15 +113,21 @@ function prefixMissing(/** @type {number} */ said, /** @type {number} */ is, /**
   return [1e3, 1e6, 1e9, 1e12].some((prefix) => isAbout(said * prefix, is, within) || isAbout(said / prefix, is, within));
 }
 
+/** Whether amounts of that unit have prefixes: seconds and bytes, not steps. */
+export function inPrefixes(/** @type {string} */ unit) {
+  return /^(s|bytes(\/s)?)$/.test(unit);
+}
+
 /** How far off a number is that nobody has foreseen; of seconds and bytes by the slips that are usual. */
 function howFar(/** @type {number} */ said, /** @type {number} */ is, /** @type {Question} */ { unit = "", p = null, within = 0 }) {
   const whole = Number.isInteger(said) && Number.isInteger(is) && Math.abs(said - is) < 1000;
   if (!(said > 0 && is > 0)) return whole ? apart(said - is) : "";
   const high = said > is;
   const ratio = high ? said / is : is / said;
+  if (ratio < 1.05) return `That is close, and too ${high ? "high" : "low"}.`;
   const times = `${Number(ratio.toPrecision(2))} times too ${high ? "high" : "low"}`;
   const slipped = (/** @type {number} */ by) => isAbout(ratio, by, Math.max(within, 0.01));
-  if (/^(s|bytes)/.test(unit)) {
+  if (inPrefixes(unit)) {
     const byRank = p !== null && p > 1 && slipped(p);
     if (byRank && p === 8) return `That is ${times}: is it for one rank, or for all 8? Or bits for bytes?`;
     if (byRank) return `That is a factor of p = ${p} too ${high ? "high" : "low"}: is it for one rank, or for all of them?`;

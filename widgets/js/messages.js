@@ -67,7 +67,7 @@ export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ tr
     const written = rect(part.made ? "rs-written rs-made" : "rs-written", to);
     if (layout.dense) return written;
     const sign = part.made ? "new" : part.sign;
-    if (sign && to.w > 40) signs.push(operation(sign, to.x + 3, to.y + 3, layout.scale));
+    if (sign && to.w > 40) signs.push(operation(sign, to.x + 3, to.y + 11 * layout.scale - 8, layout.scale)); // below the name
     return (part.made ? "" : rect("rs-read", from)) + written;
   });
   return [...frames, ...signs].join("");

@@ -14,6 +14,7 @@ import { Frame } from "./frame.js";
 import { typeFor, VIEWS } from "./labels.js";
 import { layOut, notebookHeight } from "./layout.js";
 import { Playback } from "./playback.js";
+import { reserve } from "./reserve.js";
 import { retrace, sourcesOn } from "./trace.js";
 import { decode, Run } from "./schedule.js";
 import { shapesOf, survey } from "./survey.js";
@@ -22,6 +23,8 @@ import { KEYS, Transport } from "./transport.js";
 import { plural } from "./words.js";
 
 const LONGEST_FLIGHT = 900; // ms
+const MOST_LINES = 4; // of code that have room kept for them
+const LOWEST = 260; // pixels of a picture, whatever stands beside it
 
 /** @type {[string, string]} */
 const TRACE = ["Enter", "trace: where the content of that cell came from (or click a cell); Esc or a second time ends it"];
@@ -73,12 +76,12 @@ class PlayerView {
     const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question") ? [ANSWER] : []));
     this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size: this.size, picks, keys }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
-      <div class="rs-caption" role="status" aria-live="polite"><b class="rs-where"></b> <span class="rs-sentence"></span>
+      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span class="rs-sentence"></span></div>
         <div class="rs-detail"></div></div>
       <pre class="rs-sources" hidden></pre>
       <div class="rs-counters"></div>`;
     this.root = this.frame.root;
-    const names = ["stage", "where", "sentence", "detail", "counters", "view", "shape", "sources"];
+    const names = ["stage", "told", "where", "sentence", "detail", "counters", "view", "shape", "sources"];
     /** @type {Record<string, any>} */
     this.parts = Object.fromEntries(names.map((name) => [name, this.frame.find(`.rs-${name}`)]));
     this.parts.shape.value = this.shape;
@@ -149,7 +152,7 @@ class PlayerView {
     const words = sentence(schedule, run);
     const steps = this.root.classList.contains("rs-closed") ? null : schedule.steps;
     const where = position(schedule, run.step, steps);
-    say(parts.where, `${where}.`.replace(/^./, (letter) => letter.toUpperCase()));
+    say(parts.where, opening(where));
     say(parts.sentence, words);
     this.transport.update(where, words);
     const counts = counters(schedule, run).map(
@@ -228,6 +231,9 @@ class PlayerView {
     this.frame.entitle(this.schedule.title, this.size);
     this.playback.release();
     if (answer.step) this.playback.go(answer.step);
+    if (!this.room) return;
+    this.#hold();
+    this.room.tall = 0; // what was drawn hid something
     this.#measure();
   }
 
@@ -270,10 +276,25 @@ class PlayerView {
     const { stage } = this.parts;
     const { on } = this.frame.projector;
     const width = Math.floor(stage.clientWidth);
-    const tall = on ? Math.max(stage.clientHeight, 200) : notebookHeight(width);
+    const tall = on ? Math.max(stage.clientHeight, 200) : Math.max(notebookHeight(width) - this.#beside(), LOWEST);
     if (width === 0 || (width === this.room?.width && tall === this.room.tall)) return;
+    if (width !== this.room?.width) this.#hold();
     this.room = { width, tall, scale: on ? 1.5 : 1 };
     this.#draw();
+  }
+
+  /** Pixels of what stands with the picture for a while, so that all of it is on the screen: the question, the keys. */
+  #beside() {
+    return (this.gate?.node.offsetHeight ?? 0) + this.frame.find(".rs-keys").offsetHeight;
+  }
+
+  /** Keeps room for the longest sentence and for the most lines of code, so that the controls hold still. */
+  #hold() {
+    const { schedule, parts, frame } = this;
+    const lines = schedule.sources?.map((sent) => new Set(sent.map(([, line, code]) => `${line} ${code}`)).size) ?? [];
+    parts.sources.style.setProperty("--rs-lines", String(Math.min(Math.max(...lines, 2), MOST_LINES)));
+    if (frame.projector.on) return void (parts.told.style.minHeight = "");
+    return reserve(parts.told, schedule.captions.map((caption, k) => [opening(position(schedule, k + 1)), caption]));
   }
 
   #draw() {
@@ -283,13 +304,25 @@ class PlayerView {
     this.#tell();
   }
 
-  /** On a wall a ring whose cells are too small for words is drawn as a row, if that has room for them. */
+  /**
+   * A ring that has too little room is drawn as a row, if that has enough: on a wall for words in its cells, in a notebook
+   * beside a question. So is what a question hides, ring or tree, as its places would tell the way.
+   */
   #readable() {
-    const { room, schedule, shape } = this;
+    const { room, schedule, shape, root } = this;
     const { view } = this.stage;
-    const reads = (other) => typeFor(schedule, layOut(schedule, { ...room, shape: other }), view).room > 0;
-    return shape === "ring" && room.scale > 1 && !reads("ring") && reads("row") ? "row" : shape;
+    if (root.classList.contains("rs-asks-words") && root.classList.contains("rs-closed") && !schedule.local) return "row";
+    const fits = (/** @type {import("./survey.js").Shape} */ other) => {
+      const layout = layOut(schedule, { ...room, shape: other });
+      return room.scale > 1 ? typeFor(schedule, layout, view).room > 0 : layout.kind === "cards" && layout.height <= room.tall;
+    };
+    return shape === "ring" && !fits("ring") && fits("row") ? "row" : shape;
   }
+}
+
+/** @returns {string} "Step 2 of 6, reduce-scatter." */
+function opening(/** @type {string} */ where) {
+  return `${where}.`.replace(/^./, (letter) => letter.toUpperCase());
 }
 
 /** Only new words reach a screen reader. */

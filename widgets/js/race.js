@@ -15,6 +15,7 @@ import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { layOut } from "./layout.js";
 import { Playback } from "./playback.js";
+import { reserve } from "./reserve.js";
 import { decode, Run } from "./schedule.js";
 import { Stage } from "./stage.js";
 import { Transport } from "./transport.js";
@@ -123,6 +124,7 @@ class Lane {
 
 class RaceView {
   /** @type {Transport} */ transport;
+  /** @type {HTMLElement} */ told;
   /** @type {HTMLInputElement[]} */ sliders;
   /** @type {Element[]} of a table that is heard, one per lane */ rows;
   /** @type {number} seconds of the slowest */ longest;
@@ -173,7 +175,7 @@ class RaceView {
       <input type="range" data-name="${name}" min="${low}" max="${high}" step="0.05"></label>`;
     const across = this.lanes.length < 5 ? this.lanes.length : Math.ceil(this.lanes.length / 2);
     body.innerHTML = `<div class="rs-sliders">${this.dials.map(slider).join("")}</div><div class="rs-lanes" style="--rs-across:${across};--rs-down:${Math.ceil(this.lanes.length / across)}"></div>
-      <div class="rs-caption" role="status" aria-live="polite"></div>
+      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><span></span></div></div>
       <div class="rs-hidden"><table><caption>How far every schedule is</caption>
         <thead><tr><th scope="col">schedule</th><th scope="col">steps</th><th scope="col">busiest rank sent</th>
           <th scope="col">took</th></tr></thead>
@@ -181,7 +183,7 @@ class RaceView {
     this.rows = [...body.querySelectorAll("tbody tr")];
     this.lanes.forEach(({ schedule }, i) => (this.rows[i].children[0].textContent = schedule.title));
     this.frame.find(".rs-lanes").append(...this.lanes.map((lane) => lane.node));
-    this.caption = this.frame.find(".rs-caption");
+    this.told = this.frame.find(".rs-told");
     this.transport = new Transport({ phases: [], steps: 0 }, this.playback);
     body.append(this.transport.node);
     this.sliders = [...body.querySelectorAll("[data-name]")];
@@ -255,14 +257,17 @@ class RaceView {
       const told = [steps, lane.busiest, lane.won.textContent || "under way"];
       told.forEach((words, column) => (this.rows[i].children[column + 1].textContent = words));
     });
-    const done = this.lanes.map(
-      (lane) => `${lane.schedule.title} ${lane.doneAt(time)} of ${lane.schedule.steps} steps`,
-    );
-    const words = `${seconds(time)}: ${done.join(", ")}.`;
-    this.caption.textContent = words;
+    const words = this.#tell(time);
+    this.told.children[0].textContent = words;
     this.transport.update(`moment ${playback.step} of ${playback.steps}`, words);
     this.frame.root.dataset.step = String(playback.step);
     if (playback.playing && this.#welcomesMotion()) this.#run();
+  }
+
+  /** How far all are at a time. */
+  #tell(/** @type {number} */ time) {
+    const done = this.lanes.map((lane) => `${lane.schedule.title} ${lane.doneAt(time)} of ${lane.schedule.steps} steps`);
+    return `${seconds(time)}: ${done.join(", ")}.`;
   }
 
   #run() {
@@ -294,6 +299,8 @@ class RaceView {
     const tall = on ? Math.min(...hosts.map((host) => host.clientHeight)) : 300;
     if (!width || (width === this.width && tall === this.tall)) return;
     [this.width, this.tall] = [width, tall];
+    if (on) this.told.style.minHeight = "";
+    else reserve(this.told, this.moments.map((moment) => [this.#tell(moment)]));
     const room = { width, tall, scale: on ? 1.5 : 1 };
     const fits = ({ schedule }) => layOut(schedule, { ...room, shape: this.shape }).height <= tall;
     const shape = on && !this.lanes.every(fits) ? "row" : this.shape;

@@ -40,6 +40,11 @@ export function writable(/** @type {Layout} */ { size }) {
   return size.w >= 14 && size.h >= 10;
 }
 
+/** What a card of that width is called. */
+export function nameIn(/** @type {number} */ w, /** @type {number} */ rank) {
+  return w > 84 ? `rank ${rank}` : String(rank);
+}
+
 function card(schedule, { cards, scale, chip, names, cell, shape }, rank) {
   const { x, y, w, h } = cards[rank];
   const { chunks, ranks, buffers } = schedule;
@@ -52,7 +57,7 @@ function card(schedule, { cards, scale, chip, names, cell, shape }, rank) {
     return leftmost ? text("rs-chunk", box.x - chip / 2 - 1, box.y + box.h / 2, i % chunks) : "";
   });
   return `<g class="rs-rank">${rect("rs-card", cards[rank])}
-    ${text("rs-name", x + 10, y + (large ? 25 : 19), w > 84 ? `rank ${rank}` : rank)}
+    ${text("rs-name", x + 10, y + (large ? 25 : 19), nameIn(w, rank))}
     ${text("rs-badge", x + w - 10, y + (large ? 25 : 19))}
     ${names.map((at) => text("rs-buffer", x + at.x, y + at.y + 14 * scale)).join("")}${numbers.join("")}
     ${rect("rs-track", track)}${rect("rs-sent", { ...track, w: 0 }, `data-full="${track.w}"`)}

@@ -12,7 +12,7 @@
  */
 
 import { arrowOf, flightOf, pointOn } from "./arrows.js";
-import { barOf, scenery, texturesFor, writable } from "./scenery.js";
+import { barOf, nameIn, scenery, texturesFor, writable } from "./scenery.js";
 import { amount, busiest } from "./captions.js";
 import { labelOf, typeFor } from "./labels.js";
 import { layOut } from "./layout.js";
@@ -23,6 +23,7 @@ import { fixed, tint } from "./svg.js";
 import { trace } from "./trace.js";
 
 const MOST_FLYING = 600;
+const BOLD = 0.62; // of a character of a name or a badge, in its size
 
 export class Stage {
   /** @type {import("./layout.js").Layout} */ layout;
@@ -207,12 +208,13 @@ export class Stage {
     return cell && Number(cell.getAttribute("data-slot"));
   }
 
-  /** In the corner of a card: whether its rank is the busiest, or has nothing to do, as long as there is room. */
+  /** In the corner of a card: whether its rank is the busiest, or has nothing to do, as far as the name leaves room. */
   #badge(rank, isBusiest, idle) {
-    const room = this.layout.cards[rank].w / this.layout.scale;
-    const mark = room > (idle ? 190 : 150) ? "busiest" : "▲";
-    if (isBusiest) return idle && room > 112 ? `${mark} · ${idle}` : mark;
-    return room > 104 || room <= 84 ? idle : "";
+    const { w } = this.layout.cards[rank];
+    const left = w / this.layout.scale - 24 - BOLD * 15 * nameIn(w, rank).length;
+    const marks = isBusiest ? ["busiest", "▲"] : [];
+    const both = idle ? marks.map((mark) => `${mark} · ${idle}`) : [];
+    return [...both, ...marks, idle].find((words) => BOLD * 12 * words.length <= left) ?? "";
   }
 
   /** What a rank has sent and received, as long as there is room. Nothing where all of it is inside a library. */

@@ -10,6 +10,7 @@ import { behindQuestion } from "./asking.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { Playback } from "./playback.js";
+import { reserve } from "./reserve.js";
 import { range } from "./schedule.js";
 import { fixed, rect, text } from "./svg.js";
 import { Transport } from "./transport.js";
@@ -158,7 +159,7 @@ class MapView {
     this.frame = new Frame(el, { name: "rs-map", title: this.run.title, size: room.title, picks, keys: MOVES }, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite">
-        <b class="rs-where"></b> <span class="rs-sentence"></span>
+        <div class="rs-told"><b class="rs-where"></b> <span class="rs-sentence"></span></div>
         <div class="rs-detail"></div></div><div class="rs-controls"></div><div class="rs-counters"></div>
       <div class="rs-hidden"><table><caption>What every link has carried</caption>
         <thead><tr><th scope="col">link</th><th scope="col">bytes</th><th scope="col">busy for</th></tr></thead>
@@ -166,7 +167,7 @@ class MapView {
       </table></div>`;
     const find = (name) => this.frame.find(`.rs-${name}`);
     this.picture = find("stage");
-    const texts = ["where", "sentence", "detail", "counters"];
+    const texts = ["told", "where", "sentence", "detail", "counters"];
     this.texts = Object.fromEntries(texts.map((name) => [name, find(name)]));
     const rows = [...this.frame.root.querySelectorAll("tbody tr")];
     this.rows = rows.map((row) => [...row.querySelectorAll("td")]);
@@ -201,6 +202,7 @@ class MapView {
     const focused = controls.contains(document.activeElement);
     controls.replaceChildren(this.transport.node);
     if (focused) this.transport.scrubber.focus();
+    if (this.space) this.#hold();
     this.#show();
   }
 
@@ -241,6 +243,7 @@ class MapView {
     const space = { width, tall: on ? this.picture.clientHeight : 0.5 * width, scale: on ? 1.5 : 1 };
     if (!width || JSON.stringify(space) === JSON.stringify(this.space)) return;
     this.space = space;
+    this.#hold();
     this.wiring = wire(this.room, space);
     const { height, parts, lines } = this.wiring;
     const boxes = parts.map((part) => {
@@ -261,6 +264,13 @@ class MapView {
     this.ways = new Map(lines.map((line) => [line.link, wayOf(line)]));
     this.carried = /** @type {Element} */ (this.picture.querySelector("svg > g:last-child"));
     if (this.transport) this.#show();
+  }
+
+  /** Keeps room for the longest sentence, so that the controls hold still. */
+  #hold() {
+    if (this.frame.projector.on) return void (this.texts.told.style.minHeight = "");
+    const { captions } = this.run;
+    return reserve(this.texts.told, captions.map((words, k) => [`Step ${k + 1} of ${captions.length}.`, words]));
   }
 
   /** Everything that depends on the step. */
