@@ -83,11 +83,15 @@ def ranks(warm):
 
 @pytest.fixture(autouse=True)
 def off_afterwards(ranks):
-    """A rank that a test has left stuck would be waited for without an end: then all are started anew."""
+    """A cell that a test has left running would be waited for without an end: it is stopped then."""
     yield
     off = threading.Thread(target=ranks.play, args=(None,))
     off.start()
     off.join(PATIENCE)
+    for _ in range(2):  # the second time ends a rank that does not listen
+        if off.is_alive():
+            ranks.interrupt()
+            off.join(PATIENCE)
     if off.is_alive():
         ranks.restart()
         off.join()
