@@ -3,14 +3,15 @@
 The faults are looked for in the order in which one explains the others: it used the built-in, it sent another dtype,
 it did not wait, the result is wrong, it touched what it should not, it talked to the wrong ranks, the result came
 otherwise than by messages, it sent too many bytes, or too many of them far, or between machines, it sent too many
-messages. The first that
-is found is said.
+messages, its calls were given something else than asked, it waited too early. The first that is found is said.
 """
 
 import ast
+import math
 import re
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,6 +40,8 @@ def fault(trial) -> str:
         _messages,
         _steps,
         _calls,
+        _given,
+        _waits,
     )
     return next(filter(None, (judge(trial) for judge in judges)), "")
 
@@ -306,6 +309,43 @@ def _calls(trial) -> str:
     if bound is not None and most > bound(trial.p):
         return f"right result, but one call moves {most} bytes: a few numbers per rank are enough, not the data"
     return ""
+
+
+def _given(trial) -> str:
+    """What each call of a built-in was given, and in which order."""
+    if trial.exercise.given is None:
+        return ""
+    asked = trial.exercise.given(trial.p)
+    for rank in range(trial.p):
+        found = [sum(map(math.prod, event.shape)) for event in _built_ins_of(trial, rank)]
+        if found != asked:
+            return f"right result, but rank {rank} gives its calls {_row(found)} numbers, where {_row(asked)} are asked"
+    return ""
+
+
+def _waits(trial) -> str:
+    """A call that is waited for before the next one is started hides behind nothing."""
+    if trial.exercise.waits is None:
+        return ""
+    for rank in range(trial.p):
+        calls = _built_ins_of(trial, rank)
+        early = [call for call, following in pairwise(calls) if (call.end or following.start) < following.start]
+        if len(early) > trial.exercise.waits(trial.p):
+            return (
+                f"right result, but rank {rank} waits for its {early[0].op} (line {early[0].line}) before it goes on "
+                "computing: call it with async_op=True, keep what it returns, and wait() when the pass is over"
+            )
+    return ""
+
+
+def _built_ins_of(trial, rank: int) -> list:
+    """The calls of built-ins of that rank, in the order of their begin."""
+    mine = [event for event in trial.recording.events if event.rank == rank and event.op not in MESSAGES_ONLY]
+    return sorted(mine, key=lambda event: event.start)
+
+
+def _row(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _too_many(what: str, number: int, bound, p: int) -> str:

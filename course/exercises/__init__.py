@@ -5,6 +5,7 @@ from course.exercises import (
     all_reduce,
     compose,
     cost,
+    data_parallel,
     everyone,
     groups,
     messages,
@@ -19,7 +20,7 @@ from course.exercises.exercise import Exercise
 CHAPTERS = (
     *(start, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, compose),
-    *(sharding, tensor_parallel),
+    *(data_parallel, sharding, tensor_parallel),
 )
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for module in CHAPTERS for exercise in module.EXERCISES}
 

@@ -87,6 +87,8 @@ class Exercise:
     across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
                 the first half of the ranks is one machine and the second half the other; or None
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
+    given       given(p): how many numbers each call of a built-in is given, in order, or None
+    waits       waits(p): how often a rank may wait for a call before it starts its next one, or None
     rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
     parts       parts(p): what an answer consists of, one behind the other, and how many numbers each has, or None
     textbook    textbook(p): the Schedule by the book. Its goal says in letters what each rank should hold, and it plays
@@ -118,6 +120,8 @@ class Exercise:
     across: Callable[[int], Fraction | int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
+    given: Callable[[int], list[int]] | None = None
+    waits: Callable[[int], int] | None = None
     rtol: float = 0.0
     parts: Callable[[int], dict[str, int]] | None = None
     textbook: Callable[[int], Schedule] | None = None

@@ -5,6 +5,7 @@ from course.questions import (
     all_reduce,
     compose,
     cost,
+    data_parallel,
     everyone,
     groups,
     messages,
@@ -20,6 +21,6 @@ from course.questions.question import Question
 CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
-    *(sharding, tensor_parallel),
+    *(data_parallel, sharding, tensor_parallel),
 )
 QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}

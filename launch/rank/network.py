@@ -109,7 +109,7 @@ class Network:
             return 0.0
         seconds, rates, loads = plan
         with self.wires.locked():  # what is under way already, or comes before this is over, shares the links with it
-            ends = [self.wires.links.occupy(link, end, start, 0.0, busy) for link, end, busy in loads]
+            ends = [self.wires.links.occupy(link, end, start, alpha, busy) for link, end, alpha, busy in loads]
         for peer in call.group.ranks:
             if peer != self.rank:
                 self.pace.set(peer, *(rates.get(peer) or (self._alone(self.ways[self.rank][peer]),)))
@@ -117,13 +117,13 @@ class Network:
 
     def _plan(self, op: str, ranks: tuple[int, ...], root: int, nbytes: int) -> tuple | None:
         """(seconds until it is over here if all begin now, (bytes per second, room) of each peer, [(link, this end,
-        seconds)] of what this rank sends)."""
+        seconds of latency, seconds of bytes)] of what this rank sends)."""
         steps = inside.steps_of(op, len(ranks), root)
         if steps is None:
             return None
         links = Links(len(self.betas), len(self.ways))
         ready, rates = dict.fromkeys(ranks, 0.0), {}
-        busy: dict[tuple[int, int], float] = {}
+        busy: dict[tuple[int, int], tuple[float, float]] = {}
         for step in steps:
             messages = [(ranks[src], ranks[dst], share) for src, dst, share in step]
             load = [0.0] * len(self.betas)
@@ -143,9 +143,10 @@ class Network:
                     # Of steps that go at different rates the quickest: a step is not to wait for another's rate.
                     rates[dst] = max(rates.get(dst, (0.0, 0.0)), (rate, room + PACKET / max(share * nbytes, 1)))
                     for link, end in way[1]:
-                        busy[link, end] = busy.get((link, end), 0.0) + share * nbytes * self.betas[link]
+                        latency, seconds = busy.get((link, end), (0.0, 0.0))
+                        busy[link, end] = latency + way[0], seconds + share * nbytes * self.betas[link]
             ready = after
-        return ready[self.rank], rates, [(link, end, seconds) for (link, end), seconds in busy.items()]
+        return ready[self.rank], rates, [(*link, *times) for link, times in busy.items()]
 
     def arrival(self, src: int, name: int, begun: float) -> float:
         """When that message may be here, whose receive was `begun` then."""

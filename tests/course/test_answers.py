@@ -5,11 +5,21 @@ from collections import Counter
 import pytest
 
 from collectives import Link, Network, Topology, all_gather, all_reduce, broadcast, presets
-from course.questions import QUESTIONS, algorithms, compose, cost, groups, sharding, tensor_parallel, topology
+from course.questions import (
+    QUESTIONS,
+    algorithms,
+    compose,
+    cost,
+    data_parallel,
+    groups,
+    sharding,
+    tensor_parallel,
+    topology,
+)
 from course.questions import all_reduce as ring
 from tests.course.amount import amount
 
-MODULES = (ring, cost, algorithms, groups, topology, compose, sharding, tensor_parallel)
+MODULES = (ring, cost, algorithms, groups, topology, compose, data_parallel, sharding, tensor_parallel)
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
 PLAYED = presets.played("infiniband", 4)
 
@@ -80,6 +90,16 @@ def gigabytes(psi, weights, gradients, optimizer):
 
 
 KEPT = ("weight", "gradient", "exp_avg", "exp_avg_sq")  # of Adam, each in float32; chapter 12 counts their bytes
+
+
+def slow_backward(layers):
+    """Seconds of chapter 11's backward pass of 16 layers, with so many in a bucket."""
+    network, over = Network(4e-3, 1 / 16e6), 0.0
+    for bucket in range(16 // layers):
+        over = max((bucket + 1) * layers * 25e-3, over) + seconds(all_reduce.ring(4), layers * 2**18, network)
+    return over
+
+
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -123,6 +143,8 @@ FOUND = {
     "tp_mlp_calls": lambda: 1,  # chapter 13 runs it with one
     "tp_layer_bytes": lambda: 4 * counts("ring", 8).busiest * 4096 * 8192 * 2,
     "tp_factor": slower_between,
+    "dp_per_parameter": lambda: 16 * seconds(all_reduce.ring(4), 2**18, Network(4e-3, 1 / 16e6)),
+    "dp_bucket_best": lambda: min([1, 2, 4, 8, 16], key=slow_backward),
     "estimate_overlap": lambda: max(80e-3 / 6 * ready + 12e-3 * (7 - ready) for ready in range(1, 7)),
 }
 

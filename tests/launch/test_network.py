@@ -309,10 +309,20 @@ def buckets_of(ranks, code, rank=0):
     return [event for event in events if event.match.part]
 
 
+def test_collectives_under_way_at_once_go_one_after_the_other(ranks):
+    """A link carries one thing after the other, also of calls that nobody waits for in between."""
+    network = Network(alpha=0.02, beta=1e-12)
+    ranks.play(network)
+    run(ranks, "import time\nxs = [torch.ones(4) for _ in range(5)]\ndist.barrier()\nbegan = time.perf_counter()\n"
+        "for work in [dist.all_reduce(x, async_op=True) for x in xs]: work.wait()")  # fmt: skip
+    taken = min(run(ranks, "seconds = time.perf_counter() - began", "seconds"))
+    assert taken > 4 * all_reduce.ring(ranks=4).cost(nbytes=16, network=network).seconds
+
+
 def test_the_buckets_of_ddp_pay_latency_and_are_seen_to_overlap_with_the_backward_pass(ranks):
     """By order: the next bucket's gradients are computed while one is under way, or only after it."""
     run(ranks, DDP + "ddp, waiting, hooked = model_with(), model_with(waits), model_with(does_not)")
-    network = Network(alpha=0.2, beta=1e-12)
+    network = Network(alpha=0.1, beta=1e-12)
     ranks.play(network)
     least = (
         all_reduce.ring(ranks=4).cost(nbytes=4, network=network).seconds / 2
@@ -341,7 +351,7 @@ def test_the_buckets_of_ddp_pay_latency_and_are_seen_to_overlap_with_the_backwar
 
 def test_ddp_is_freed_on_a_slow_network_and_goes_on(ranks):
     run(ranks, DDP + "ddp = model_with()")
-    ranks.play(Network(alpha=0.3, beta=1e-12))
+    ranks.play(Network(alpha=0.1, beta=1e-12))
     run(ranks, "step(ddp)")  # seconds in C++, of which nobody is accused
     answers = ranks.execute("if rank != 2: step(ddp)")
     assert answers[0].trouble.kind is DeadlockError and "wait in backward" in answers[0].trouble.sentence

@@ -84,6 +84,9 @@ def everyones(x):
 
 THROUGH_ALL_DOORS = ("ring_all_reduce", "clip_norm")
 
+NOT_GIVEN_X = ("all_reduce_many", "bucketed_average", "overlapped_average")
+"""Exercises whose function is given a list, or a model, made of x."""
+
 FROM_EVERYONES = {
     "pass_it_on": "x.copy_(everyones(x)[0])",
     "running_sum": "x.copy_(sum(everyones(x)[:rank + 1]))",
@@ -138,7 +141,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
             found["through rank 0"] = (_from_everyones(name, THROUGH_RANK_0), words)
     named = f"if world_size not in {exercise.world_sizes}: return"
     found["right only on as many ranks as verdicts name"] = _spoilt(name, named, "return {solved}"), "no  on "
-    if "x" not in exercise.call or name == "all_reduce_many":
+    if "x" not in exercise.call or name in NOT_GIVEN_X:
         return found
     if name in FROM_EVERYONES:
         for title in DOORS if name in THROUGH_ALL_DOORS else ("a store",):
@@ -183,6 +186,7 @@ def _head(name: str) -> str:
         "zero1_step": "x, w, m",
         "f_and_g": "x, piece",
         "row_parallel_linear": "x, weight, bias",
+        "bucketed_average": "x, cap",
     }
     return heads.get(name, "x")
 

@@ -1,0 +1,72 @@
+"""The exercises of chapter 11: gradients averaged in buckets, and while the backward pass still computes."""
+
+from collections.abc import Iterable
+
+from course.exercises.exercise import Exercise
+
+SIZES = (2, 6, 1, 3, 4, 2, 5, 1)
+"""Numbers of each of the tensors that are averaged; those of an even number are matrices of two rows."""
+
+FLOATS = ("float32", "float64", "float32")
+
+
+def filled(sizes: Iterable[int], cap: int) -> list[int]:
+    """How many numbers stand in each bucket, if one is closed as soon as it holds `cap`."""
+    buckets, held = [], 0
+    for size in sizes:
+        held += size
+        if held >= cap:
+            buckets.append(held)
+            held = 0
+    return buckets + [held] * (held > 0)
+
+
+EXERCISES = (
+    Exercise(
+        name="bucketed_average",
+        asks="after it, every tensor of the list holds the mean of everyone's; the tensors go in buckets, the last of "
+        "the list first, a bucket is closed as soon as it holds cap numbers or more, and each is one all_reduce",
+        lines=16,
+        x=f"(torch.randint(low, high, ({sum(SIZES)},)) * scale).to(dtype)",
+        expected="x.clone(); dist.all_reduce(expected); expected /= p",
+        in_place=True,
+        setup="def parts(x):\n"
+        f"    return [t.view(2, -1) if t.numel() % 2 == 0 else t for t in x.split({list(SIZES)})]\n",
+        call="{name}(parts(x), {p} + 4)",
+        allowed=frozenset({"all_reduce"}),
+        given=lambda p: filled(reversed(SIZES), p + 4),
+        rtol=1e-5,
+        hints=(
+            "Go through reversed(grads), put each into a list, and add up numel(). Where the list holds cap numbers or "
+            "more, average it and begin an empty one.",
+            "To average a list: torch.cat of the flattened tensors, one all_reduce, divide, and copy the pieces back.",
+            "The last bucket may be less than full: it has to leave, too, after the loop.",
+            "bucket.split([t.numel() for t in held]) cuts at the same places; t.copy_(piece.view_as(t)) writes back.",
+        ),
+        dtypes=FLOATS,
+    ),
+    Exercise(
+        name="overlapped_average",
+        asks="it hangs a hook on every parameter of the model, which starts the all_reduce of the gradient as soon as "
+        "that is there, and returns a function; after a backward pass and this function every gradient is the mean of "
+        "everyone's",
+        lines=16,
+        x="torch.randn(5).to(dtype)",
+        expected="gradients_of(x); dist.all_reduce(expected); expected /= p",
+        in_place=False,
+        setup="from course.deep import gradients_of\n",
+        call="gradients_of(x, {name})",
+        allowed=frozenset({"all_reduce"}),
+        waits=lambda p: 1,
+        rtol=1e-4,
+        hints=(
+            "p.register_post_accumulate_grad_hook(start) has start(p) called when p.grad is finished. Register it for "
+            "every p of model.parameters().",
+            "start(p) begins dist.all_reduce(p.grad, async_op=True) and keeps what it returns, together with p, in a "
+            "list.",
+            "finish() goes through the list: wait(), then p.grad /= world_size. In the end it empties the list: the "
+            "next backward pass fills it again.",
+        ),
+        dtypes=FLOATS,
+    ),
+)

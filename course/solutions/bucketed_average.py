@@ -1,0 +1,22 @@
+import torch
+import torch.distributed as dist
+
+
+def bucketed_average(grads, cap):
+    """Leave in each gradient the mean of everyone's: one all_reduce a bucket, closed at cap numbers, the last first."""
+
+    def average(held):
+        bucket = torch.cat([grad.flatten() for grad in held])
+        dist.all_reduce(bucket)
+        bucket /= dist.get_world_size()
+        for grad, piece in zip(held, bucket.split([grad.numel() for grad in held]), strict=True):
+            grad.copy_(piece.view_as(grad))
+
+    held = []
+    for grad in reversed(grads):
+        held.append(grad)
+        if sum(grad.numel() for grad in held) >= cap:
+            average(held)
+            held = []
+    if held:  # the last one is seldom full
+        average(held)
