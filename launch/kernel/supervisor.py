@@ -40,7 +40,7 @@ from launch.shared.text import Text
 # Of all ranks. Two belong to every group that was ever renewed, and torch gives none back: a cell that makes groups,
 # fails and is run again leaves more each time. Linux has 32,768 for everybody unless told otherwise.
 MOST_THREADS = 16_000
-MEETING = 60  # seconds in which ranks that were freed have met again; one may never come
+MEETING = 120  # seconds in which ranks that were freed have met again, those that died among them; one may never come
 
 
 class Supervisor:
