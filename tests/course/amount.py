@@ -1,4 +1,4 @@
-"""Read a number as a student writes it: 6, "6", "6 N", "2(p - 1)", "log2(p)", "50 %", "3/4 N", "12 messages".
+"""Read a number as a student writes it: 6, "six", "6 N", "2(p - 1)", "N - N/4", "50 %", "half", "12 messages".
 
 N is the unit of what is asked, so it counts as 1; p is the number of ranks that is meant. Words behind the number are
 its unit and are left away. Nothing is evaluated as Python.
@@ -12,8 +12,23 @@ from fractions import Fraction
 from numbers import Real
 
 TOKEN = re.compile(
-    r"\s*(?:(\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)|(log2?|ceil|sqrt)\b|(\*\*|[-+*/^()×·÷−])|([A-Za-zµ%]\w*|%))"
+    r"\s*(?:(\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)|(log2?|ceil|sqrt)\b|(\*\*|[-+*/^()×·÷−%])|([A-Za-zµ]\w*))"
 )
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+FACTORS = {
+    "half": "/2",
+    "third": "/3",
+    "thirds": "/3",
+    "quarter": "/4",
+    "quarters": "/4",
+    "thousand": "*1e3",
+    "million": "*1e6",
+    "billion": "*1e9",
+    "percent": "%",
+    "per cent": "%",
+}
+IN_DIGITS = {word: str(number) for number, word in enumerate(WORDS)} | FACTORS
+WORD = re.compile(rf"\b({'|'.join(IN_DIGITS)})\b", re.ASCII | re.IGNORECASE)
 
 
 def amount(said: object, p: int | None = None) -> float | None:
@@ -39,6 +54,8 @@ class _Reader:
 
     def __init__(self, text: str, p: int | None):
         self.p, self.tokens, at = p, [], 0
+        text = re.sub(r"^(an?\s+)?(?=(half|third|quarter)\b)", "1 ", text, flags=re.ASCII | re.IGNORECASE)
+        text = WORD.sub(lambda word: IN_DIGITS[word[0].lower()], text)
         text = re.sub(r"(?<=\d)([pN])\b", r" \1", text)  # 2p, 6N
         while at < len(text):
             match = TOKEN.match(text, at)
@@ -82,6 +99,7 @@ class _Reader:
         if sign := self.sign("-", "+", "−"):
             return self.power() if sign == "+" else -self.power()
         value = self.atom()
+        value = value / 100 if self.sign("%") else value
         if not self.sign("^", "**"):
             return value
         exponent = self.power()

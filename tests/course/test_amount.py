@@ -20,7 +20,22 @@ WRITTEN = {
     "2 log2 p": 4,
     "ceil(log2(p + 1))": 3,
     "12 messages": 12,
-    "50 %": 50,
+    "50 %": 0.5,
+    "75%N": 0.75,
+    "75 percent of N": 0.75,
+    "N": 1,
+    "3 * N": 3,
+    "N/4": 0.25,
+    "N - N/4": 0.75,
+    "N/4*3": 0.75,
+    "six": 6,
+    "Twelve messages": 12,
+    "zero": 0,
+    "half": 0.5,
+    "a quarter of N": 0.25,
+    "three quarters": 0.75,
+    "40 thousand": 40e3,
+    "1.5 million": 1.5e6,
     "1,000": 1000,
     "1,5": 1.5,
     "1e6": 1e6,
@@ -34,7 +49,24 @@ def test_a_number_is_read_as_it_is_written(said):
 
 
 @pytest.mark.parametrize(
-    "said", ["", "many", "2(p", "6 7", "6 or 7", "np", "1/0", "2**1000000", "(" * 5000, "nan", None, [6], float("inf")]
+    "said",
+    [
+        "",
+        "many",
+        "2(p",
+        "6 7",
+        "6 or 7",
+        "six seven",
+        "two and a half",
+        "np",
+        "1/0",
+        "2**1000000",
+        "(" * 5000,
+        "nan",
+        None,
+        [6],
+        float("inf"),
+    ],
 )
 def test_what_is_no_number_is_none(said):
     assert amount(said, p=4) is None

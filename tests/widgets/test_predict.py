@@ -42,14 +42,18 @@ def test_cells_are_chosen_by_click_or_key_and_judged(show):
 @pytest.mark.parametrize(
     "question, answer, verdict",
     [
-        ("messages", "24", "You said 24, and it is 24 messages. Play it and count along."),
-        ("messages", "12", "You said 12. That is 12 too few.\n\nIt is 24 messages. Play it and count along."),
-        ("steps", "6", "You said 6, and it is 6 steps. Play it and count along."),
-        ("busiest", "1.5", "You said 1.5, and it is 1.5 N. Play it and count along."),
-        ("busiest", "2(p-1)/p N", "You said 2(p-1)/p N, and it is 1.5 N. Play it and count along."),
-        ("messages", "2p (p - 1)", "You said 2p (p - 1), and it is 24 messages. Play it and count along."),
+        ("messages", "24", "You said 24 messages, and that is right. Play it and count along."),
+        ("messages", "12", "You said 12 messages. That is 12 too few.\n\nIt is 24 messages. Play it and count along."),
+        ("steps", "6", "You said 6 steps, and that is right. Play it and count along."),
+        ("busiest", "1.5", "You said 1.5 N, and that is right. Play it and count along."),
+        ("busiest", "2(p-1)/p N", "You said 2(p-1)/p N, which is 1.5 N, and that is right. Play it and count along."),
+        (
+            "messages",
+            "2p (p - 1)",
+            "You said 2p (p - 1), which is 24 messages, and that is right. Play it and count along.",
+        ),
         ("messages", "24 messages", "You said 24 messages, and that is right. Play it and count along."),
-        ("steps", "0", "You said 0. That is 6 too few.\n\nIt is 6 steps. Play it and count along."),
+        ("steps", "0", "You said 0 steps. That is 6 too few.\n\nIt is 6 steps. Play it and count along."),
     ],
 )
 def test_a_number_is_judged_by_the_schedule(show, question, answer, verdict):
@@ -71,7 +75,7 @@ def test_what_is_no_number_is_asked_for_again(show):
     )
     page.fill(".rs-gate input", "24")
     page.keyboard.press("Enter")
-    assert page.inner_text(".rs-verdict") == "You said 24, and it is 24 messages. Play it and count along."
+    assert page.inner_text(".rs-verdict") == "You said 24 messages, and that is right. Play it and count along."
 
 
 def test_it_can_be_skipped(show):
@@ -106,4 +110,4 @@ def test_a_share_of_uneven_chunks_is_told_in_the_unit_that_was_asked_for(show):
     page = show(Player(uneven, predict="busiest"))
     page.fill(".rs-gate input", "0.75")
     page.keyboard.press("Enter")
-    assert page.inner_text(".rs-verdict") == "You said 0.75, and it is 0.75 N. Play it and count along."
+    assert page.inner_text(".rs-verdict") == "You said 0.75 N, and that is right. Play it and count along."

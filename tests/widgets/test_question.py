@@ -1,7 +1,5 @@
 """Questions in a browser: answered by keyboard, judged there, and a picture behind them that tells nothing before."""
 
-import pytest
-
 from collectives import all_reduce
 from course.ask import for_browser
 from course.questions import QUESTIONS
@@ -22,6 +20,12 @@ SECONDS = Number(
 BYTES = Number(name="d", topic="t", text="How much?", right=Answer("12 MB", "N."), wrong=(), unit="bytes", p=3)
 RATE = Number(name="e", topic="t", text="How fast?", right=Answer("50 GB/s", "N/t."), wrong=(), unit="bytes/s")
 SHARE = Number(name="f", topic="t", text="How much?", right=Answer("4/3", "."), wrong=(), unit="N", p=3)
+SIXTEEN = Number(name="l", topic="t", text="How much?", right=Answer("16", "."), wrong=(), unit="bytes")
+PART = Number(name="g", topic="t", text="How much?", right=Answer("3/4", "."), wrong=(), unit="N")
+STEPS = Number(name="h", topic="t", text="How many?", right=Answer("p", "."), wrong=(), unit="steps", p=4)
+GIGABYTES = Number(name="i", topic="t", text="How much?", right=Answer("1.5", "."), wrong=(), unit="GB")
+CENT = Number(name="j", topic="t", text="How many?", right=Answer("100*167/192", "."), wrong=(), unit="%", within=0.006)
+TIMES = Number(name="k", topic="t", text="How long?", right=Answer("17.625", "."), wrong=(), unit="times", within=0.05)
 GRADE = """async (asked) => {
     const { judgeNumber, judgeChoice } = await import("/js/grade.js");
     return asked.map(([question, said]) => (question.kind === "number" ? judgeNumber : judgeChoice)(question, said));
@@ -108,39 +112,93 @@ def test_a_room_is_counted_in_projector_mode(show):
     press(page, "Escape")
 
 
-@pytest.mark.parametrize(
-    "question, said, words",
-    [
-        (NUMBER, "6", "You said 6, and it is 6 messages. In and out."),
-        (NUMBER, "2(p-1)", "You said 2(p-1), and it is 6 messages. In and out."),
-        (NUMBER, "6 messages", "You said 6 messages, and that is right. In and out."),
-        (NUMBER, "p - 1", "You said p - 1, which is 3 messages. Only in."),
-        (NUMBER, "7", "You said 7. That is 1 too many."),
-        (NUMBER, "six", None),
-        (SECONDS, "0.004 s", "You said 0.004 s, and it is 4 ms. N/B."),
-        (SECONDS, "4100 us", "You said 4100 us, and it is 4 ms. N/B."),
-        (SECONDS, "4e-3", "You said 4e-3, and it is 4 ms. N/B."),
-        (SECONDS, "4", None),
-        (SECONDS, "4 MB", None),
-        (
-            SECONDS,
-            "16 ms",
-            "You said 16 ms. That is a factor of p = 4 too high: is it for one rank, or for all of them?",
-        ),
-        (SECONDS, "32 ms", "You said 32 ms. That is 8 times too high: a byte has 8 bits."),
-        (SECONDS, "10 ms", "You said 10 ms. That is 2.5 times too high."),
-        (BYTES, "12e6", "You said 12e6, and it is 12 MB. N."),
-        (BYTES, "96 Mbit", "You said 96 Mbit, and it is 12 MB. N."),
-        (BYTES, "12 kB", "You said 12 kB. That is 1000 times too low: look at the prefixes (k is 1000, M a million)."),
-        (RATE, "400 Gbit/s", "You said 400 Gbit/s, and it is 50 GB/s. N/t."),
-        (RATE, "50 GB per second", "You said 50 GB per second, and it is 50 GB/s. N/t."),
-        (SHARE, "1.33 N", "You said 1.33 N, and it is 1.333 N. ."),
-        (SHARE, "2(p-1)/p", "You said 2(p-1)/p, and it is 1.333 N. ."),
-    ],
-)
-def test_a_number_is_read_as_it_is_written(page, question, said, words):
-    (verdict,) = page.evaluate(GRADE, [[for_browser(question, 4), said]])
-    assert (verdict and verdict["words"][0]) == words
+VERDICTS = [
+    (NUMBER, "6", "You said 6 messages, and that is right. In and out."),
+    (NUMBER, "6 messages", "You said 6 messages, and that is right. In and out."),
+    (NUMBER, "six", "You said six, and that is right. In and out."),
+    (NUMBER, "2(p-1)", "You said 2(p-1), which is 6 messages, and that is right. In and out."),
+    (NUMBER, "p - 1", "You said p - 1, which is 3 messages. Only in."),
+    (NUMBER, "7", "You said 7 messages. That is 1 too many."),
+    (NUMBER, "6000", "You said 6000 messages. That is 1000 times too high."),
+    (NUMBER, "half of six", None),
+    (STEPS, "16", "You said 16 steps. That is 12 too many."),
+    (SECONDS, "4.0 ms", "You said 4.0 ms, and that is right. N/B."),
+    (SECONDS, "0.004 s", "You said 0.004 s, and that is right. N/B."),
+    (SECONDS, "4 milliseconds", "You said 4 milliseconds, and that is right. N/B."),
+    (SECONDS, "4.02 Milliseconds", "You said 4.02 Milliseconds, and that is right. N/B."),
+    (SECONDS, "four msec", "You said four msec, and that is right. N/B."),
+    (SECONDS, "4100 us", "You said 4100 us, and that is close enough: it is 4 ms. N/B."),
+    (SECONDS, "4.24 ms", "You said 4.24 ms. That is 1.1 times too high."),
+    (SECONDS, "4e-3", "You said 4e-3, which is 4 ms, and that is right. N/B."),
+    (SECONDS, "4", None),
+    (SECONDS, "4 MB", None),
+    (
+        SECONDS,
+        "16 ms",
+        "You said 16 ms. That is a factor of p = 4 too high: is it for one rank, or for all of them?",
+    ),
+    (SECONDS, "32 ms", "You said 32 ms. That is 8 times too high: a byte has 8 bits."),
+    (SECONDS, "10 ms", "You said 10 ms. That is 2.5 times too high."),
+    (BYTES, "12 MB", "You said 12 MB, and that is right. N."),
+    (BYTES, "12e6", "You said 12e6, which is 12 MB, and that is right. N."),
+    (SIXTEEN, "16", "You said 16 B, and that is right. ."),
+    (BYTES, "12 million bytes", "You said 12 million bytes, and that is right. N."),
+    (BYTES, "12 megabytes", "You said 12 megabytes, and that is right. N."),
+    (BYTES, "12000 kilobytes", "You said 12000 kilobytes, and that is right. N."),
+    (BYTES, "96 Mbit", "You said 96 Mbit, which is 12 MB, and that is right. N."),
+    (BYTES, "96 megabits", "You said 96 megabits, which is 12 MB, and that is right. N."),
+    (BYTES, "12 mb", "You said 12 mb, and that is right. Here mb means MB, bytes; bits are Mbit. N."),
+    (BYTES, "12000 kb", "You said 12000 kb, and that is right. Here kb means kB, bytes; bits are kbit. N."),
+    (
+        BYTES,
+        "96 Mb",
+        "You said 96 Mb, which is 12 MB, and that is right. Here Mb means bits; bytes are MB. N.",
+    ),
+    (
+        BYTES,
+        "96 mb",
+        "You said 96 mb. Here mb means MB, bytes; bits are Mbit. That is 8 times too high: a byte has 8 bits.",
+    ),
+    (BYTES, "12 kB", "You said 12 kB. That is 1000 times too low: look at the prefixes (k is 1000, M a million)."),
+    (BYTES, "11.9 MB", "You said 11.9 MB. That is close, but too low."),
+    (RATE, "400 Gbit/s", "You said 400 Gbit/s, which is 50 GB/s, and that is right. N/t."),
+    (RATE, "50 GB per second", "You said 50 GB per second, and that is right. N/t."),
+    (RATE, "52 GB/s", "You said 52 GB/s. That is close, but too high."),
+    (GIGABYTES, "1500 MB", "You said 1500 MB, and that is right. ."),
+    (GIGABYTES, "1.5", "You said 1.5 GB, and that is right. ."),
+    (GIGABYTES, "1500", "You said 1500 GB. That is 1000 times too high."),
+    (GIGABYTES, "1.5 ms", None),
+    (SHARE, "1.33 N", "You said 1.33 N, and that is right. ."),
+    (SHARE, "2(p-1)/p", "You said 2(p-1)/p, which is 1.33 N, and that is right. ."),
+    (SHARE, "4 * N/3", "You said 4 * N/3, which is 1.33 N, and that is right. ."),
+    (SHARE, "N", "You said N. That is 1.3 times too low."),
+    (SHARE, "1.32", "You said 1.32 N. That is close, but too low."),
+    (PART, "N - N/4", "You said N - N/4, which is 0.75 N, and that is right. ."),
+    (PART, "N/4*3", "You said N/4*3, which is 0.75 N, and that is right. ."),
+    (PART, "75%", "You said 75%, which is 0.75 N, and that is right. ."),
+    (PART, "three quarters", "You said three quarters, and that is right. ."),
+    (PART, "-0.75", "You said -0.75 N."),
+    (CENT, "87 %", "You said 87 %, and that is right. ."),
+    (CENT, "87 per cent", "You said 87 per cent, and that is right. ."),
+    (CENT, "100*167/192", "You said 100*167/192, which is 87 %, and that is right. ."),
+    (CENT, None, "It is 87 %. ."),
+    (TIMES, "18", "You said 18 times, and that is close enough: it is 17.6 times. ."),
+    (TIMES, None, "It is 17.6 times. ."),
+]
+
+
+def test_a_number_is_read_as_it_is_written(page):
+    verdicts = page.evaluate(GRADE, [[for_browser(question, 4), said] for question, said, _ in VERDICTS])
+    told = [verdict and verdict["words"][0] for verdict in verdicts]
+    expected = [(question.unit, said, words) for question, said, words in VERDICTS]
+    assert [(unit, said, words) for (unit, said, _), words in zip(expected, told, strict=True)] == expected
+
+
+def test_only_a_number_with_prefixes_is_asked_for_its_unit(show):
+    page = show(asking(STEPS))
+    assert page.inner_text(".rs-field span") == "steps"
+    page = show(asking(SECONDS))
+    assert page.inner_text(".rs-field span") == "with its unit, as in 3 ms"
 
 
 def test_every_number_of_the_course_is_told_apart_from_the_wrong_ones(page):

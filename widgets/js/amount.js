@@ -1,22 +1,42 @@
 /**
- * Reads a number as a student writes it: 6, "6 N", "2(p-1)", "3/4 N", "log2(p)", "12 messages". N is the unit of what is
- * asked and counts as 1, p is the number of ranks. Words behind the number are its unit and are left away.
+ * Reads a number as a student writes it: 6, "six", "6 N", "2(p-1)", "N - N/4", "75 %", "half", "log2(p)", "12 messages".
+ * N is the unit of what is asked and counts as 1, p is the number of ranks. Words behind the number are its unit and are
+ * left away.
  *
  * Nothing is evaluated as a program. `tests/course/amount.py` reads the same, written again to hold this one against.
  */
 
 const TOKEN =
-  /\s*(?:(\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)|(log2?|ceil|sqrt)\b|(\*\*|[-+*/^()×·÷−])|([A-Za-zµ%]\w*|%))/y;
+  /\s*(?:(\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)|(log2?|ceil|sqrt)\b|(\*\*|[-+*/^()×·÷−%])|([A-Za-zµ]\w*))/y;
+const WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
+/** @type {[RegExp, string][]} words that say by how much the number before them is multiplied */
+const FACTORS = [
+  [/\bhalf\b/gi, "/2"],
+  [/\bthirds?\b/gi, "/3"],
+  [/\bquarters?\b/gi, "/4"],
+  [/\bthousand\b/gi, "*1e3"],
+  [/\bmillion\b/gi, "*1e6"],
+  [/\bbillion\b/gi, "*1e9"],
+  [/\bper ?cent\b/gi, "%"],
+];
+const NUMBER_WORD = new RegExp(`\\b(?:${WORDS.join("|")})\\b`, "gi");
 
 /** The number; null if it is none. */
 export function readNumber(/** @type {string} */ said, /** @type {number} */ p) {
   try {
-    const value = new Reader(said.trim(), p).all();
+    const value = new Reader(inDigits(said), p).all();
     return Number.isFinite(value) ? value : null;
   } catch (error) {
     if (error instanceof NoNumber || error instanceof RangeError) return null; // RangeError: thousands of brackets
     throw error;
   }
+}
+
+/** With digits instead of words: "three quarters" is "3 /4", "half" is "1 /2". */
+export function inDigits(/** @type {string} */ said) {
+  const counted = said.trim().replace(/^(?:an?\s+)?(?=(?:half|third|quarter)\b)/i, "1 ");
+  const numbers = counted.replace(NUMBER_WORD, (word) => String(WORDS.indexOf(word.toLowerCase())));
+  return FACTORS.reduce((text, [word, factor]) => text.replace(word, factor), numbers);
 }
 
 class NoNumber extends Error {}
@@ -75,11 +95,17 @@ class Reader {
   #power() {
     const sign = this.#sign("-", "+", "−");
     if (sign) return sign === "+" ? this.#power() : -this.#power();
-    const value = this.#atom();
+    const value = this.#inPercent();
     if (!this.#sign("^", "**")) return value;
     const exponent = this.#power();
     if (Math.abs(exponent) > 64) throw new NoNumber("too large");
     return value ** exponent;
+  }
+
+  /** An atom; "75 %" is 0.75. */
+  #inPercent() {
+    const value = this.#atom();
+    return this.#sign("%") ? value / 100 : value;
   }
 
   /** @returns {number} */

@@ -7,7 +7,8 @@
  * Left out: what is right (grade.js).
  */
 
-import { inPrefixes, isRight } from "./grade.js";
+import { isRight } from "./grade.js";
+import { takesPrefix } from "./quantity.js";
 import { range } from "./schedule.js";
 
 /** @typedef {import("./grade.js").Question} Question */
@@ -142,8 +143,8 @@ export class Field {
     this.node.innerHTML = `<input type="text" autocomplete="off" spellcheck="false"> <span class="rs-muted"></span>`;
     this.input = /** @type {HTMLInputElement} */ (this.node.children[0]);
     this.input.setAttribute("aria-label", text);
-    this.asksUnit = inPrefixes(unit);
-    this.example = { s: "3 ms", bytes: "12 MB", "bytes/s": "50 GB/s" }[unit] ?? "6 or 2(p-1)";
+    this.asksUnit = takesPrefix(unit);
+    this.example = { s: "3 ms", bytes: "12 MB", "bytes/s": "50 GB/s", GB: "6 GB" }[unit] ?? "6 or 2(p-1)";
     this.node.children[1].textContent = this.asksUnit ? `with its unit, as in ${this.example}` : unit;
   }
 

@@ -8,7 +8,7 @@
  */
 
 import { bytes, plural, seconds } from "./words.js";
-import { readQuantity } from "./quantity.js";
+import { readQuantity, takesPrefix } from "./quantity.js";
 
 /**
  * @typedef {{text: string, why: string, step?: number | null}} Answer
@@ -30,10 +30,12 @@ import { readQuantity } from "./quantity.js";
  * @property {number[]} [order] order: the places in `lines`, as it should be
  *
  * @typedef {{right: boolean, words: string[], step?: number | null}} Verdict
+ * @typedef {NonNullable<ReturnType<typeof readQuantity>>} Quantity
  */
 
 const EXACT = 1e-9;
 const ROUNDED = 0.005; // as a share: three digits of a number that has more
+const NEAR = 1.05; // a ratio that two digits would show as 1
 
 /** Of the answer with that number in the list; null: skipped. @returns {Verdict} */
 export function judgeChoice(/** @type {Question} */ question, /** @type {number | null} */ said) {
@@ -71,14 +73,15 @@ export function judgeNumber(/** @type {Question} */ question, /** @type {string 
   if (!read) return null;
   const close = (/** @type {number} */ other) => isAbout(read.value, other, within);
   if (close(is)) {
-    const so = said.trim() === shown ? "that is right" : `it is ${shown}`;
-    return { right: true, words: [join(`You said ${said.trim()}, and ${so}.`, answer.why)], step: answer.step };
+    const told = isAbout(read.value, is, ROUNDED) ? "and that is right" : `and that is close enough: it is ${shown}`;
+    const words = join(`You said ${saidOf(said, read, unit)}, ${told}.`, read.note);
+    return { right: true, words: [join(words, answer.why)], step: answer.step };
   }
   const known = wrong.find(({ text }) => close(valueOf(question, text)));
   if (!known && read.bare && prefixMissing(read.value, is, within)) return null;
   const why = known?.why ?? howFar(read.value, is, question);
-  const mine = join(`You said ${stop(saidOf(said, read.value, unit))}`, why);
-  return { right: false, words: [mine, join(`It is ${shown}.`, answer.why)], step: known?.step ?? answer.step };
+  const mine = join(`You said ${stop(saidOf(said, read, unit))}`, read.note);
+  return { right: false, words: [join(mine, why), join(`It is ${shown}.`, answer.why)], step: known?.step ?? answer.step };
 }
 
 /** Of lines in an order: their places in `lines`. @returns {Verdict} */
@@ -113,38 +116,38 @@ function prefixMissing(/** @type {number} */ said, /** @type {number} */ is, /**
   return [1e3, 1e6, 1e9, 1e12].some((prefix) => isAbout(said * prefix, is, within) || isAbout(said / prefix, is, within));
 }
 
-/** Whether amounts of that unit have prefixes: seconds and bytes, not steps. */
-export function inPrefixes(/** @type {string} */ unit) {
-  return /^(s|bytes(\/s)?)$/.test(unit);
-}
-
 /** How far off a number is that nobody has foreseen; of seconds and bytes by the slips that are usual. */
 function howFar(/** @type {number} */ said, /** @type {number} */ is, /** @type {Question} */ { unit = "", p = null, within = 0 }) {
-  const whole = Number.isInteger(said) && Number.isInteger(is) && Math.abs(said - is) < 1000;
+  const whole = !takesPrefix(unit) && Number.isInteger(said) && Number.isInteger(is) && Math.abs(said - is) < 1000;
   if (!(said > 0 && is > 0)) return whole ? apart(said - is) : "";
   const high = said > is;
   const ratio = high ? said / is : is / said;
-  if (ratio < 1.05) return `That is close, and too ${high ? "high" : "low"}.`;
+  if (whole) return apart(said - is);
+  if (ratio < NEAR) return `That is close, but too ${high ? "high" : "low"}.`;
   const times = `${Number(ratio.toPrecision(2))} times too ${high ? "high" : "low"}`;
   const slipped = (/** @type {number} */ by) => isAbout(ratio, by, Math.max(within, 0.01));
-  if (inPrefixes(unit)) {
+  if (takesPrefix(unit)) {
     const byRank = p !== null && p > 1 && slipped(p);
     if (byRank && p === 8) return `That is ${times}: is it for one rank, or for all 8? Or bits for bytes?`;
     if (byRank) return `That is a factor of p = ${p} too ${high ? "high" : "low"}: is it for one rank, or for all of them?`;
     if (slipped(8)) return `That is 8 times too ${high ? "high" : "low"}: a byte has 8 bits.`;
     if ([1e3, 1e6, 1e9].some(slipped)) return `That is ${times}: look at the prefixes (k is 1000, M a million).`;
   }
-  return whole ? apart(said - is) : `That is ${times}.`;
+  return `That is ${times}.`;
 }
 
 function apart(/** @type {number} */ by) {
   return `That is ${Math.abs(by)} too ${by > 0 ? "many" : "few"}.`;
 }
 
-/** "2(p-1), 6 for p = 4": what was typed, and what it comes to if that is not to be seen. */
-function saidOf(/** @type {string} */ said, /** @type {number} */ value, /** @type {string} */ unit) {
+/** "2(p-1), which is 6 messages": what was typed, with what it comes to if that is not to be seen. */
+function saidOf(/** @type {string} */ said, /** @type {Quantity} */ { value, bare, bits }, /** @type {string} */ unit) {
   const typed = said.trim();
-  return /[-+*/^()×·÷−]|p\b/.test(typed.replace(/[eE][-+]/g, "").replace("/s", "")) ? `${typed}, which is ${inUnit(value, unit)}` : typed;
+  const shown = inUnit(value, unit);
+  if (shown.startsWith(`${typed} `)) return shown; // 6, of messages
+  const number = typed.replace(/[eE][-+](?=\d)|^[-−+]|\/s$/g, ""); // a sign, an exponent and "GB/s" are no formula
+  const formula = /[-+*/^()×·÷−]|(^|[^a-z])p\b/i.test(number) || (unit !== "%" && number.includes("%"));
+  return formula || bare || bits ? `${typed}, which is ${shown}` : typed;
 }
 
 /** "6 messages", "1.5 N", "3 ms", "12 MB" */
@@ -152,9 +155,17 @@ export function inUnit(/** @type {number} */ value, /** @type {string} */ unit) 
   if (unit === "s") return seconds(value);
   if (unit === "bytes") return bytes(value);
   if (unit === "bytes/s") return `${bytes(value)}/s`;
-  const number = String(Number(value.toFixed(3)));
+  const number = digits(value);
   if (value === 1 && /[a-z]{2}s$/.test(unit)) return plural(1, unit.slice(0, -1));
   return unit ? `${number} ${unit}` : number;
+}
+
+/** A whole number and one of four digits as they are, others with three digits. */
+function digits(/** @type {number} */ value) {
+  const whole = Math.round(value);
+  if (Math.abs(value) >= 1000 || isAbout(value, whole, EXACT)) return String(whole);
+  const four = Number(value.toPrecision(4));
+  return String(isAbout(value, four, EXACT) ? four : Number(value.toPrecision(3)));
 }
 
 /** A sentence's end, unless it has one. */
