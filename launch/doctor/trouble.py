@@ -19,9 +19,8 @@ MOST_CALLS = 64  # of a group in a cell that are compared; the shared memory hol
 
 
 def find_trouble(board, answers: dict, diagnosis: Diagnosis | None) -> Trouble | None:
-    """The trouble of a cell whose `answers` are complete; None if no rank disturbed another, or one died before any
-    deadlock was found."""
-    if diagnosis is None and any(answer.how is How.DIED for answer in answers.values()):
+    """The trouble of a cell whose `answers` are complete; None if no rank disturbed another, or one died."""
+    if any(answer.how is How.DIED for answer in answers.values()):
         return None
     # Who was freed first has lost count of what the others do.
     refused = [rank for rank, a in answers.items() if a.ename == "MismatchError" and a.how is not How.FREED]

@@ -75,6 +75,7 @@ class Cell:
         self.running = set(self.workers)
         self.stops = 0  # how often the student has asked to stop
         self.freed: set[int] = set()
+        self._lost: set[int] = set()  # of these, who had to be ended
         self._watchdog = Watchdog(
             supervisor.board,
             self.running,
@@ -117,6 +118,8 @@ class Cell:
             worker.drain()
             if reply.done():
                 self._judge(answer, reply.result()["content"])
+            elif rank in self._lost and not self.stops:
+                answer.how = How.FREED  # its end is no news: it is what freed it
             elif worker.ended.done():
                 answer.how, answer.evalue = How.DIED, worker.ended.result()
             elif self.stops:
@@ -252,7 +255,7 @@ class Cell:
         """What is under way when a connection ends may be forgotten by gloo: nobody can leave the wait for it."""
         await asyncio.sleep(LOST_AFTER)
         doing = {rank: self.supervisor.doing(rank) for rank in ranks & self.running}
-        lost = {rank for rank, now in doing.items() if now.state == "waiting" and now.since < freed}
+        self._lost |= (lost := {rank for rank, now in doing.items() if now.state == "waiting" and now.since < freed})
         if lost and not self.stops:  # what the stop button does is told elsewhere
             self.supervisor.notices.append(f"{name_ranks(lost)} had to be ended, the variables there are new")
         self._act("kill", lost)
