@@ -12,6 +12,7 @@ from course.questions import (
     cost,
     data_parallel,
     groups,
+    pipeline,
     sharding,
     tensor_parallel,
     topology,
@@ -19,7 +20,7 @@ from course.questions import (
 from course.questions import all_reduce as ring
 from tests.course.amount import amount
 
-MODULES = (ring, cost, algorithms, groups, topology, compose, data_parallel, sharding, tensor_parallel)
+MODULES = (ring, cost, algorithms, groups, topology, compose, data_parallel, sharding, tensor_parallel, pipeline)
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
 PLAYED = presets.played("infiniband", 4)
 
@@ -58,6 +59,15 @@ def through_a_card(schedule):
     """N that the busiest card of two machines of 4 sends."""
     by_link = schedule.cost(nbytes=8, network=TWO_MACHINES).by_link
     return max(use.bytes for name, use in by_link.items() if name.startswith("nic")) / 8
+
+
+def slots(stages, micro_batches):
+    """When the last stage has finished the last micro-batch, if every one takes every stage a slot."""
+    done = [0] * stages  # when each stage is free again
+    for _ in range(micro_batches):
+        for stage in range(stages):
+            done[stage] = 1 + max(done[stage], done[stage - 1] if stage else 0)
+    return done[-1]
 
 
 def blocks_in_last_step(schedule):
@@ -145,6 +155,12 @@ FOUND = {
     "tp_factor": slower_between,
     "dp_per_parameter": lambda: 16 * seconds(all_reduce.ring(4), 2**18, Network(4e-3, 1 / 16e6)),
     "dp_bucket_best": lambda: min([1, 2, 4, 8, 16], key=slow_backward),
+    "pipe_busy": lambda: 4 / slots(4, 1),
+    "pipe_slots": lambda: slots(4, 8),
+    "pipe_how_many": lambda: next(m for m in range(1, 100) if 10 * (slots(8, m) - m) <= slots(8, m)),
+    "pipe_kept": lambda: slots(4, 1),  # rank 0 makes a pass in each slot until micro-batch 1 is at the end
+    "pipe_boundary_bytes": lambda: len(["forward", "backward"]) * 4096 * 8192 * 2,
+    "pipe_interleaved": lambda: len(["forward", "backward"]) * 4 * sum(1 for piece in range(8) if piece > 0),
     "estimate_overlap": lambda: max(80e-3 / 6 * ready + 12e-3 * (7 - ready) for ready in range(1, 7)),
 }
 

@@ -150,7 +150,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
                 f"{DOORS[title]}\n{empty}",
                 "not from what was sent: with other",
             )
-    constant, copy = "y = torch.full_like(x, float(x[0]))", "y = x.clone()"
+    constant, copy = "y = torch.full_like(x, float(x.flatten()[0]))", "y = x.clone()"
     found["right only for constant data"] = _spoilt_copy(name, constant), " and should "
     if returns and by_messages:
         found["spoils x"] = _spoilt(name, "out = {solved}", "x += 1", "return out"), "x was changed; it must stay"
@@ -161,7 +161,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
     if returns and exercise.allowed <= MESSAGES_ONLY:
         found["another type returned"] = (
             _spoilt(name, "out = {solved}", "return None if out is None else out.double()"),
-            "rank 0: the answer is float64 and should be float32, as x is",
+            ": the answer is float64 and should be float32, as x is",
         )
     return found
 
@@ -187,6 +187,7 @@ def _head(name: str) -> str:
         "f_and_g": "x, piece",
         "row_parallel_linear": "x, weight, bias",
         "bucketed_average": "x, cap",
+        "pipeline_forward": "x, stage",
     }
     return heads.get(name, "x")
 

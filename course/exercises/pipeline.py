@@ -1,0 +1,101 @@
+"""The exercises of chapter 14: micro-batches through the stages of a pipeline, and the order of 1F1B."""
+
+from course.exercises.exercise import Exercise, nobody
+
+MICRO_BATCHES = 5
+MANY = (6, 2)
+"""For how many micro-batches an order is asked: more than there are ranks, and fewer."""
+
+STAGES = """
+def _stage(row):
+    if not isinstance(row, torch.Tensor) or row.shape != (3,):
+        raise ValueError("stage takes one micro-batch, which is one row of x: 3 numbers")
+    return 2 * row + 10 * rank + 1
+def _whole(x):
+    dist.broadcast(x, 0)
+    for r in range(world_size):
+        x = 2 * x + 10 * r + 1
+    return x
+"""
+
+ORDERS = """
+def _orders(one_f_one_b):
+    orders = []
+    for m in MANY:
+        order = one_f_one_b(m)
+        if not isinstance(order, (list, tuple)) or not all(type(number) is int for number in order):
+            return order
+        if len(order) != 2 * m:
+            passes = f"{{m}} forward and {{m}} backward passes are {{2 * m}}"
+            raise ValueError(f"one_f_one_b({{m}}) has {{len(order)}} numbers, and {{passes}}")
+        orders += order
+    return torch.tensor(orders)
+def _as_asked(m):
+    first = min(m, world_size - rank)
+    order = list(range(1, first + 1))
+    for i in range(1, m - first + 1):
+        order += [-i, first + i]
+    return torch.tensor(order + [-i for i in range(m - first + 1, m + 1)])
+""".replace("MANY", str(MANY))
+
+
+def last_rank_of_all(rank: int, p: int) -> set[int]:
+    """Rank 0 for the last rank, nobody for the others: what they return does not matter."""
+    return {0} if rank == p - 1 else set()
+
+
+def next_stage(rank: int, p: int) -> set[int]:
+    """The rank that has the next stage; nobody for the last."""
+    return {rank + 1} if rank < p - 1 else set()
+
+
+EXERCISES = (
+    Exercise(
+        name="pipeline_forward",
+        asks="on the last rank it returns all rows of rank 0's x after all stages, elsewhere nothing in particular; "
+        "every row is a micro-batch and goes on as soon as it is through a stage; x stays as it is",
+        lines=12,
+        x=f"torch.randint(low, high, ({MICRO_BATCHES}, 3)).to(dtype) * scale",
+        setup=STAGES,
+        expected="_whole(x.clone()); expected = expected if rank == world_size - 1 else None",
+        call="{name}(x, _stage)",
+        in_place=False,
+        needs=last_rank_of_all,
+        messages=lambda p: MICRO_BATCHES * (p - 1),
+        busiest=lambda p: 1,
+        steps=lambda p: MICRO_BATCHES + p - 2,
+        why_steps="while a stage works on one row, the stage before it can work on the next: send each row on as soon "
+        "as it is through your stage, with isend, then receive the next; wait for the handles at the end",
+        peers=next_stage,
+        talks="the rank that has the next stage",
+        hints=(
+            "All ranks go through the rows in the same order. What differs is where a row comes from (rank 0: its x) "
+            "and where it goes (the last rank keeps it).",
+            "dist.recv(row, rank - 1) fills a tensor like x[i]; rank 0 needs no recv and the last rank no isend.",
+            "Keep what isend returns in a list, and call wait() on each at the end. A wait() inside the loop makes "
+            "your stage wait for the next one.",
+            "The last rank collects its rows in a list: torch.stack(rows) makes one tensor of them.",
+        ),
+    ),
+    Exercise(
+        name="one_f_one_b",
+        asks="it returns this rank's order as a list of whole numbers, for m micro-batches: i is the forward pass of "
+        "micro-batch i, -i its backward pass; nothing is sent",
+        lines=7,
+        x="torch.zeros(1)",
+        setup=ORDERS,
+        expected=f"torch.cat([_as_asked(m) for m in {MANY}])",
+        call="_orders({name})",
+        parts=lambda p: {f"the order for {m} micro-batches": 2 * m for m in MANY},
+        in_place=False,
+        needs=nobody,
+        allowed=frozenset(),
+        hints=(
+            "It begins with world_size - rank forward passes; with all m of them, if m is smaller.",
+            "Then turns: one backward pass, one forward pass, until the last forward pass has been made.",
+            "What remains are backward passes, and each micro-batch has one: the last number is -m on every rank.",
+        ),
+        dtypes=("float32", "float32", "float32"),
+        more=(5, 6),
+    ),
+)
