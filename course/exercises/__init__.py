@@ -7,6 +7,7 @@ from course.exercises import (
     cost,
     data_parallel,
     everyone,
+    experts,
     groups,
     messages,
     ranks,
@@ -20,7 +21,7 @@ from course.exercises.exercise import Exercise
 CHAPTERS = (
     *(start, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, compose),
-    *(data_parallel, sharding, tensor_parallel),
+    *(data_parallel, sharding, tensor_parallel, experts),
 )
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for module in CHAPTERS for exercise in module.EXERCISES}
 

@@ -150,7 +150,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
                 f"{DOORS[title]}\n{empty}",
                 "not from what was sent: with other",
             )
-    constant, copy = "y = torch.full_like(x, float(x[0]))", "y = x.clone()"
+    constant, copy = "y = torch.full_like(x, float(x.flatten()[0]))", "y = x.clone()"
     found["right only for constant data"] = _spoilt_copy(name, constant), " and should "
     if returns and by_messages:
         found["spoils x"] = _spoilt(name, "out = {solved}", "x += 1", "return out"), "x was changed; it must stay"
@@ -187,6 +187,8 @@ def _head(name: str) -> str:
         "f_and_g": "x, piece",
         "row_parallel_linear": "x, weight, bias",
         "bucketed_average": "x, cap",
+        "moe": "x, choice, expert",
+        "exchange": "x, goes, comes",
     }
     return heads.get(name, "x")
 
@@ -199,7 +201,7 @@ def _spoilt(name: str, *lines: str) -> str:
     """The exercise as those lines, in which {solved} is the solution's call and {solved_y} the same with y for x."""
     solved = f"solution({_head(name)})"
     body = "".join(f"    {line}\n" for line in lines)
-    body = body.format(solved=solved, solved_y=solved.replace("x", "y"))
+    body = body.format(solved=solved, solved_y=solved.replace("(x", "(y"))
     return f"{_solution(name).replace(f'def {name}(', 'def solution(')}\ndef {name}({_head(name)}):\n{body}"
 
 
