@@ -74,7 +74,7 @@ EXERCISES = (
         name="exchange",
         asks="it sends goes[d] rows of x to each rank d and returns the rows that come, comes[s] from rank s; in the "
         "backward pass each row's gradient goes back to the rank that the row came from; one all_to_all_single in "
-        "each direction",
+        "each direction. The answer is what comes, and behind it the gradient of x",
         lines=3,
         x="torch.randn(sum(counts[rank]), 2).to(dtype)",
         expected="_trial_by_the_book(x)",
