@@ -7,6 +7,7 @@ from course.exercises import (
     cost,
     data_parallel,
     everyone,
+    experts,
     groups,
     messages,
     pipeline,
@@ -21,7 +22,7 @@ from course.exercises.exercise import Exercise
 CHAPTERS = (
     *(start, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, compose),
-    *(data_parallel, sharding, tensor_parallel, pipeline),
+    *(data_parallel, sharding, tensor_parallel, pipeline, experts),
 )
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for module in CHAPTERS for exercise in module.EXERCISES}
 

@@ -7,6 +7,7 @@ from course.questions import (
     cost,
     data_parallel,
     everyone,
+    experts,
     groups,
     messages,
     pipeline,
@@ -22,6 +23,6 @@ from course.questions.question import Question
 CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
-    *(data_parallel, sharding, tensor_parallel, pipeline),
+    *(data_parallel, sharding, tensor_parallel, pipeline, experts),
 )
 QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}

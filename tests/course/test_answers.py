@@ -4,13 +4,14 @@ from collections import Counter
 
 import pytest
 
-from collectives import Link, Network, Topology, all_gather, all_reduce, broadcast, presets
+from collectives import Link, Network, Topology, all_gather, all_reduce, all_to_all, broadcast, presets
 from course.questions import (
     QUESTIONS,
     algorithms,
     compose,
     cost,
     data_parallel,
+    experts,
     groups,
     pipeline,
     sharding,
@@ -20,7 +21,10 @@ from course.questions import (
 from course.questions import all_reduce as ring
 from tests.course.amount import amount
 
-MODULES = (ring, cost, algorithms, groups, topology, compose, data_parallel, sharding, tensor_parallel, pipeline)
+MODULES = (
+    *(ring, cost, algorithms, groups, topology, compose),
+    *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+)
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
 PLAYED = presets.played("infiniband", 4)
 
@@ -94,6 +98,12 @@ def slower_between():
     return round(step((2, 2), (1, 2)) / step((1, 4), (2, 1)), 1)
 
 
+def exchanged(*tokens):
+    """Seconds for an exchange in which each of four ranks has so many tokens for each, if only bytes count."""
+    schedule = all_to_all.uneven([tokens] * 4)
+    return seconds(schedule, schedule.chunks, Network(0, 1))
+
+
 def gigabytes(psi, weights, gradients, optimizer):
     """What a rank keeps, if each of the three is cut among so many: 2, 2 and 12 bytes per parameter."""
     return psi * (2 / weights + 2 / gradients + 12 / optimizer) / 1e9
@@ -161,6 +171,9 @@ FOUND = {
     "pipe_kept": lambda: slots(4, 1),  # rank 0 makes a pass in each slot until micro-batch 1 is at the end
     "pipe_boundary_bytes": lambda: len(["forward", "backward"]) * 4096 * 8192 * 2,
     "pipe_interleaved": lambda: len(["forward", "backward"]) * 4 * sum(1 for piece in range(8) if piece > 0),
+    "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
+    "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
+    "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
     "estimate_overlap": lambda: max(80e-3 / 6 * ready + 12e-3 * (7 - ready) for ready in range(1, 7)),
 }
 

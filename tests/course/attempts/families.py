@@ -188,6 +188,8 @@ def _head(name: str) -> str:
         "row_parallel_linear": "x, weight, bias",
         "bucketed_average": "x, cap",
         "pipeline_forward": "x, stage",
+        "moe": "x, choice, expert",
+        "exchange": "x, goes, comes",
     }
     return heads.get(name, "x")
 
@@ -200,7 +202,7 @@ def _spoilt(name: str, *lines: str) -> str:
     """The exercise as those lines, in which {solved} is the solution's call and {solved_y} the same with y for x."""
     solved = f"solution({_head(name)})"
     body = "".join(f"    {line}\n" for line in lines)
-    body = body.format(solved=solved, solved_y=solved.replace("x", "y"))
+    body = body.format(solved=solved, solved_y=solved.replace("(x", "(y"))
     return f"{_solution(name).replace(f'def {name}(', 'def solution(')}\ndef {name}({_head(name)}):\n{body}"
 
 

@@ -1,0 +1,117 @@
+"""The exercises of chapter 15: tokens to their experts and back, that exchange's way back, and Ulysses' exchange."""
+
+from course.exercises.exercise import Exercise
+
+WIDTH = 4
+FLOATS = ("float32", "float64", "float32")
+ONLY = frozenset({"all_to_all_single"})
+
+ROUTED = """
+def _trial_alike(seed, *shape):  # the same on every rank
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(torch.{dtype})
+_trial_experts = [_trial_alike(e, 4, 4) for e in range({p})]
+_trial_choice = torch.randint({p}, ({lengths}[rank],), generator=torch.Generator().manual_seed(rank))
+def _trial_expert(tokens):
+    return torch.tanh(tokens @ _trial_experts[rank])
+def _trial_moe(x):
+    return torch.stack([torch.tanh(x[i] @ _trial_experts[e]) for i, e in enumerate(_trial_choice.tolist())])
+"""
+
+THERE_AND_BACK = """
+_trial_goes = {counts}[rank]
+_trial_comes = [counts[rank] for counts in {counts}]
+def _trial_up(like):
+    return (1 + torch.arange(like.numel()) % 7 + 10 * rank).view(like.shape).to(like.dtype)
+def _trial_both_ways(exchange, x):
+    leaf = x.clone().requires_grad_()
+    out = exchange(leaf, list(_trial_goes), list(_trial_comes))
+    if not isinstance(out, torch.Tensor) or out.shape != (sum(_trial_comes), 2):
+        return out
+    if out.requires_grad:
+        out.backward(_trial_up(out))
+    grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+    return torch.cat([out.detach().flatten(), grad.flatten()])
+def _trial_by_the_book(x):
+    out, grad = x.new_empty(sum(_trial_comes), 2), torch.empty_like(x)
+    dist.all_to_all_single(out, x, _trial_comes, _trial_goes)
+    dist.all_to_all_single(grad, _trial_up(out), _trial_goes, _trial_comes)
+    return torch.cat([out.flatten(), grad.flatten()])
+"""
+
+HEADS = """
+def _trial_whole(x):
+    everyone = [torch.empty_like(x) for _ in range(world_size)]
+    dist.all_gather(everyone, x)
+    return torch.cat(everyone).chunk(world_size, dim=1)[rank].contiguous()
+"""
+
+EXERCISES = (
+    Exercise(
+        name="moe",
+        asks="row i of what it returns is what expert choice[i] makes of row i of x; expert(rows) is this rank's "
+        "expert, and expert e is rank e's; at most three all_to_all_single, and x stays as it is",
+        lines=12,
+        x=f"torch.randn(lengths[rank], {WIDTH}).to(dtype)",
+        expected="_trial_moe(x)",
+        in_place=False,
+        setup=ROUTED,
+        call="{name}(x, _trial_choice.clone(), _trial_expert)",
+        allowed=ONLY,
+        calls=lambda p: 3,
+        rtol=1e-4,
+        hints=(
+            "order = choice.argsort() puts the tokens for expert 0 first, then those for expert 1, and so on: "
+            "x[order]. counts = choice.bincount(minlength=world_size) says how many each expert gets.",
+            "The others do not know your counts: send them first, one number to each rank. Then the tokens: "
+            "all_to_all_single(out, rows, what comes from each, what goes to each), with lists.",
+            "On the way back the two lists change places: what came, goes.",
+            "The results come back in the order in which you sent the tokens. y[order] = back puts each in its row.",
+        ),
+        dtypes=FLOATS,
+        more=(5, 6),
+    ),
+    Exercise(
+        name="exchange",
+        asks="it sends goes[d] rows of x to each rank d and returns the rows that come, comes[s] from rank s; in the "
+        "backward pass each row's gradient goes back to the rank that the row came from; one all_to_all_single in "
+        "each direction. The answer is what comes, and behind it the gradient of x",
+        lines=3,
+        x="torch.randn(sum(counts[rank]), 2).to(dtype)",
+        expected="_trial_by_the_book(x)",
+        in_place=False,
+        setup=THERE_AND_BACK,
+        call="_trial_both_ways({name}, x)",
+        allowed=ONLY,
+        calls=lambda p: 2,
+        hints=(
+            "grad has a row for each row that came: comes[s] of them belong to rank s. They go back there.",
+            "So you send comes[s] rows to rank s, and goes[d] rows come from rank d: both lists change places.",
+            "back = grad.new_empty(sum(ctx.goes), grad.shape[1]); dist.all_to_all_single(back, grad.contiguous(), "
+            "ctx.goes, ctx.comes)",
+        ),
+        dtypes=FLOATS,
+        more=(5, 6),
+    ),
+    Exercise(
+        name="to_heads",
+        asks="x is this rank's tokens with all heads (tokens, heads, numbers); it returns all tokens, in order, with "
+        "this rank's heads only: world_size * tokens, heads // world_size, numbers; one all_to_all_single, and x "
+        "stays as it is",
+        lines=5,
+        x="torch.randint(low, high, (3, 2 * p, 2)).to(dtype) * scale",
+        expected="_trial_whole(x)",
+        in_place=False,
+        setup=HEADS,
+        allowed=ONLY,
+        calls=lambda p: 1,
+        hints=(
+            "all_to_all_single sends the first p-th of the memory to rank 0, the next to rank 1, and so on. In x the "
+            "first p-th is the first tokens. You want it to be the first heads.",
+            "x.chunk(world_size, dim=1) are the pieces for the ranks; torch.stack puts one behind the other.",
+            "What comes is (world_size, tokens, heads // world_size, numbers), the tokens of rank 0 first: "
+            "out.flatten(0, 1).",
+        ),
+        dtypes=FLOATS,
+        more=(5, 6),
+    ),
+)

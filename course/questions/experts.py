@@ -1,0 +1,218 @@
+"""The questions of chapter 15: all_to_all there and back, tokens and their experts, imbalance, and Ulysses."""
+
+from course.questions.question import Answer, Choose, FindLine, Number, Statement
+
+QUESTIONS = (
+    Choose(
+        name="experts_twice",
+        topic="all_to_all",
+        text="Each rank hands in p equal pieces. It calls all_to_all, and then all_to_all again with what came. What "
+        "does it have now?",
+        answers=(
+            Answer("Everybody's pieces", "That is all_gather. Here each rank always has p pieces."),
+            Answer(
+                "What it began with",
+                "The first call brings piece d of rank r to place r on rank d. The second sends place r of rank d "
+                "back to rank r, where it lands at place d.",
+            ),
+            Answer(
+                "What the rank to its right began with",
+                "No rank is special to another here: place r on rank d goes to rank r.",
+            ),
+            Answer("Its pieces in reverse order", "The matrix of pieces is mirrored at its diagonal, twice."),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="experts_way_back",
+        topic="all_to_all",
+        text="Rank 1 got 5 tokens from rank 0 and 2 from rank 3. In the backward pass it has a gradient for each of "
+        "these 7 tokens. Where do they have to go?",
+        answers=(
+            Answer(
+                "Nowhere: rank 1's expert made them",
+                "The expert's weights are rank 1's. The tokens come out of layers on ranks 0 and 3, which go on "
+                "backward from there.",
+            ),
+            Answer(
+                "To all ranks, summed: an all_reduce",
+                "Each token was sent to one rank, not copied to all. So its gradient comes from one rank.",
+            ),
+            Answer(
+                "5 to rank 0, 2 to rank 3",
+                "Each gradient goes to where its token came from. What came goes, what went comes.",
+            ),
+            Answer(
+                "To the ranks that rank 1 has sent its own tokens to",
+                "Those ranks have the gradients of rank 1's tokens. It sends them nothing, unless they sent it tokens.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="experts_reduce",
+        topic="experts",
+        text="Each rank has its own expert, and a copy of the router. After the backward pass, which gradients have to "
+        "be all-reduced before the optimizer runs?",
+        answers=(
+            Answer(
+                "Both",
+                "The expert's gradient is whole: its tokens came from all ranks. Summed with those of other experts "
+                "it would be nonsense.",
+            ),
+            Answer(
+                "The router's alone",
+                "Its copies saw different tokens, so each has a part of a sum. An expert has seen all of its tokens.",
+            ),
+            Answer(
+                "The expert's alone",
+                "The expert has seen all of its tokens already. It is the router whose copies saw different ones.",
+            ),
+            Answer("None", "Then the copies of the router drift apart, as the models of chapter 0 did."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="experts_calls",
+        topic="experts",
+        text="How many all_to_all_single does each rank call for this layer, in one forward and backward pass?",
+        right=Answer("5", "Three forward: counts, tokens, results. Two backward: both exchanges of rows go back."),
+        wrong=(
+            Answer("2", "Tokens there and back make two. The counts go first, and there is a backward pass."),
+            Answer("3", "That is the forward pass: counts, tokens, results."),
+            Answer("4", "Two each way, and the counts: nobody knows yet how many tokens come."),
+            Answer("6", "Counts have no gradient, and backward both lists are known already."),
+        ),
+        unit="calls",
+        p=4,
+    ),
+    FindLine(
+        name="experts_order",
+        topic="experts",
+        text="Somebody's layer, with your `exchange`. It runs and every shape is right, but its results are not "
+        "those of one process. Which line is wrong?",
+        source="""order = choice.argsort()
+goes = choice.bincount(minlength=world_size).tolist()
+comes = counts_of_the_others(goes)
+mine = exchange(x[order], goes, comes)
+done = exchange(expert(mine), comes, goes)
+return gate[:, None] * done[order]""",
+        right=(6,),
+        why="done is in the order of x[order]: done[i] belongs to token order[i]. done[order] sorts once more, so "
+        "tokens get results of others. y[order] = done, or done[order.argsort()].",
+        wrong=(
+            Answer("1", "The tokens for expert 0 first, then those for 1: that is how they have to be sent."),
+            Answer("4", "Sorted tokens, and counts of the same choice: these fit."),
+            Answer("5", "On the way back the lists change places, as they do here."),
+        ),
+    ),
+    Choose(
+        name="experts_capacity",
+        topic="experts",
+        text="Expert 2 takes at most 2 tokens of each rank. The router of rank 0 has chosen it for 4. What "
+        "happens to the other two in most such models?",
+        answers=(
+            Answer(
+                "They wait for the next step",
+                "The layers above need all tokens of this step, now.",
+            ),
+            Answer(
+                "No expert sees them; only the residual connection carries them on",
+                "x + moe(x) is just x for them. They are called dropped tokens, though they stay in the batch.",
+            ),
+            Answer(
+                "They go to the expert that has room",
+                "Some routers try the second best. But then its room may be taken, too.",
+            ),
+            Answer("An error", "It happens in nearly every step of a training, and is planned for."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="experts_skew",
+        topic="imbalance",
+        text="Four ranks with 64 tokens each. The router sends 40 of each rank's tokens to expert 0, and 8 to each of "
+        "the others. How many times longer does the exchange take than with 16 to each? Each rank has one card that "
+        "sends and receives at the same speed.",
+        right=Answer(
+            "2.5",
+            "Rank 0's card receives 3 x 40 tokens, where it was 3 x 16. That is the slowest one, and the layer waits "
+            "for it.",
+        ),
+        wrong=(
+            Answer("1", "Each rank sends nearly as much as before. Look at what rank 0 receives."),
+            Answer(
+                "7/6",
+                "That is what the senders see: 56 tokens leave ranks 1, 2 and 3 instead of 48. Rank 0 receives 3 x 40.",
+            ),
+            Answer("4", "That would be so if all 64 went to expert 0: 3 x 64 against 3 x 16."),
+            Answer("5", "Rank 0 receives five times as much as each of the others, not as before."),
+        ),
+        unit="times",
+        p=4,
+        within=0.02,
+    ),
+    Number(
+        name="experts_bytes",
+        topic="estimate",
+        text="One MoE layer on 8 GPUs: 4,096 tokens on each, two experts for each token, hidden size 4,096, 2 bytes a "
+        "number, perfectly balanced. How many bytes does each GPU send in one forward and backward pass?",
+        right=Answer(
+            "4*(p-1)/p*4096*2*4096*2",
+            "Four exchanges of 4096 x 2 rows of 8,192 bytes, 67 MB each. An eighth of each stays at home.",
+        ),
+        wrong=(
+            Answer(
+                "2*(p-1)/p*4096*2*4096*2",
+                "That is half: one direction only, or one expert for each token. Forward it goes there and back, and "
+                "backward, too; each token goes to two experts.",
+            ),
+            Answer("4*4096*2*4096*2", "An eighth of the tokens stay at home: (p - 1)/p of that."),
+            Answer("4*2*(p-1)/p*4096*2*4096*2", "The 2 of a ring all_reduce: here nothing is reduced, all goes once."),
+        ),
+        unit="bytes",
+        p=8,
+        within=0.03,
+    ),
+    Choose(
+        name="ulysses_needs",
+        topic="ulysses",
+        text="A long text is cut among four ranks. Each has the queries, keys and values of its own tokens, for all "
+        "eight heads. What must a rank have to compute attention without asking anybody meanwhile?",
+        answers=(
+            Answer(
+                "Its own tokens, all heads: it has that already",
+                "A token looks at all tokens before it, and most of those are on other ranks.",
+            ),
+            Answer(
+                "All tokens, of two heads",
+                "A head needs every token, and nothing of the other heads. Two heads on each of four ranks are all "
+                "eight.",
+            ),
+            Answer(
+                "A quarter of the tokens, of two heads",
+                "Then each head would see a quarter of the text.",
+            ),
+            Answer(
+                "All tokens, all heads: an all_gather",
+                "It would do, with four times the memory and the work done four times. Less is enough.",
+            ),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="ulysses_myth_heads",
+        topic="ulysses",
+        text="With more ranks than heads Ulysses goes on scaling.",
+        true=False,
+        why="A rank needs at least one whole head. 8 heads of keys and values are shared by 8 ranks at most.",
+    ),
+    Statement(
+        name="ulysses_myth_less",
+        topic="ulysses",
+        text="The same text on 16 ranks instead of 8: with Ulysses each rank then sends about half as much.",
+        true=True,
+        why="A rank has a sixteenth of the text and sends 15/16 of that, four times. With an all_gather of keys and "
+        "values each rank would receive nearly all of them, however many ranks there are.",
+    ),
+)

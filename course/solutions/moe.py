@@ -1,0 +1,17 @@
+import torch
+import torch.distributed as dist
+
+
+def moe(x, choice, expert):
+    """What expert choice[i] makes of row i of x, for each i; expert is this rank's."""
+    order = choice.argsort(stable=True)
+    goes = choice.bincount(minlength=dist.get_world_size())
+    comes = torch.empty_like(goes)
+    dist.all_to_all_single(comes, goes)
+    goes, comes = goes.tolist(), comes.tolist()
+    mine = x.new_empty(sum(comes), x.shape[1])
+    dist.all_to_all_single(mine, x[order], comes, goes)
+    back, y = x.new_empty(x.shape), torch.empty_like(x)
+    dist.all_to_all_single(back, expert(mine), goes, comes)
+    y[order] = back
+    return y

@@ -1,0 +1,71 @@
+"""Attempts at to_heads."""
+
+SOLVED = """
+def to_heads(x):
+    pieces = torch.stack(x.chunk(world_size, dim=1))
+    out = torch.empty_like(pieces)
+    dist.all_to_all_single(out, pieces)
+    return out.flatten(0, 1)
+"""
+
+RIGHT = {
+    "by view and transpose": """
+def to_heads(x):
+    tokens, heads, numbers = x.shape
+    pieces = x.view(tokens, world_size, heads // world_size, numbers).transpose(0, 1).contiguous()
+    out = torch.empty_like(pieces)
+    dist.all_to_all_single(out, pieces)
+    return out.view(world_size * tokens, heads // world_size, numbers)
+""",
+    "heads first": """
+def to_heads(x):
+    pieces = x.transpose(0, 1).contiguous()
+    out = torch.empty_like(pieces)
+    dist.all_to_all_single(out, pieces)
+    return torch.cat([piece.transpose(0, 1) for piece in out.chunk(world_size)])
+""",
+    "along the first dimension": """
+def to_heads(x):
+    pieces = torch.cat(x.chunk(world_size, dim=1))
+    out = torch.empty_like(pieces)
+    dist.all_to_all_single(out, pieces)
+    return out
+""",
+}
+
+WRONG = {
+    "not written": ("def to_heads(x):\n    ...\n", "not written yet"),
+    "x as it lies": (
+        """
+def to_heads(x):
+    out = torch.empty_like(x)
+    dist.all_to_all_single(out, x)
+    return out.view(world_size * x.shape[0], x.shape[1] // world_size, x.shape[2])
+""",
+        " should ",
+    ),
+    "all heads of some tokens": (SOLVED.replace("out.flatten(0, 1)", "x"), " should "),
+    "not put together": (SOLVED.replace("out.flatten(0, 1)", "out"), " should "),
+    "tokens and pieces mixed": (
+        SOLVED.replace("out.flatten(0, 1)", "out.transpose(0, 1).flatten(0, 1)"),
+        " should ",
+    ),
+    "the heads side by side": (
+        SOLVED.replace("out.flatten(0, 1)", "torch.cat(list(out), dim=1)"),
+        " should ",
+    ),
+    "its own heads of its own tokens": (
+        "def to_heads(x):\n    return torch.cat([x.chunk(world_size, dim=1)[rank]] * world_size)\n",
+        " should ",
+    ),
+    "an all_gather": (
+        """
+def to_heads(x):
+    out = x.new_empty(world_size * x.shape[0], *x.shape[1:])
+    dist.all_gather_single(out, x)
+    return out.chunk(world_size, dim=1)[rank].contiguous()
+""",
+        "all_gather_single",
+    ),
+    "nothing returned": (SOLVED.replace("return out", "out"), "should be a tensor and is None"),
+}
