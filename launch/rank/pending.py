@@ -98,6 +98,7 @@ class PendingCalls:
         WaitEnded if the waits of this cell were ended: no connection is left."""
         interruptible.check()
         if self.works:
+            self._hand_over_all()
             self.sweep()
         pending = PendingCall(call, self.counters.of(call), self.slot.cells, line, file)
         self.counters.write(pending.counter)
@@ -255,18 +256,20 @@ class PendingCalls:
         return keep(pending.failed) if pending.failed and torn else error
 
     def sweep(self) -> None:
-        """Close the collectives that are over though nobody has waited for them in Python, and hand over the messages
-        that the student has begun without `dist.isend` and `dist.irecv`."""
+        """Close the collectives that are over though nobody has waited for them in Python. From any thread."""
         for key, pending in list(self.works.items()):
             work = pending.held
-            if work is None:
-                continue
-            if pending.kind != "collective":
-                self.handed_over(work)
             # Held by the pending call, `work`, and the call of getrefcount itself: the student has let go of it.
-            elif sys.getrefcount(work) <= 3 and work.is_completed():
+            if pending.kind == "collective" and sys.getrefcount(work) <= 3 and work.is_completed():
                 self.works.pop(key, None)
                 self._close(pending)
+
+    def _hand_over_all(self) -> None:
+        """Of the messages that the student has begun without `dist.isend` and `dist.irecv`. When the next call is made
+        the student has them; another thread could come before that, and take a Work away from its caller."""
+        for pending in list(self.works.values()):
+            if pending.kind != "collective" and pending.held is not None:
+                self.handed_over(pending.held)
 
     def _enter(self, pending: PendingCall) -> None:
         self.slot.enter(pending.call_name, pending.label, pending.seq_in_cell, pending.peer, pending.line, pending.what)

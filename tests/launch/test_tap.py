@@ -313,3 +313,27 @@ kept = looked_at()() is not None
 def test_a_look_at_a_rank_keeps_nothing_alive(gang):
     (answer,) = gang.run(LOOKED_AT, 1, keep=["kept"])
     assert (answer["error"], answer["keep"]["kept"]) == ("", False)
+
+
+LOOKED_AT_TOO_SOON = """
+import threading
+from launch.rank.pending import PendingCalls
+issued = PendingCalls.issued
+def issued_and_looked_at(calls, pending, work):
+    issued(calls, pending, work)
+    look = threading.Thread(target=tap.refresh)
+    look.start()
+    look.join()
+PendingCalls.issued = issued_and_looked_at
+x = torch.full((2,), float(rank))
+work = dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0)
+work.wait()
+dist.send(x, 1 - rank) if rank else dist.recv(x, 1 - rank)
+dropped = len(tap._calls.dropped)
+PendingCalls.issued = issued
+"""
+
+
+def test_a_look_that_comes_before_the_caller_has_its_handle_drops_no_message(gang):
+    answers = gang.run(LOOKED_AT_TOO_SOON, 2, keep=["dropped"])
+    assert [(answer["error"], answer["keep"]["dropped"], answer["open"]) for answer in answers] == [("", 0, [])] * 2
