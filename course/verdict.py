@@ -301,11 +301,11 @@ def _steps(trial) -> str:
 
 def _calls(trial) -> str:
     """Built-ins: what they send inside is not recorded, so what is judged is how often and with how much."""
-    built_in = [event for event in trial.recording.events if event.op not in MESSAGES_ONLY]
-    most, bound = max([0, *Counter(event.rank for event in built_in).values()]), trial.exercise.calls
+    built_in = [_built_ins_of(trial, rank) for rank in range(trial.p)]
+    most, bound = max(map(len, built_in)), trial.exercise.calls
     if bound is not None and most > bound(trial.p):
         return f"right result, but with {most} calls of built-ins where {_number(Fraction(bound(trial.p)))} will do"
-    most, bound = max([0, *(event.bytes for event in built_in)]), trial.exercise.call_bytes
+    most, bound = max([0, *(event.bytes for mine in built_in for event in mine)]), trial.exercise.call_bytes
     if bound is not None and most > bound(trial.p):
         return f"right result, but one call moves {most} bytes: a few numbers per rank are enough, not the data"
     return ""

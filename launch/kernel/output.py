@@ -124,7 +124,7 @@ def raise_failures(answers: list[Answer], stopped: bool = False) -> None:
         answer = next(a for a in answers if a.rank == ranks[0])
         if answer.traceback and answer.ename != "MismatchError":  # which the sentence below tells better
             report += [f"{name_ranks(ranks)}:", *answer.traceback, ""]
-    freed = [a.rank for a in answers if a.how is How.FREED]
+    freed = [a.rank for a in answers if a.how is How.FREED and not a.ended]
     if freed and not trouble:
         verb = "was" if len(freed) == 1 else "were"
         report.append(f"{name_ranks(freed)} {verb} waiting in vain and {verb} freed; the variables are still there.")

@@ -49,7 +49,8 @@ class PendingCall:
     whose Work the student does not have yet. `kept` is what is in C++ below the Work of a receive. `failed` is the
     exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
     given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.
-    `due` is when the network that is played lets the wait be over (rank/network.py).
+    `due` is when the network that is played lets the wait for a collective be over, and when a message began
+    (rank/network.py).
     """
 
     __slots__ = ("call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event")

@@ -261,16 +261,28 @@ def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_wai
     usable(ranks, (0, 1))
 
 
+DEAF = """
+import ctypes
+from launch.rank import tap
+lock, libc = (ctypes.c_char * 64)(), ctypes.CDLL(None)
+if rank: tap._plain_wait = lambda *_: [libc.pthread_mutex_lock(lock) for _ in range(2)]
+"""
+
+
 def test_a_rank_that_gloo_lets_not_out_of_its_wait_is_ended(ranks, monkeypatch):
     """As it is when gloo has forgotten what was under way; here by a lock in C that nobody opens."""
     of_size(ranks, 2)
     monkeypatch.setattr("launch.kernel.cell.LOST_AFTER", 1)
-    run(ranks, "import ctypes\nfrom launch.rank import tap\nlock, libc = (ctypes.c_char * 64)(), ctypes.CDLL(None)\n"
-        "if rank: tap._plain_wait = lambda *_: [libc.pthread_mutex_lock(lock) for _ in range(2)]")  # fmt: skip
+    run(ranks, DEAF)
     _, error = run(ranks, "if rank: dist.recv(torch.ones(2), 0)")
     assert isinstance(error, DeadlockError) and str(error).startswith("rank 1 waits in recv from rank 0")
     assert ranks.take_notices() == ["rank 1 had to be ended, the variables there are new"]
     usable(ranks, (1,))
+    run(ranks, DEAF)
+    _, error = run(ranks, "import os\nif rank: dist.recv(torch.ones(2), 0)\nelse: os._exit(3)")
+    assert "rank 0 died (exited with code 3)" in str(error)
+    assert "variables are still there" not in "\n".join(error._render_traceback_())
+    assert "rank 1 had to be ended, the variables there are new" in ranks.take_notices()
 
 
 def test_a_partner_that_has_destroyed_its_group_is_named(ranks):
