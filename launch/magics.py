@@ -22,6 +22,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from launch import networks
+from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
 from launch.kernel.machine import check_room, in_words
@@ -95,7 +96,7 @@ def parse(line: str) -> Options:
                 raise UsageError(f"{word} needs a value, as in %%ranks {word} {example}")
             setattr(options, word[2:], read(value or words.pop(0)))
         elif word.startswith("-"):
-            known = "--only 0,2, --record, --watch, --network ethernet, --bare and --backend gloo|nccl"
+            known = f"--only 0,2, --record, --watch, --network ethernet, --bare and --backend {'|'.join(BACKENDS)}"
             raise UsageError(f"%%ranks knows no option {word}; there are {known}")
         elif options.size is not None:
             raise UsageError(f"%%ranks takes one number of ranks, as in %%ranks 4, got {options.size} and {word}")
@@ -118,8 +119,8 @@ def numbers(text: str) -> list[int]:
 
 
 def backend(text: str) -> str:
-    if text not in ("gloo", "nccl"):
-        raise UsageError(f"--backend is gloo or nccl, got {text}")
+    if text not in BACKENDS:
+        raise UsageError(f"--backend is {' or '.join(BACKENDS)}, got {text}")
     return text
 
 

@@ -56,12 +56,13 @@ def test_what_runs_in_a_rank_imports_neither_either():
 # From its folder a reader knows which process runs a line; so no room reaches into another process.
 ROOMS = {
     "shared": {"shared"},
+    "backends": {"backends", "shared"},  # what is gloo's and what is NCCL's runs in a rank; the table, everywhere
     "hints": {"hints"},
     "doctor": {"doctor", "shared"},
     "replay": {"replay", "shared"},
-    "kernel": {"kernel", "shared", "doctor", "hints"},
-    "agent": {"agent", "shared", "rank"},  # it becomes a rank
-    "rank": {"rank", "shared", "hints"},
+    "kernel": {"kernel", "backends", "shared", "doctor", "hints"},
+    "agent": {"agent", "backends", "shared", "rank"},  # it becomes a rank
+    "rank": {"rank", "backends", "shared", "hints"},
 }
 
 

@@ -84,13 +84,6 @@ def warm_tracebacks() -> None:
         AutoFormattedTB(mode="Context", theme_name="linux").text(type(error), error, error.__traceback__)
 
 
-def gpu_count() -> int:
-    """GPUs that torch could use, asked of NVML: a CUDA context here would make forking unsafe."""
-    import torch
-
-    return max(0, torch.cuda._device_count_nvml()) if torch.distributed.is_nccl_available() else 0
-
-
 def threads() -> int:
     """Of this process."""
     return len(os.listdir("/proc/self/task"))
@@ -120,6 +113,8 @@ class Agent:
         """Serves until the kernel is gone or has closed the socket, and ends its ranks."""
         try:
             import_first()
+            from launch.backends.nccl import gpu_count
+
             self.tell("ready", gpus=gpu_count())
             gc.collect()
             gc.freeze()  # the collector of a rank leaves these objects alone, so that their pages stay shared

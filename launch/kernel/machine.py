@@ -14,10 +14,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+from launch.backends import BACKENDS, FORKED_RANK
 from launch.shared.errors import UsageError
-
-FORKED_RANK = 60 << 20  # bytes; measured PSS of a rank that shares the agent's pages, after its first cells
-SPAWNED_RANK = 300 << 20  # bytes; a rank with its own copy of everything
 
 
 def available_memory() -> int:
@@ -41,9 +39,10 @@ def choose_backend(size: int, backend: str | None, gpus: int, running: int) -> s
     Without a wish it is nccl where every rank can have one of the `gpus`, else gloo.
     """
     backend = backend or ("nccl" if gpus >= size else "gloo")
-    if backend == "nccl" and gpus < size:
-        raise UsageError(f"{size} ranks with nccl need {size} GPUs, this machine has {gpus}: use --backend gloo")
-    check_room(size, running, SPAWNED_RANK if backend == "nccl" else FORKED_RANK)
+    needed = BACKENDS[backend].gpus * size
+    if needed > gpus:
+        raise UsageError(f"{size} ranks with {backend} need {needed} GPUs, this machine has {gpus}: use --backend gloo")
+    check_room(size, running, BACKENDS[backend].memory)
     return backend
 
 

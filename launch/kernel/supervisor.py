@@ -23,6 +23,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 
+from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_swapped
 from launch.kernel import machine
@@ -193,7 +194,7 @@ class Supervisor:
         session |= {"network": self.played.known_to(wanted)}
         config = write_start_file(self.hub.folder, self.hub.key, serial, **session)
         self._coming = {worker.name: worker for worker in wanted}
-        self.agent.send(do="start", config=config, ranks=ranks, spawn=self.backend == "nccl")
+        self.agent.send(do="start", config=config, ranks=ranks, spawn=not BACKENDS[self.backend].forks)
         try:
             await asyncio.wait_for(asyncio.gather(*(worker.up for worker in wanted)), COMING)
         except BaseException:

@@ -39,6 +39,7 @@ from IPython.core.error import StdinNotImplementedError
 from traitlets import Any, Type
 from traitlets.config import Config
 
+from launch.backends import BACKENDS, nccl
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
@@ -189,15 +190,15 @@ def settle(rank: int, session: dict) -> Upkeep:
 
 
 def meet(rank: int, session: dict, reinit: Reinit) -> None:
-    """The process group of all ranks; on GPUs, tensors in host memory still go through gloo."""
-    if session["backend"] == "nccl":
-        torch.cuda.set_device(rank)
+    """The process group of all ranks."""
+    backend = BACKENDS[session["backend"]]
+    if backend.gpus:
+        nccl.settle(rank)
     reinit.store = PollStore(f"{session['folder']}/store", session["generation"])
     if session["bare"]:  # the student makes the group, wherever he wants to meet; it is renewed in our store
         reinit.bare = (rank, session["world_size"])
         return
-    backend = "cpu:gloo,cuda:nccl" if session["backend"] == "nccl" else "gloo"
-    dist.init_process_group(backend, store=reinit.store, rank=rank, world_size=session["world_size"])
+    dist.init_process_group(backend.in_torch, store=reinit.store, rank=rank, world_size=session["world_size"])
     dist.distributed_c10d._world.group_count = session["group_count"]
 
 

@@ -18,7 +18,8 @@ import socket
 import struct
 import time
 
-from launch.rank.reinit import Reinit, copy_of_socket
+from launch.backends.gloo import copy_of_socket
+from launch.rank.reinit import Reinit
 
 PACING = 47  # SO_MAX_PACING_RATE, bytes per second
 UNPACED = 2**64 - 1

@@ -10,18 +10,18 @@ is carried out by gloo's own threads, which hold it; there the Work may be kept 
 Left out: values, times and places in memory; only a recording (`rank.events`) keeps those.
 """
 
-import re
 import sys
 import time
 import weakref
 
 import torch
 
+from launch.backends.gloo import closed_by_peer
 from launch.rank import callsite, interruptible
 from launch.rank.guard import Guard, MismatchError, Overtaken
 from launch.rank.ops import Call, dtype_name
 from launch.rank.tracebacks import keep
-from launch.shared.errors import IN_GLOO, is_lost, of_a_lost_connection
+from launch.shared.errors import is_lost, of_a_lost_connection
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
@@ -37,8 +37,6 @@ from launch.shared.flight_recorder import (
     current_epoch,
     messages_begun,
 )
-
-BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # gloo's words when the other side has gone
 
 
 class PendingCall:
@@ -375,7 +373,7 @@ def _is_lost(error: BaseException) -> bool:
 
 def _in_our_words(error: BaseException, pending: PendingCall) -> None:
     """Says of a lost connection to whom it was; gloo's own words name a port and a line of its source."""
-    if IN_GLOO in str(error) and BY_PEER.search(str(error)):  # a timeout and a length that does not fit name it too
+    if closed_by_peer(str(error)):
         error.args = (of_a_lost_connection(pending.peer if pending.kind != "collective" else None),)
 
 

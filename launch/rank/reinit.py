@@ -1,9 +1,8 @@
 """Frees a rank that waits in gloo for others that never come, and gives it a new process group under the old objects.
 
-A wait in gloo is deaf: no signal, no abort() and no destroy_process_group() reaches it. What ends it is the end of the
-TCP connections it waits on. So the sockets that gloo opens are noted while a group is made, and `free` shuts them down
-from another thread: the call raises RuntimeError at its own line and the rank goes on with all its variables. The
-listening sockets are left alone (gloo would abort the process).
+What ends a wait in gloo is the end of the connections it waits on (backends/gloo.py). So the sockets that it opens are
+noted while a group is made, and `free` shuts them down from another thread: the call raises RuntimeError at its own
+line and the rank goes on with all its variables.
 
 After that the group is of no use. `regroup` puts a new gloo backend into the same ProcessGroup objects, under a backend
 type that the group has not used yet (the same type again would keep the old backend), so that DDP modules, meshes and
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 import gc
 import os
-import socket
 import sys
 from contextlib import contextmanager
 
@@ -23,6 +21,8 @@ import torch
 from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
 from torch.distributed import distributed_c10d as c10d
 
+from launch.backends import gloo
+from launch.backends.gloo import connected_sockets, shut_down
 from launch.rank import interruptible
 from launch.rank.store import PollStore
 
@@ -44,7 +44,8 @@ class Reinit:
         self.gathers = 0  # while a store of torch's is being made: how many ranks have to come to it; 0 if unknown
         self._noted = self._sockets  # and where the new ones go
         self._next_type = FIRST_FREE_TYPE
-        self._shared_device = None
+        # One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it.
+        self._device = None
         make, begin = c10d._new_process_group_helper, ProcessGroupGloo.__init__
 
         def make_and_note(*args, **kwargs):
@@ -159,14 +160,6 @@ class Reinit:
         if c10d.is_initialized():
             c10d.destroy_process_group()
 
-    def _device(self):
-        """One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it."""
-        if self._shared_device is None:
-            interface = os.environ.get("GLOO_SOCKET_IFNAME")
-            create = ProcessGroupGloo.create_device
-            self._shared_device = create(interface=interface) if interface else ProcessGroupGloo.create_default_device()
-        return self._shared_device
-
     def _renew(self, group: ProcessGroup, kind) -> None:
         name = c10d._world.pg_names[group]
         backend_name, prefix_store = c10d._world.pg_map[group]
@@ -174,13 +167,9 @@ class Reinit:
             prefix_store = PrefixStore(f"{name}/", self.store)
             c10d._world.pg_map[group] = backend_name, prefix_store  # the student's store may be gone; new groups ask it
         # The same keys as torch makes for a new group, so that a rank that was forked anew meets this one.
-        store = PrefixStore("cpu/", prefix_store)
-        options = ProcessGroupGloo._Options()
-        options._timeout = c10d._get_default_timeout("gloo")
-        options._devices = [self._device()]
-        backend = ProcessGroupGloo(store, group.rank(), group.size(), options)
-        backend.options.group_name = name
-        backend._set_sequence_number_for_group()
+        if self._device is None:
+            self._device = gloo.device()
+        backend = gloo.backend(PrefixStore("cpu/", prefix_store), group, name, self._device)
         for device in ("cpu", "cuda"):
             group._register_backend(torch.device(device), kind, backend)
         group._set_group_name(name)  # which it asks its backends for
@@ -203,37 +192,3 @@ def rebuild_reducer(module) -> None:
     parameters, sparse = module._build_params_for_reducer()
     names = module._build_debug_param_to_name_mapping(parameters)
     module._ddp_init_helper(parameters, sparse, names, module.static_graph)
-
-
-def connected_sockets() -> dict[int, int]:
-    """inode -> file descriptor of this process's TCP connections; listening sockets are none."""
-    found = {}
-    for fd in map(int, os.listdir("/proc/self/fd")):
-        try:
-            with copy_of_socket(fd) as copy:
-                if copy.family in (socket.AF_INET, socket.AF_INET6):
-                    copy.getpeername()
-                    found[os.fstat(copy.fileno()).st_ino] = fd
-        except OSError:
-            pass  # no socket, not connected, or gone
-    return found
-
-
-def shut_down(fd: int, inode: int) -> None:
-    """Ends the connection, unless the descriptor has come to mean another file in the meantime."""
-    try:
-        with copy_of_socket(fd) as copy:
-            if os.fstat(copy.fileno()).st_ino == inode:
-                copy.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # closed already
-
-
-def copy_of_socket(fd: int) -> socket.socket:
-    """A second descriptor of the same socket, so that closing this one closes nothing; OSError if it is no socket."""
-    copy = os.dup(fd)
-    try:
-        return socket.socket(fileno=copy)
-    except OSError:
-        os.close(copy)
-        raise

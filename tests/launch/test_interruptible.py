@@ -70,7 +70,7 @@ def test_what_goes_wrong_in_a_later_turn_is_raised(gang):
 TORN = """
 import threading
 from launch.rank import interruptible
-from launch.rank.reinit import connected_sockets, shut_down
+from launch.backends.gloo import connected_sockets, shut_down
 interruptible.begin()
 x = torch.zeros(4)
 said = []

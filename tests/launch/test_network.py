@@ -40,7 +40,7 @@ def timed(call):
 PACES = """
 import ctypes, os, socket
 from launch.rank.pace import PACING, UNPACED
-from launch.rank.reinit import connected_sockets
+from launch.backends.gloo import connected_sockets
 def pace_of(fd):
     told, size = ctypes.c_uint64(0), ctypes.c_uint(8)
     ctypes.CDLL(None).getsockopt(fd, socket.SOL_SOCKET, PACING, ctypes.byref(told), ctypes.byref(size))

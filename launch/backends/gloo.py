@@ -1,0 +1,78 @@
+"""What is gloo's alone: connections that can be ended and paced, how a backend of its is made anew, and its words.
+
+A wait in gloo is deaf: no signal, no abort() and no destroy_process_group() reaches it. What ends it is the end of the
+TCP connections it waits on. The listening sockets are to be left alone: gloo would abort the process.
+
+Left out: whose connections are ended and when (rank/reinit.py), how they are made slow (rank/pace.py), and which calls
+of gloo wait for whom (launch/doctor).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+
+from torch.distributed import ProcessGroup, ProcessGroupGloo, Store
+from torch.distributed import distributed_c10d as c10d
+
+from launch.shared.errors import IN_GLOO
+
+BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # its words when the other side has gone
+
+
+def device():
+    """The thread and the interface that gloo's backends talk through."""
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")
+    create = ProcessGroupGloo.create_device
+    return create(interface=interface) if interface else ProcessGroupGloo.create_default_device()
+
+
+def backend(store: Store, group: ProcessGroup, name: str, at) -> ProcessGroupGloo:
+    """A new backend for the group of this name; its ranks meet in the store and talk through the device `at`."""
+    options = ProcessGroupGloo._Options()
+    options._timeout = c10d._get_default_timeout("gloo")
+    options._devices = [at]
+    made = ProcessGroupGloo(store, group.rank(), group.size(), options)
+    made.options.group_name = name
+    made._set_sequence_number_for_group()
+    return made
+
+
+def closed_by_peer(message: str) -> bool:
+    """Whether gloo says that the other side has gone. A time-out and a length that does not fit name it, too."""
+    return IN_GLOO in message and BY_PEER.search(message) is not None
+
+
+def connected_sockets() -> dict[int, int]:
+    """inode -> file descriptor of this process's TCP connections; listening sockets are none."""
+    found = {}
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        try:
+            with copy_of_socket(fd) as copy:
+                if copy.family in (socket.AF_INET, socket.AF_INET6):
+                    copy.getpeername()
+                    found[os.fstat(copy.fileno()).st_ino] = fd
+        except OSError:
+            pass  # no socket, not connected, or gone
+    return found
+
+
+def shut_down(fd: int, inode: int) -> None:
+    """Ends the connection, unless the descriptor has come to mean another file in the meantime."""
+    try:
+        with copy_of_socket(fd) as copy:
+            if os.fstat(copy.fileno()).st_ino == inode:
+                copy.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # closed already
+
+
+def copy_of_socket(fd: int) -> socket.socket:
+    """A second descriptor of the same socket, so that closing this one closes nothing; OSError if it is no socket."""
+    copy = os.dup(fd)
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        raise
