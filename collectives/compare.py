@@ -23,6 +23,7 @@ from collectives.cost import Curve
 from collectives.errors import ScheduleError, check_ranks
 from collectives.network import Network, Topology, check_network
 from collectives.schedule import Schedule
+from collectives.units import duration, size
 
 CHUNKS = (2, 8, 32, 128)
 FEW = 4  # algorithms that are shown where nobody said which
@@ -184,19 +185,3 @@ def _chosen(collective: str, names: Sequence[str] | None) -> dict[str, Callable[
     if unknown := [name for name in names if name not in known]:
         raise ScheduleError(f"{collective} has no algorithm {unknown[0]!r}; it has {', '.join(known)}")
     return {name: function for name, function in known.items() if name in names}
-
-
-def size(nbytes: float) -> str:
-    """1500 -> "1.5 kB": three digits, powers of 1000."""
-    return _scaled(nbytes, ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")))
-
-
-def duration(seconds: float) -> str:
-    """0.0015 -> "1.5 ms": three digits."""
-    return _scaled(seconds, ((1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
-
-
-def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
-    """`value` in the first unit of which it is at least one (once rounded), else in the last."""
-    factor, unit = next((pair for pair in units if value >= 0.9995 * pair[0]), units[-1])
-    return f"{float(f'{value / factor:.3g}'):g} {unit}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collectives.network import Hop, Network, Topology
+from collectives.units import duration, rate
 
 
 class Carried(NamedTuple):
@@ -48,20 +49,12 @@ def in_words(network: Network | Topology, ranks: int) -> str:
     """'ethernet, 10 times slower: 12.5 MB/s, 1 ms'."""
     latencies = {network.way(src, dst, ranks).alpha for src in range(ranks) for dst in range(ranks) if src != dst}
     rates = " and ".join(rate(each) for each in bandwidths(network, ranks))
-    times = " and ".join(_duration(alpha) for alpha in sorted(latencies) if alpha) or "no latency"
+    times = " and ".join(_in_prose(alpha) for alpha in sorted(latencies) if alpha) or "no latency"
     return f"{network.name or 'a network'}: {rates}, {times}"
 
 
-def rate(bytes_per_second: float) -> str:
-    """'12.5 MB/s'."""
-    for size, unit in ((1e9, "GB/s"), (1e6, "MB/s")):
-        if bytes_per_second >= size:
-            return f"{bytes_per_second / size:.3g} {unit}"
-    return f"{bytes_per_second / 1e3:.3g} kB/s"
-
-
-def _duration(seconds: float) -> str:
-    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} microseconds"
+def _in_prose(seconds: float) -> str:
+    return duration(seconds).replace(" us", " microseconds")
 
 
 def described(network: Network | Topology, ranks: int) -> dict[str, Any]:

@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
+from collectives import units
 from launch import networks
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
-from launch.kernel.machine import check_room, in_words
+from launch.kernel.machine import check_room
 from launch.kernel.watchdog import doing
 from launch.ranks import DEFAULT_SIZE, Ranks
 from launch.shared.errors import CellSyntaxError, DeadlockError, RankError, RanksStopped, UsageError, name_ranks
@@ -342,7 +343,7 @@ def status_lines(ranks: Ranks) -> list[str]:
     for one in status:
         at_rest = one.doing.state in ("idle", "new")
         now = "dead" if one.rank in lost else "ready" if at_rest else doing(one.doing)
-        rows.append((str(one.rank), str(one.pid), one.backend, in_words(one.memory), now))
+        rows.append((str(one.rank), str(one.pid), one.backend, units.size(one.memory), now))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines += [f"rank {rank} died ({how}): the next cell starts it anew, empty" for rank, how in lost.items()]

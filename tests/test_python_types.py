@@ -1,7 +1,6 @@
 """The types that our Python states hold, checked by mypy: strictly in `collectives`, as pyproject.toml says elsewhere.
 
-`launch/rank` is left out, which is about the inside of torch, without types; the types of our JavaScript are checked by
-tests/widgets/test_types.py.
+Left out: our JavaScript, whose types tests/widgets/test_types.py checks.
 """
 
 import subprocess

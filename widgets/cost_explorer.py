@@ -14,8 +14,8 @@ import numpy as np
 
 from collectives import Network, ScheduleError, Topology, compare, presets
 from collectives.catalogue import algorithms as known
-from collectives.compare import duration, size
 from collectives.network import check_network
+from collectives.units import duration, size
 
 SIZES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(31))  # 1 B to 10 GB, three to a power of ten
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -14,11 +14,11 @@ import numpy as np
 import traitlets
 
 from collectives import Network, Schedule, Topology
-from collectives.compare import duration, size
 from collectives.network import check_network
 from collectives.played import in_words
 from collectives.run import Run
 from collectives.traffic import of_steps, per_rank
+from collectives.units import duration, size
 from widgets import _still
 from widgets._packing import pack
 from widgets.base import join, styles

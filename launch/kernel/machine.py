@@ -14,6 +14,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+from collectives.units import size
 from launch.backends import BACKENDS, FORKED_RANK
 from launch.shared.errors import UsageError
 
@@ -33,25 +34,27 @@ def available_memory() -> int:
     return room
 
 
-def choose_backend(size: int, backend: str | None, gpus: int, running: int) -> str:
-    """The backend for `size` ranks in the place of the `running` ones; UsageError if the machine has no room for them.
+def choose_backend(ranks: int, backend: str | None, gpus: int, running: int) -> str:
+    """The backend for `ranks` ranks in the place of the `running` ones; UsageError if the machine has no room for them.
 
     Without a wish it is nccl where every rank can have one of the `gpus`, else gloo.
     """
-    backend = backend or ("nccl" if gpus >= size else "gloo")
-    needed = BACKENDS[backend].gpus * size
+    backend = backend or ("nccl" if gpus >= ranks else "gloo")
+    needed = BACKENDS[backend].gpus * ranks
     if needed > gpus:
-        raise UsageError(f"{size} ranks with {backend} need {needed} GPUs, this machine has {gpus}: use --backend gloo")
-    check_room(size, running, BACKENDS[backend].memory)
+        raise UsageError(
+            f"{ranks} ranks with {backend} need {needed} GPUs, this machine has {gpus}: use --backend gloo"
+        )
+    check_room(ranks, running, BACKENDS[backend].memory)
     return backend
 
 
-def check_room(size: int, running: int = 0, each: int = FORKED_RANK) -> None:
-    """UsageError if `size` ranks of `each` bytes do not fit, when the `running` ones have made way."""
+def check_room(ranks: int, running: int = 0, each: int = FORKED_RANK) -> None:
+    """UsageError if `ranks` ranks of `each` bytes do not fit, when the `running` ones have made way."""
     room = available_memory() + running * each
-    if size * each > room:
+    if ranks * each > room:
         raise UsageError(
-            f"{size} ranks need about {in_words(size * each)} of memory and {in_words(room)} are free:"
+            f"{ranks} ranks need about {size(ranks * each)} of memory and {size(room)} are free:"
             f" {max(0, room // each)} would fit"
         )
 
@@ -82,11 +85,6 @@ def _state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return "X"
-
-
-def in_words(nbytes: int) -> str:
-    """'55 MB', '1.2 GB' (powers of 1000)."""
-    return f"{nbytes / 1e9:.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.0f} MB"
 
 
 class Deaths:

@@ -438,6 +438,10 @@ class AgentLink:
             return
         except ConnectionResetError:
             packet, fds = b"", []
+        except OSError:
+            if self.socket.fileno() < 0:
+                return  # closed on this side since
+            raise
         if packet:
             self.on_event(json.loads(packet), list(fds))
         else:

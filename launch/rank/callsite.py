@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import threading
 from functools import cache
+from types import FrameType
 from typing import NamedTuple
 
 import torch
@@ -68,9 +69,16 @@ def is_cell(filename: str) -> bool:
     return "ipykernel_" in filename or filename.startswith(("<ipython-input", "<cell", "<stdin", "<string"))
 
 
+def frame_of(thread: threading.Thread) -> FrameType | None:
+    """Where the thread is now; None if it has ended."""
+    return sys._current_frames().get(thread.ident or 0)
+
+
 def frames() -> tuple[list, tuple[str, ...]]:
     """The student's frames, inside out, and the torch.distributed functions that lie between them and the op."""
-    frame, found, via = sys._getframe(1), [], []
+    frame: FrameType | None = sys._getframe(1)
+    found: list[FrameType] = []
+    via: list[str] = []
     while frame is not None and len(found) < _DEPTH:
         code = frame.f_code
         owner = _owners.get(code.co_filename) or owner_of(code.co_filename)
@@ -82,7 +90,7 @@ def frames() -> tuple[list, tuple[str, ...]]:
             via.append(code.co_name)
         frame = frame.f_back
     if not found and isinstance(threading.current_thread(), threading._DummyThread):  # one of autograd's
-        frame = sys._current_frames().get(threading.main_thread().ident)
+        frame = frame_of(threading.main_thread())
         while frame is not None and len(found) < _DEPTH:
             if is_students(frame.f_code.co_filename):
                 found.append(frame)
@@ -94,7 +102,7 @@ def frames() -> tuple[list, tuple[str, ...]]:
 def line_and_file() -> tuple[int, str]:
     """The cheap form, for every call: line and file ("" for a cell) of the student's innermost frame; (0, "") if
     none."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
         owner = _owners.get(filename) or owner_of(filename)
@@ -107,7 +115,7 @@ def line_and_file() -> tuple[int, str]:
 
 def line() -> int:
     """The line of the cell that runs now, of the innermost frame in it; 0 if there is none on this thread."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
         if (_owners.get(filename) or owner_of(filename)) == "cell":
@@ -118,7 +126,7 @@ def line() -> int:
 
 def is_blocking() -> bool:
     """Whether the call under way is one of torch.distributed's functions that was not asked for a Work."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         owner = _owners.get(code.co_filename) or owner_of(code.co_filename)

@@ -17,7 +17,8 @@ import base64
 import ctypes
 import weakref
 import zlib
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,9 +40,11 @@ class _Part:
     """A byte range of a storage, and what it held when it was looked at last."""
 
     def __init__(self, number: int, lo: int, nbytes: int, itemsize: int, whole: bool):
-        self.number, self.lo, self.nbytes, self.last = number, lo, nbytes, None
+        self.number, self.lo, self.nbytes = number, lo, nbytes
+        self.last: bytes | None = None
         self.kept = nbytes if whole else min(nbytes, FIRST * itemsize)
-        self.mark, self.samples = 0, None
+        self.mark = 0
+        self.samples: np.ndarray | None = None
         if not whole:
             self.samples = np.linspace(0, nbytes - 1, min(SAMPLES, nbytes)).astype(np.int64)
 
@@ -51,7 +54,7 @@ class _Part:
             address = storage.data_ptr() + self.lo
             if self.samples is None:
                 return ctypes.string_at(address, self.nbytes), 0
-            raw = np.frombuffer((ctypes.c_char * self.nbytes).from_address(address), np.uint8)
+            raw = np.frombuffer((ctypes.c_char * self.nbytes).from_address(address), np.uint8)  # type: ignore
             return raw[: self.kept].tobytes(), zlib.crc32(raw[self.samples].tobytes())
         flat = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, self.lo, (self.nbytes,), (1,))
         first = flat[: self.kept].cpu().numpy().tobytes()
@@ -121,7 +124,7 @@ class Film:
             if known.nbytes <= WHOLE_BYTES:
                 self._film(entry, 0, known.nbytes, True)
         if known.nbytes > WHOLE_BYTES:
-            self._film(entry, *place[1:], False)
+            self._film(entry, place[1], place[2], False)
         if len(self._seen) >= SEEN:
             self._seen.clear()
         seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place)
@@ -140,7 +143,9 @@ class Film:
         `chunks[2]` is met in the list `chunks`. This is most of what a recorded call costs; so what has not changed,
         which is nearly everything, is passed over here, without a call of ours.
         """
-        bound, hidden = self._bound, set()
+        bound = self._bound
+        hidden: set[str] = set()
+        items: Iterable[tuple[str, Any]]
         for variables in scopes:
             for name, value in variables.items():
                 kind = type(value)

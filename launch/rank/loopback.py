@@ -24,7 +24,7 @@ _opened: set[int] = set()  # ports of the masters that this process has opened
 PATIENCE = datetime.timedelta(seconds=300)  # torch's own
 
 
-class LoopbackStore(_everywhere):
+class LoopbackStore(_everywhere):  # type: ignore[valid-type, misc]
     """A TCPStore; what it is given means what it means there."""
 
     reinit: Reinit
@@ -63,4 +63,5 @@ def install(reinit: Reinit) -> None:
     """From now on every way to a TCPStore in this process leads here; `reinit` hears of their connections."""
     LoopbackStore.reinit = reinit
     # By name, since torch.distributed.rendezvous is a function that hides the module of the same name.
-    dist.TCPStore = importlib.import_module("torch.distributed.rendezvous").TCPStore = LoopbackStore
+    for module in (dist, importlib.import_module("torch.distributed.rendezvous")):
+        module.TCPStore = LoopbackStore  # type: ignore[attr-defined]

@@ -86,6 +86,7 @@ class Network:
             if call.peer is not None:
                 self._ask(call.peer, name, start)
             return start
+        assert call.peer is not None  # a message is sent to somebody
         dst, way = call.peer, self.ways[self.rank][call.peer]
         with self.wires.locked():
             self.wires.sent(self.rank, dst, name, start, nbytes, way, self.betas)

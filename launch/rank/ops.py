@@ -59,7 +59,7 @@ class Call(NamedTuple):
     reduce: str
     ins: tuple[torch.Tensor, ...]
     outs: tuple[torch.Tensor, ...]
-    count: int  # elements that every rank of the group must agree on; for a message its elements
+    count: int  # type: ignore[assignment]  # elements that every rank of the group must agree on; for a message its elements
     splits: tuple  # (output sizes, input sizes) of all_to_all_single, rows; () if even
 
     def without_tensors(self) -> "Call":

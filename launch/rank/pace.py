@@ -39,7 +39,8 @@ class Connection:
 
     def __init__(self, fd: int, inode: int, peer: int):
         self.fd, self.inode, self.peer = fd, inode, peer
-        self.asked = self.rate = UNPACED
+        self.asked: float = UNPACED
+        self.rate: float = UNPACED
         self.sent, self.busy = counted(fd)
         self.moved, self.due, self.took = 0, 0.0, 0.0
 

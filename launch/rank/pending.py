@@ -13,6 +13,7 @@ Left out: values, times and places in memory; only a recording (`rank.events`) k
 import sys
 import time
 import weakref
+from typing import Any
 
 import torch
 
@@ -51,9 +52,19 @@ class PendingCall:
     (rank/network.py).
     """
 
-    __slots__ = ("call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event")
-    __slots__ += ("counter", "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed")
-    __slots__ += ("in_turns", "due")
+    # fmt: off
+    __slots__ = (
+        "call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event", "counter",
+        "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "due",
+    )
+    # fmt: on
+    event: tuple | None
+    row: int | None
+    open: OpenCall
+    mark: Fingerprint | None
+    held: Any
+    work: weakref.ref | None
+    kept: Any
 
     def __init__(self, call: Call, counter, cell: int, line: int, file: str):
         self.call_name, self.kind, self.peer, self.line, self.file = call.name, call.kind, call.peer, line, file
@@ -63,7 +74,7 @@ class PendingCall:
         self.counter = counter
         self.seq = counter.next(cell)
         self.seq_in_cell = self.seq - counter.before
-        self.event = self.row = self.open = self.mark = self.held = self.work = self.kept = None
+        self.event = self.row = self.mark = self.held = self.work = self.kept = None
         self.due = 0.0
         self.failed = _own(sys.exception())
         tensors = call.ins or call.outs
@@ -107,6 +118,7 @@ class PendingCalls:
             try:
                 self._compare(pending, call, file)
             except MismatchError:
+                assert pending.mark is not None  # that is what was compared
                 self.guard.refuse(pending.mark, self.slot.cells)
                 self.withdraw(pending)
                 if pending.failed:
@@ -316,13 +328,14 @@ class PendingCalls:
     def _compare(self, pending: PendingCall, call: Call, file: str) -> None:
         tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
         collective, me = call.kind == "collective", self.slot.rank
-        src, dst = (call.peer, me) if call.kind == "recv" else (me, call.peer)
+        other = -1 if call.peer is None else call.peer
+        src, dst = (other, me) if call.kind == "recv" else (me, other)
         mark = Fingerprint(
             key=pending.key,
             epoch=self.counters.epoch,
             seq=pending.seq,
             count=call.count if collective else pending.open.nbytes,
-            src=(-1 if call.peer is None else call.peer) if collective else src,
+            src=other if collective else src,
             dst=-1 if collective else dst,
             tag=-1 if collective else call.tag,
             line=pending.line,
@@ -348,10 +361,11 @@ def _splits(call: Call) -> tuple[list[int], list[int]]:
     """How many rows of the output come from each rank of the group, and of the input go there."""
     size, given = len(call.group.ranks), call.splits or ((), ())
     tensors = call.outs[0], call.ins[0]
-    return tuple(
+    received, sent = (
         list(rows) or [(tensor.shape[0] if tensor.dim() else 0) // size] * size
         for rows, tensor in zip(given, tensors, strict=True)
     )
+    return received, sent
 
 
 def _in_short(call: str, members: list[int]) -> str:
@@ -469,9 +483,9 @@ class Counters:
             if counter.row == MESSAGE_TALLIES.rows - 1:
                 kind = "more"
             counts = counter.begun, counter.done, peer, tag, kind, counter.before, counter.cell & 0xFFFFFFFF
-            row = MessageTally(group.key, self.epoch, *counts)
-            MESSAGE_TALLIES.write(self.memory, self.base, counter.row, row)
+            message = MessageTally(group.key, self.epoch, *counts)
+            MESSAGE_TALLIES.write(self.memory, self.base, counter.row, message)
         else:
-            counts = (counter.begun, counter.done, counter.before, counter.cell)
-            row = Tally(group.key, self.epoch, *counts, len(group.ranks), group.label, counter.members)
+            so_far = counter.begun, counter.done, counter.before, counter.cell
+            row = Tally(group.key, self.epoch, *so_far, len(group.ranks), group.label, counter.members)
             TALLIES.write(self.memory, self.base, counter.row, row)

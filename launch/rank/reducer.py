@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 import time
+from types import FrameType
 
 import torch
 from torch.distributed import GradBucket
@@ -99,7 +100,7 @@ class Waits:
 
 def caller():
     """The frame that stands above the call which the tap's kernel sees now, its caller; None if C++ alone does."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename in _BETWEEN:
         frame = frame.f_back
     return frame

@@ -18,6 +18,7 @@ import ctypes
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
 _trace = ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 3)  # of the C functions below, which ignore what they are given
 _strike = _trace(("PyErr_SetInterrupt", ctypes.pythonapi))  # as if SIGINT had come: seen at the next call or jump
@@ -31,7 +32,7 @@ class Stopping:
         self._namespace = namespace
         self._raised: KeyboardInterrupt | None = None  # in the cell under way, the last one
         self._insisting = False
-        self._tracer = None  # the student's own
+        self._tracer: Callable | None = None  # the student's own
 
     def begin(self) -> None:
         """From here on SIGINT means something. On the main thread."""
@@ -50,7 +51,7 @@ class Stopping:
 
     def interrupt(self) -> None:
         """SIGINT to the main thread. From any thread."""
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]  # it has begun
 
     def insist(self) -> None:
         """Interrupts a cell on each of its lines, if it has swallowed an interrupt. From any thread."""
@@ -81,7 +82,7 @@ class Stopping:
 
     def _swallowed(self) -> bool:
         """Whether the cell was interrupted, is through with that and goes on."""
-        main = threading.main_thread().ident
+        main = threading.main_thread().ident or 0
         if self._raised is None or not self._frames_of_cell(sys._current_frames().get(main)):
             return False
         handled = sys._current_exceptions().get(main)

@@ -18,6 +18,10 @@ class Known(weakref.ref):
     """A weak reference to a storage: its number, how large it is, and the places in it that were met."""
 
     __slots__ = ("number", "nbytes", "address", "placed")
+    number: int
+    nbytes: int
+    address: int  # of the C++ object
+    placed: dict[tuple, int]  # (offset, shape, strides, dtype, lazy) -> number of the place
 
     def alive(self):
         """The storage itself, None if its memory is gone or was resized (FSDP does that) since it was met."""

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import Work, _create_work_from_future
+from torch._C._distributed_c10d import Work, _create_work_from_future  # type: ignore[attr-defined]
 from torch.distributed import distributed_c10d as c10d
 
 from launch.rank import callsite, interruptible, reducer
@@ -286,11 +286,13 @@ def _get_future(work):
 def _hold(pending, work) -> None:
     """The library is done; the network may not be."""
     if pending.kind == "collective":
-        return _network.hold(pending.due)
-    if pending.kind == "send":
-        return _network.hold(_network.departure(pending.peer, _name_of(pending)))
-    src = pending.ranks[work._source_rank()] if pending.peer is None else pending.peer
-    return _network.hold(_network.arrival(src, _name_of(pending), pending.due))
+        over = pending.due
+    elif pending.kind == "send":
+        over = _network.departure(pending.peer, _name_of(pending))
+    else:
+        src = pending.ranks[work._source_rank()] if pending.peer is None else pending.peer
+        over = _network.arrival(src, _name_of(pending), pending.due)
+    _network.hold(over)
 
 
 def _name_of(pending) -> int:

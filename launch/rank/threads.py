@@ -11,7 +11,6 @@ Left out: judging; one look proves nothing, the driver compares two (`kernel.wat
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
 import threading
 import traceback
@@ -43,7 +42,7 @@ def look(reinit) -> dict:
              thread waits for it alone, is as good as the main thread.
     """
     tap.refresh()
-    main = sys._current_frames()[threading.main_thread().ident]
+    main = callsite.frame_of(threading.main_thread())
     stack = traceback.extract_stack(main)
     students = [place for place, frame in enumerate(stack) if not _foreign(frame.filename)]
     calls = stack[students[-1] + 1 :] if students else []
@@ -86,7 +85,7 @@ def _waits_for_ever(frame) -> bool:
 
 def _in_a_call(thread: threading.Thread) -> bool:
     """Whether the thread waits in a call of torch.distributed that the tap knows of."""
-    frame = sys._current_frames().get(thread.ident)
+    frame = callsite.frame_of(thread)
     while frame is not None and frame.f_code.co_filename != tap.__file__:
         if not _foreign(frame.f_code.co_filename):
             return False
@@ -106,7 +105,7 @@ def _acts(thread: threading.Thread) -> bool:
     asks = thread is threading.current_thread()
     if asks or thread.name == "ringside-wait":  # which waits for the main thread, see launch.rank.interruptible
         return False
-    frame = sys._current_frames().get(thread.ident)
+    frame = callsite.frame_of(thread)
     files = [entry.filename for entry in traceback.extract_stack(frame)] if frame else []
     return any(not _foreign(file) or file.startswith(_WAITING_CODE[0]) for file in files)
 

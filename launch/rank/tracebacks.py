@@ -101,8 +101,12 @@ def end_cell_first(shell, requests) -> None:
 
 
 def skip_unseen_tracebacks(shell) -> None:
-    """Spends no time on tracebacks that nobody sees: one through torch's long files takes half a second to render."""
+    """Spends no time on tracebacks that nobody sees: one through torch's long files takes half a second to render.
+
+    IPython renders each a second time, for a history of exceptions that %notebook writes; a rank's is never written.
+    """
     render = shell.showtraceback
+    shell._format_exception_for_storage = lambda *_, **__: {}
 
     def showtraceback(exc_tuple=None, *args, **kwargs):
         kind, error, _ = shell._get_exc_info(exc_tuple)

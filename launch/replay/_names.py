@@ -11,6 +11,8 @@ Left out: large recordings, for which the proof would take longer than it is wor
 import importlib
 import inspect
 from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -145,7 +147,7 @@ def algorithm(schedule: Schedule, collective: str, root, start: dict, sizes: dic
     """The name of the textbook's algorithm that sends the same messages, else "recorded"; of several the one that sends
     them in the same steps, else the simplest."""
     alike: list[tuple[bool, str]] = []
-    mine, rooted = _messages(schedule, start, sizes, whole), {} if root is None else {"root": root}
+    mine = _messages(schedule, start, sizes, whole)
     try:
         module = importlib.import_module(f"collectives.{collective}")
     except ModuleNotFoundError:
@@ -157,14 +159,28 @@ def algorithm(schedule: Schedule, collective: str, root, start: dict, sizes: dic
         name = make.__name__
         if name.startswith("_"):
             continue
-        try:
-            theirs = make(schedule.ranks, **rooted)
-        except (ScheduleError, TypeError, ValueError):
-            continue  # not for this number of ranks, or it needs to be told more
-        equal = {buffer: [1] * theirs.chunks for buffer in theirs.buffers}
-        if _messages(theirs, theirs.start().cells, equal, theirs.chunks) == mine:
-            alike.append((_pairs(theirs) != _pairs(schedule), name))
+        theirs = _textbook(make, schedule.ranks, root)
+        if theirs is not None and theirs.messages == mine:
+            alike.append((theirs.pairs != _pairs(schedule), name))
     return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
+
+
+class _Known(NamedTuple):
+    """What is compared of a textbook's algorithm."""
+
+    messages: Counter
+    pairs: list[set[tuple[int, int]]]
+
+
+@lru_cache(maxsize=256)  # of the few that a notebook's runs are held against, one after the other
+def _textbook(make: Callable[..., Schedule], ranks: int, root: int | None) -> _Known | None:
+    """None: not for this number of ranks, or it needs to be told more."""
+    try:
+        schedule = make(ranks) if root is None else make(ranks, root=root)
+    except (ScheduleError, TypeError, ValueError):
+        return None
+    equal = {buffer: [1] * schedule.chunks for buffer in schedule.buffers}
+    return _Known(_messages(schedule, schedule.start().cells, equal, schedule.chunks), _pairs(schedule))
 
 
 def _pairs(schedule: Schedule) -> list[set[tuple[int, int]]]:

@@ -37,7 +37,7 @@ from collectives import (
     scatter,
 )
 from collectives.catalogue import CATALOGUE, build
-from collectives.compare import duration, size
+from collectives.units import duration, size
 from launch.doctor.snapshot import How
 from launch.execute import programs
 from launch.rank.inside import steps_of

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from collectives import CATALOGUE, Network, ScheduleError, algorithms, all_reduce, build, compare, presets
-from collectives.compare import CHUNKS, duration, size
+from collectives.compare import CHUNKS
+from collectives.units import duration, size
 
 NETWORK = Network(alpha=1e-5, beta=1e-9)
 

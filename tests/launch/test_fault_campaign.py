@@ -529,6 +529,26 @@ def test_what_is_too_much_for_a_notebook_stays_on_the_rank(ranks, what):
     usable(ranks)
 
 
+COUNTED = """
+import builtins
+render = get_ipython().InteractiveTB.structured_traceback
+def counting(*args, **kwargs):
+    builtins.rendered = getattr(builtins, "rendered", 0) + 1
+    return render(*args, **kwargs)
+get_ipython().InteractiveTB.structured_traceback = counting
+"""
+
+
+def test_a_traceback_is_rendered_once_and_only_where_it_is_seen(ranks):
+    """IPython keeps one of its own of every exception, and that was most of what a cell cost that failed."""
+    of_size(ranks, 4)
+    run(ranks, COUNTED)
+    run(ranks, "if rank == 1: raise ValueError(rank)\ndist.barrier()")
+    run(ranks, "rendered = getattr(builtins, 'rendered', 0)")
+    assert ranks.pull("rendered") == [0, 1, 0, 0]  # the others were freed, and nobody sees where they waited
+    ranks.restart()
+
+
 @pytest.mark.parametrize("cell", ["f(0)", "try: f(0)\nexcept RecursionError as e: raise ValueError('deep') from e"])
 def test_a_recursion_without_an_end_is_its_first_and_last_calls(ranks, cell):
     of_size(ranks, 4)
