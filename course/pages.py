@@ -8,6 +8,7 @@ Left out: the moving picture. `Player(...).save_html("ring.html")` makes a page 
 """
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -51,9 +52,15 @@ def to_html(markdown: str) -> str:
     return MarkdownWithMath(renderer=_Renderer(escape=False, exclude_anchor_links=True)).render(markdown)
 
 
+@cache
+def _exporter() -> Page:
+    """One for all pages: it reads its templates once."""
+    return Page()
+
+
 def page(notebook: nbformat.NotebookNode, stem: str) -> str:
     """The page of one chapter."""
-    html, _ = Page().from_notebook_node(notebook, {"metadata": {"name": stem.replace("_", " ")}})
+    html, _ = _exporter().from_notebook_node(notebook, {"metadata": {"name": stem.replace("_", " ")}})
     return html
 
 

@@ -37,10 +37,12 @@ def build(chapter: Path, folder: Path) -> list[str]:
     if missing := run.fill(filled):
         said.append(f"no solution of {', '.join(missing)} in this copy of the course")
     theirs, part = folder / "pictures" / stem, folder / "pictures" / f".{stem}.part"
-    shutil.rmtree(part, ignore_errors=True)
-    pictures = run.execute(filled, stem, part)
-    shutil.rmtree(theirs, ignore_errors=True)
-    part.replace(theirs)  # as a whole: what was there stays until this is complete
+    try:
+        pictures = run.execute(filled, stem, part)
+        shutil.rmtree(theirs, ignore_errors=True)
+        part.replace(theirs)  # as a whole: what was there stays until this is complete
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
     (folder / "filled" / f"{stem}.ipynb").write_text(nbformat.writes(filled) + "\n", encoding="utf-8")
     (folder / "filled" / f"{stem}.html").write_text(pages.page(filled, stem), encoding="utf-8")
     (folder / "stripped" / f"{stem}.ipynb").write_bytes(without_outputs(chapter))
@@ -55,15 +57,19 @@ def build(chapter: Path, folder: Path) -> list[str]:
 
 
 def print_pdf(page: Path) -> bool:
-    """Print `page` to a PDF beside it; False where there is no Chromium."""
+    """Print `page` to a PDF beside it; False where there is no Chromium, or it cannot."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         return False
     flags = ["--headless", "--disable-gpu", "--no-pdf-header-footer", f"--print-to-pdf={page.with_suffix('.pdf')}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         flags.append("--no-sandbox")  # else it refuses root
-    subprocess.run([browser, *flags, page.resolve().as_uri()], check=True, capture_output=True, timeout=120)
-    return True
+    command = [browser, *flags, page.resolve().as_uri()]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return page.with_suffix(".pdf").exists()
 
 
 def write_index(folder: Path) -> None:

@@ -3,7 +3,7 @@
 Only there are the widgets alive, with the run that they play. Whatever is displayed asks for its mimebundle: there it
 is noted, and at the end of the cell it writes itself, as it then stands. `PICTURES` lists what was written.
 
-Left out: RankLog, which shows what the cell's output says too.
+Left out: RankLog, which shows what the cell's output says too, and charts that a chapter draws with plotly itself.
 """
 
 import json
@@ -13,9 +13,11 @@ from typing import Any
 from IPython import get_ipython
 
 from widgets.base import Widget
+from widgets.cost_explorer import for_a_wall
 from widgets.figure import Figure
 from widgets.ranklog import RankLog
 
+WALLS = (720, 1080)  # pixels of height
 PICTURES = "pictures.json"  # in the folder: [cell, page, title] of each
 
 
@@ -29,9 +31,8 @@ def keep(folder: str, cells: list[str]) -> None:
             return
         cell = cells[result.execution_count - 1]
         for number, picture in enumerate(shown, start=1):
-            page = f"{cell}{f'-{number}' if number > 1 else ''}.html"
-            _write(picture, Path(folder) / page)
-            written.append([cell, page, repr(picture)])
+            page = f"{cell}{f'-{number}' if number > 1 else ''}"
+            written.extend([cell, *each] for each in _write(picture, Path(folder), page))
         shown.clear()
         (Path(folder) / PICTURES).write_text(json.dumps(written), encoding="utf-8")
 
@@ -52,8 +53,15 @@ def _note(kind: type, shown: list) -> None:
     kind._repr_mimebundle_ = noting  # type: ignore[attr-defined]
 
 
-def _write(picture: Any, path: Path) -> None:
-    if isinstance(picture, Figure):
-        picture.write_html(path, include_plotlyjs="directory")  # one plotly.min.js beside them all
-    else:
-        picture.save_html(path)
+def _write(picture: Any, folder: Path, page: str) -> list[tuple[str, str]]:
+    """The names and titles of the pages: one, or, of a figure whose letters do not grow by themselves, one a wall."""
+    if not isinstance(picture, Figure):
+        picture.save_html(folder / f"{page}.html")
+        return [(f"{page}.html", repr(picture))]
+    written = []
+    for height in WALLS:
+        wall = Figure(picture)
+        for_a_wall(wall, height)
+        wall.write_html(folder / f"{page}-{height}.html", include_plotlyjs="directory")  # one plotly.min.js for all
+        written.append((f"{page}-{height}.html", f"{picture!r}, for {height} pixels"))
+    return written

@@ -66,7 +66,7 @@ def execute(notebook: nbformat.NotebookNode, name: str, pages: Path) -> list[Pic
             kernel_name="python3",
             store_widget_state=False,
             record_timing=False,
-            extra_arguments=["--log-level=ERROR"],  # of the kernel's warnings none is about the chapter
+            extra_arguments=["--log-level=CRITICAL"],  # what the kernel says is not about the chapter
             resources={"metadata": {"path": folder}},
         )
         memory = {"JUPYTER_DATA_DIR": folder, "PYTHONPATH": os.pathsep.join([str(COURSE.parent), *_python_path()])}
