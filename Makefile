@@ -3,6 +3,7 @@
 # make venv     only set up
 # make refresh  execute the chapters again and save their normalised outputs
 # make pages    the chapters as web pages that ask no other host for anything, in the folder pages
+# make pack     for who teaches: notes, handouts, notebooks and animations of every chapter, in the folder pack
 # make wheels   everything that is installed, as files in the folder wheels; in a room without internet, where there is
 #               Python of the same version on the same kind of machine: make lab WHEELS=wheels
 # make bench    figures against the peers, as ratios in one run
@@ -27,7 +28,7 @@ LAB_FLAGS += --no-browser
 endif
 endif
 
-.PHONY: lab test venv refresh pages wheels bench gallery pictures lint
+.PHONY: lab test venv refresh pages pack wheels bench gallery pictures lint
 
 lab: .venv/course.stamp
 	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab $(LAB_FLAGS) 00_start_here.ipynb
@@ -48,6 +49,9 @@ refresh: .venv/test.stamp
 
 pages: .venv/course.stamp
 	$(BIN)/python -m course.pages pages
+
+pack: .venv/course.stamp
+	$(BIN)/python -m course.pack pack $(CHAPTERS)
 
 # What builds the course's own wheel is not among what it needs to run.
 wheels: .venv/course.stamp

@@ -8,6 +8,7 @@ Left out: the moving picture. `Player(...).save_html("ring.html")` makes a page 
 """
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -43,19 +44,33 @@ class Page(HTMLExporter):
 
     @pass_context
     def markdown2html(self, context, source):
-        return MarkdownWithMath(renderer=_Renderer(escape=False, exclude_anchor_links=True)).render(source)
+        return to_html(source)
+
+
+def to_html(markdown: str) -> str:
+    """Markdown as such a page has it."""
+    return MarkdownWithMath(renderer=_Renderer(escape=False, exclude_anchor_links=True)).render(markdown)
+
+
+@cache
+def _exporter() -> Page:
+    """One for all pages: it reads its templates once."""
+    return Page()
+
+
+def page(notebook: nbformat.NotebookNode, stem: str) -> str:
+    """The page of one chapter."""
+    html, _ = _exporter().from_notebook_node(notebook, {"metadata": {"name": stem.replace("_", " ")}})
+    return html
 
 
 def write(folder: Path) -> list[Path]:
     """Write a page of every chapter into `folder`, which is made if need be. OSError if that cannot be."""
     folder.mkdir(parents=True, exist_ok=True)
-    exporter, pages = Page(), []
+    pages = []
     for chapter in sorted(CHAPTERS.glob("*.ipynb")):
-        html, _ = exporter.from_notebook_node(
-            nbformat.read(chapter, as_version=4), {"metadata": {"name": chapter.stem.replace("_", " ")}}
-        )
         pages.append(folder / f"{chapter.stem}.html")
-        pages[-1].write_text(html, encoding="utf-8")
+        pages[-1].write_text(page(nbformat.read(chapter, as_version=4), chapter.stem), encoding="utf-8")
     return pages
 
 

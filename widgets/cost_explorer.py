@@ -79,7 +79,7 @@ def cost_explorer(
     )
     _choices(figure, comparisons, owner)
     if projector:
-        _for_a_wall(figure, projector)
+        for_a_wall(figure, projector)
     return figure
 
 
@@ -210,7 +210,7 @@ def _choices(figure, comparisons, owner: list[tuple]) -> None:
         figure.update_layout(updatemenus=[menu], margin={"t": 160})
 
 
-def _for_a_wall(figure, height: int) -> None:
+def for_a_wall(figure, height: int) -> None:
     """Letters a fortieth of the wall's height, and lines to go with them, on nearly all of it."""
     text = -(-height // 40)
     growth, room = text / figure.layout.font.size, height / 720

@@ -65,13 +65,13 @@ def still(question: dict) -> str:
     """The question and what there is to choose from, as HTML; not what is right."""
     choices = [answer["text"] for answer in question.get("answers", ())] or question.get("lines", [])
     code = question["kind"] in ("line", "order")
-    items = "".join(f"<li>{f'<code>{_code(text)}</code>' if code else _rich(text)}</li>" for text in choices)
-    asked = f"<p><b>{_rich(question['text'])}</b></p>"
+    items = "".join(f"<li>{f'<code>{_code(text)}</code>' if code else rich(text)}</li>" for text in choices)
+    asked = f"<p><b>{rich(question['text'])}</b></p>"
     return f"<div>{asked}{f'<ol>{items}</ol>' if items else ''}</div>"
 
 
-def _rich(text: str) -> str:
-    """With `code` in it."""
+def rich(text: str) -> str:
+    """As HTML: text with `code` in it."""
     parts = escape(text, quote=False).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts)).replace("\n", "<br>")
 

@@ -1,0 +1,119 @@
+"""Notes on chapter 7: doubling, drawn on the board; every algorithm is one picture and one formula."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            12,
+            "Trees",
+            "`algorithms_broadcast` by clapping (as in chapter 3, if you did it there, ask only). Then bytes: "
+            "`algorithms_tree_busiest`.",
+        ),
+        Part(
+            8,
+            "Two trees, cut into pieces",
+            "Find one rank in both trees on the board: inner here, leaf there. `algorithms_double_tree`.",
+        ),
+        Part(
+            8,
+            "Recursive doubling",
+            "Eight students in a row, pairs at distance 1, 2, 4. After each round everybody says whose numbers "
+            "they have. Then `algorithms_doubling`.",
+        ),
+        Part(
+            10,
+            "Halving and doubling",
+            "The same eight students; each pair tears its sheet of paper in half. `algorithms_halving`.",
+        ),
+        Part(
+            7,
+            "Which order, and why?",
+            "A line through the middle of the row is the slow cable. Which message crosses it? `algorithms_order`.",
+        ),
+        Part(
+            5,
+            "All of them, run and priced",
+            "The table for 64 ranks: which row for 100 bytes, which for 1 GB?",
+        ),
+    ),
+    ninety=(
+        Part(
+            18,
+            "Trees",
+            "As in the short plan, with the blank of `tree_reduce`: try it with 6 ranks on paper first.",
+        ),
+        Part(
+            10,
+            "Two trees, cut into pieces",
+            "As in the short plan. Then the number of pieces: why does 1 GB want many?",
+        ),
+        Part(
+            20,
+            "Recursive doubling",
+            "As in the short plan, and 12 minutes for `recursive_doubling_all_reduce`.",
+        ),
+        Part(
+            12,
+            "Halving and doubling",
+            "As in the short plan. What happens on 6 ranks?",
+        ),
+        Part(
+            10,
+            "Which order, and why?",
+            "As in the short plan. The code for it is homework.",
+        ),
+        Part(
+            6,
+            "Bruck: doubling for any p",
+            "`algorithms_bruck` at the picture.",
+        ),
+        Part(
+            10,
+            "All of them, run and priced",
+            "As in the short plan. `algorithms_measured`, then the clock.",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "Both, hands only.",
+        ),
+    ),
+    home="`tree_reduce` and `recursive_doubling_all_reduce`; Bruck and the right order for those who want more.",
+    room="algorithms_order",
+    ask="Draw eight ranks, a line between 3 and 4, and the three distances. Most say that it makes no difference: the"
+    " bytes are the same. Let them write the length of each message on its arrow, for both orders, and add up "
+    "what crosses the line.",
+    wrong=(
+        Mistake(
+            "algorithms_order",
+            "The same bytes in all, and not over the same wires. The first message is the longest: where does it go?",
+        ),
+        Mistake(
+            "algorithms_tree_busiest",
+            "Up once, down once is a leaf's parent. Rank 0 tells three ranks, one in each step.",
+            answer=1,
+        ),
+        Mistake(
+            "algorithms_doubling",
+            "They count up and down. Here there is no down: both partners have the sum.",
+        ),
+        Mistake(
+            "algorithms_measured",
+            "They learned to count steps a minute ago. Ask what 2 MB cost and what a step costs on this network: 1 ms.",
+            answer=2,
+        ),
+        Mistake(
+            "algorithms_myth_powers",
+            "The powers of two belong to doubling and halving. Trees take any p, and the cell proves it for 2 to 33.",
+        ),
+    ),
+    sheet=(
+        "algorithms_broadcast",
+        "algorithms_tree_busiest",
+        "algorithms_doubling",
+        "algorithms_halving",
+        "algorithms_order",
+        "algorithms_myth_total",
+    ),
+)

@@ -1,0 +1,142 @@
+"""Notes on chapter 5: the line of chapter 0, written four times; the ring is the heart of the first half."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            10,
+            "Plan 1, naive: through rank 0",
+            "`naive_messages` and `naive_busiest`, then the Timeline: where is rank 3 while rank 0 works?",
+        ),
+        Part(
+            5,
+            "Plan 2, exchange: everyone to everyone",
+            "`exchange_busiest`. Fair is not the same as cheap.",
+        ),
+        Part(
+            5,
+            "Plan 3: whole vectors round a ring",
+            "`whole_ring_busiest`. The pattern is good, the cargo is too big.",
+        ),
+        Part(
+            12,
+            "Plan 4: chunks round a ring",
+            "Follow ONE chunk with a finger: p - 1 hops to collect, p - 1 to hand out. Then everybody clicks the "
+            "cells of `ring_first_step`. Do not explain it before.",
+        ),
+        Part(
+            5,
+            "Replay",
+            "Step through the ring. Ask twice: whose numbers are in this cell?",
+        ),
+        Part(
+            13,
+            "The price",
+            "`ring_many_ranks`, the table, then the formula and `few_bytes_win`. End at the Race: move N until "
+            "the other plan wins.",
+        ),
+    ),
+    ninety=(
+        Part(
+            12,
+            "Plan 1, naive: through rank 0",
+            "As in the short plan.",
+        ),
+        Part(
+            6,
+            "Plan 2, exchange: everyone to everyone",
+            "As in the short plan.",
+        ),
+        Part(
+            6,
+            "Plan 3: whole vectors round a ring",
+            "As in the short plan.",
+        ),
+        Part(
+            12,
+            "Plan 4: chunks round a ring",
+            "As in the short plan. Four students with four cards each can act it; p is small enough.",
+        ),
+        Part(
+            6,
+            "Write the first half: one blank",
+            "On paper first: the chunk that arrives is the one that the left-hand neighbour has just sent.",
+        ),
+        Part(
+            16,
+            "Write the second half",
+            "Alone. Read the verdict's line about the busiest rank aloud when the first one is green.",
+        ),
+        Part(
+            5,
+            "Replay",
+            "As in the short plan.",
+        ),
+        Part(
+            6,
+            "The price",
+            "`ring_many_ranks` and the table.",
+        ),
+        Part(
+            6,
+            "In seconds",
+            "The formula and the Race.",
+        ),
+        Part(
+            10,
+            "Measured, on a network",
+            "`naive_over_ring` before, the ratios after. If a ratio is far from 1, say so, and ask what the model"
+            " leaves out.",
+        ),
+        Part(
+            5,
+            "Myth check",
+            "`message_table` is in real course notes. Let them find what the row really counts.",
+        ),
+    ),
+    home="Both halves of the ring, with their checks; `ring_any_length` for those who want more.",
+    room="ring_many_ranks",
+    ask="Everybody writes a number on paper before a hand goes up. You will hear 1.5, 63 and 126. Do 4 ranks together"
+    " (6 chunks of N/4), then ask for 64 again: 126 chunks of N/64. The number that stays is *below 2 N, for any "
+    "p*.",
+    wrong=(
+        Mistake(
+            "ring_many_ranks",
+            "They take 1.5 for a constant. It is 2 (p - 1)/p: compute it for 2, 4, 8 on the board and let them "
+            "see where it goes.",
+        ),
+        Mistake(
+            "ring_many_ranks",
+            "They forget to cut. p - 1 messages, yes, but of N/p each, and in two halves.",
+            answer=1,
+        ),
+        Mistake(
+            "naive_busiest",
+            "Sent and received are two doors. Both are open at once, so do not add them up.",
+            answer=1,
+        ),
+        Mistake(
+            "whole_ring_busiest",
+            "One neighbour is not one message. Step through plan 3 and count rank 1's arrows.",
+        ),
+        Mistake(
+            "naive_over_ring",
+            "3 N against 1.5 N is a factor of 2, and the clock says nearly 4. Rank 0 must have received the last "
+            "vector before the first sum can leave.",
+            answer=1,
+        ),
+        Mistake(
+            "ring_twice_the_ranks",
+            "The most useful wrong answer of the chapter. If it were so, no large training run would pay.",
+        ),
+    ),
+    sheet=(
+        "naive_messages",
+        "naive_busiest",
+        "whole_ring_busiest",
+        "ring_many_ranks",
+        "few_bytes_win",
+        "same_total_bytes",
+    ),
+)

@@ -1,0 +1,120 @@
+"""Notes on chapter 10: what adds up, and what a float does when it is added."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            14,
+            "Collectives out of collectives",
+            "`compose_halves`, then the four equations as a quiz, all answers on paper before the cell runs. "
+            "`compose_price`: the same result is not the same price.",
+        ),
+        Part(
+            8,
+            "The mean",
+            "`compose_mean`. The question of the day, on the board: what of it adds up?",
+        ),
+        Part(
+            8,
+            "Write: argmax, from nothing",
+            "Together at the board, no laptops: one call for the value, a second one for the rank. Which op, and "
+            "what do the others hand in?",
+        ),
+        Part(
+            6,
+            "Metrics",
+            "`compose_accuracy`. Ask what they report at work, and whether it adds up.",
+        ),
+        Part(
+            14,
+            "The order of a sum, and its bits",
+            "`compose_bits`, then the table: find a row in which the ranks differ. Why is that worse than a row "
+            "that differs from another?",
+        ),
+    ),
+    ninety=(
+        Part(
+            16,
+            "Collectives out of collectives",
+            "As in the short plan. Then the parameter server, as reduce + broadcast.",
+        ),
+        Part(
+            8,
+            "The mean",
+            "As in the short plan, with `compose_half`.",
+        ),
+        Part(
+            4,
+            "Write: one blank",
+            "`distributed_mean`.",
+        ),
+        Part(
+            14,
+            "Write: argmax, from nothing",
+            "Alone, then two versions at the wall: ties go to the lowest rank.",
+        ),
+        Part(
+            16,
+            "Write: softmax, from nothing",
+            "First why: exp(1000) in front of them. Then alone.",
+        ),
+        Part(
+            6,
+            "Metrics",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "The order of a sum, and its bits",
+            "As in the short plan. Then: same machine, same code, other number of ranks. Same bits?",
+        ),
+        Part(
+            6,
+            "Write: the same bits in every order",
+            "Together; about four lines, one idea: do not round.",
+        ),
+        Part(
+            6,
+            "The price",
+            "`compose_softmax_price` on paper.",
+        ),
+    ),
+    home="Softmax and clipping, with their checks.",
+    room="compose_bits",
+    ask="Write the four numbers on the board: 1e8, 1, -1e8, 1. First ask for the true sum: 2. Then for what seven "
+    "right algorithms say. Hands for each of the four answers; the last one gets few. Run it, and let the room "
+    "find the two plans in which ranks disagree. What do these two have in common?",
+    wrong=(
+        Mistake(
+            "compose_bits",
+            "True for most plans, and the reason matters: finished once, then copied. In the exchange and the "
+            "whole-vector ring every rank adds up for itself.",
+            answer=2,
+        ),
+        Mistake(
+            "compose_mean",
+            "A mean of means lets one number weigh as much as four. Send sums and counts.",
+        ),
+        Mistake(
+            "compose_scatter_gather",
+            "The names fit, the plus is missing. Nothing is added up: it is a broadcast.",
+        ),
+        Mistake(
+            "compose_half",
+            "On paper both. Ask for the largest number of float16: 65504.",
+        ),
+        Mistake(
+            "compose_accuracy",
+            "The last rank has two samples and gets a quarter of the vote.",
+        ),
+    ),
+    sheet=(
+        "compose_all_to_all_sum",
+        "compose_scatter_gather",
+        "compose_price",
+        "compose_mean",
+        "compose_half",
+        "compose_accuracy",
+    ),
+)

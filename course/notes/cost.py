@@ -1,0 +1,126 @@
+"""Notes on chapter 6: two numbers, an envelope, and units on everything."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            10,
+            "Two numbers",
+            "The ship and the courier, then `long_message` and `half_latency`. Nobody gets a number through "
+            "without its unit.",
+        ),
+        Part(
+            12,
+            "Measure it: there and back",
+            "Why a ping-pong and not one message? One clock. Start the three networks, draw the expected curves "
+            "on the board while they run, then compare.",
+        ),
+        Part(
+            8,
+            "Fewer bytes: one shot or two",
+            "`two_shot_first` by clicking. Then write both formulas side by side.",
+        ),
+        Part(
+            6,
+            "Where the curves cross",
+            "`one_two_crossing` on paper: set them equal. Then look at the measured crossing.",
+        ),
+        Part(
+            14,
+            "On paper",
+            "Estimates 1, 2 and 4, three minutes each, in pairs, books closed. Collect powers of ten first, "
+            "digits later.",
+        ),
+    ),
+    ninety=(
+        Part(
+            10,
+            "Two numbers",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "Measure it: there and back",
+            "As in the short plan. Ask for the three rules of measuring and what goes wrong without each.",
+        ),
+        Part(
+            5,
+            "From a message to a collective",
+            "Sum up the ring by hand on the board; the cell says the same.",
+        ),
+        Part(
+            8,
+            "Fewer bytes: one shot or two",
+            "As in the short plan.",
+        ),
+        Part(
+            8,
+            "Where the curves cross",
+            "As in the short plan.",
+        ),
+        Part(
+            6,
+            "Many curves",
+            "Before you move the slider: where does the crossing go with more ranks?",
+        ),
+        Part(
+            9,
+            "Fewer messages: a bucket",
+            "`bucket_times`, then the blank of `all_reduce_many`.",
+        ),
+        Part(
+            16,
+            "On paper",
+            "All five estimates. Each pair explains one at the board, with units.",
+        ),
+        Part(
+            10,
+            "Diagnose: a slow link",
+            "Everybody has the table of pairs. Rows or columns? Then `slow_link`.",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "`busbw_measured` and `algbw_falls`.",
+        ),
+    ),
+    home="`two_shot_all_reduce`, and the estimates that were not reached.",
+    room="estimate_gradients",
+    ask="Give three minutes on paper. Write all answers on the board without a word, sorted. The factors between them"
+    " are about 2, 16 and 8: half a ring, all ranks together, bits. Let the room say which mistake makes which "
+    "factor, then work it out once: 14 GB, times 2 (15/16), at 50 GB/s.",
+    wrong=(
+        Mistake(
+            "estimate_gradients",
+            "A factor of 2 is nearly always the other half of the ring, or bytes per number.",
+        ),
+        Mistake(
+            "estimate_gradients",
+            "A factor of 8 is bits. A card is *sold* in Gbit/s and *used* in GB/s.",
+            answer=3,
+        ),
+        Mistake(
+            "estimate_token",
+            "The bytes are nothing here, the starts are everything: 14 of them. Compare 64 kB with alpha/beta "
+            "before you compute.",
+        ),
+        Mistake(
+            "bucket_times",
+            "20 calls against 1, but the one call has longer steps. It would be 20 only if bytes were free.",
+            answer=1,
+        ),
+        Mistake(
+            "busbw_measured",
+            "Nobody measured a wire. It is N/T times a factor, as if the messages were those of a ring.",
+        ),
+    ),
+    sheet=(
+        "long_message",
+        "half_latency",
+        "one_two_crossing",
+        "estimate_gradients",
+        "estimate_token",
+        "estimate_overlap",
+    ),
+)

@@ -1,0 +1,133 @@
+"""Notes on chapter 11: the line of chapter 0 trains a model, and hides behind it."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            10,
+            "Your ring trains a model",
+            "`dp_repair_late`. Then the three things on the board: same start, same averaged gradient, same step."
+            " Leave them there.",
+        ),
+        Part(
+            8,
+            "Buckets",
+            "`dp_per_parameter` on paper, with alpha and beta from chapter 6. One call instead of sixteen.",
+        ),
+        Part(
+            6,
+            "Overlap",
+            "`dp_hook_order`: which gradient is ready first, and so may leave first?",
+        ),
+        Part(
+            10,
+            "Watch",
+            "Both Timelines, one after the other. Before the second: what will be different? Ask which all_reduce"
+            " can never hide.",
+        ),
+        Part(
+            10,
+            "DDP",
+            "`dp_first_buckets` and `dp_sends_weights`, then the recorded calls: nothing in there that they have "
+            "not written.",
+        ),
+        Part(
+            6,
+            "Who is slow?",
+            "`dp_who_is_slow`. The rank that waits least.",
+        ),
+    ),
+    ninety=(
+        Part(
+            12,
+            "Your ring trains a model",
+            "As in the short plan. Those who have a ring of their own put it in.",
+        ),
+        Part(
+            6,
+            "Buckets",
+            "As in the short plan.",
+        ),
+        Part(
+            16,
+            "Write: buckets",
+            "Alone. First on the board: the last gradient goes into the first bucket. Why will be clear in twenty"
+            " minutes.",
+        ),
+        Part(
+            4,
+            "Measure",
+            "Guess the two numbers, run it.",
+        ),
+        Part(
+            4,
+            "Overlap",
+            "As in the short plan.",
+        ),
+        Part(
+            12,
+            "Watch",
+            "With our `overlapped_average`; reading it line by line is the exercise. As in the short plan for the"
+            " Timelines.",
+        ),
+        Part(
+            10,
+            "DDP",
+            "As in the short plan.",
+        ),
+        Part(
+            10,
+            "How large a bucket?",
+            "`dp_bucket_best`: too small and too large on the board, then the model, then the measurement.",
+        ),
+        Part(
+            4,
+            "Gradient accumulation",
+            "`dp_no_sync`.",
+        ),
+        Part(
+            8,
+            "Who is slow?",
+            "As in the short plan, with `dp_one_slow` first.",
+        ),
+        Part(
+            4,
+            "Find the fault",
+            "`dp_largest_first` in pairs.",
+        ),
+    ),
+    home="`bucketed_average` and `overlapped_average`, and the second fault.",
+    room="dp_repair_late",
+    ask="Everybody knows by now that averaging repairs. So ask late repair with confidence, and most hands go up for "
+    "*they come together again*. Let them write one step of both ranks on the board, w minus the same number. "
+    "Then run it.",
+    wrong=(
+        Mistake(
+            "dp_repair_late",
+            "Averaged gradients keep a distance, they do not close it. Two walkers who take the same steps stay "
+            "as far apart as they are.",
+        ),
+        Mistake(
+            "dp_per_parameter",
+            "They forget the starts: 16 calls times 6 messages in a row times 4 ms.",
+        ),
+        Mistake(
+            "dp_first_buckets",
+            "DDP cannot know the order before it has seen one backward pass. That first pass is one bucket.",
+        ),
+        Mistake(
+            "dp_who_is_slow",
+            "Long waits look guilty. Say: those who wait were early.",
+        ),
+        Mistake(
+            "dp_sends_weights",
+            "Weights are sent once, at the start. After that only gradients: the same step keeps them alike.",
+        ),
+        Mistake(
+            "dp_bucket_best",
+            "Leaving at once is good for one bucket and bad for sixteen: each pays its starts.",
+        ),
+    ),
+    sheet=("dp_repair_late", "dp_per_parameter", "dp_hook_order", "dp_first_buckets", "dp_no_sync", "dp_who_is_slow"),
+)

@@ -1,0 +1,114 @@
+"""Notes on chapter 4: four collectives, four rows of cards, and the question which one a job needs."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            10,
+            "All-gather",
+            "`all_gather_sends` at the picture. On the board: before, after, bytes of one rank. The same three "
+            "columns for each collective of today.",
+        ),
+        Part(
+            10,
+            "Reduce-scatter",
+            "`reduce_scatter_value` on paper: it is a sum *across* the ranks, and only one number of it. Then the"
+            " refused call: the output is 1/p of the input.",
+        ),
+        Part(
+            8,
+            "All-reduce",
+            "`two_halves`: the two rows above, one after the other. Then `choose_nan`, the first use that is no "
+            "gradient.",
+        ),
+        Part(
+            10,
+            "All-to-all",
+            "Four students, four letters each, addressed. They swap. What does each hold, in which order? Then "
+            "the picture: a transpose.",
+        ),
+        Part(
+            12,
+            "Which one?",
+            "The three situations by hands, one after the other, and for each wrong choice: how many bytes are "
+            "thrown away?",
+        ),
+    ),
+    ninety=(
+        Part(
+            18,
+            "All-gather",
+            "As in the short plan, and 10 minutes for `ring_all_gather`: it is `shift`, p - 1 times.",
+        ),
+        Part(
+            20,
+            "Reduce-scatter",
+            "As in the short plan, and 10 minutes for `pairwise_reduce_scatter`. Say before they begin: leave `x`"
+            " as it was.",
+        ),
+        Part(
+            8,
+            "All-reduce",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "All-to-all",
+            "As in the short plan. Then the uneven form: what has to be sent first? Do the lookup of "
+            "`choose_lookup` on the board.",
+        ),
+        Part(
+            10,
+            "The cheat sheet",
+            "Books closed: fill in the page on paper, in pairs, then run it. The Zoo stays on the wall.",
+        ),
+        Part(
+            12,
+            "Which one?",
+            "As in the short plan. Let pairs invent a fourth situation for the next pair.",
+        ),
+        Part(
+            8,
+            "The price",
+            "The two sentences first, then the table.",
+        ),
+    ),
+    home="Two of the three *Write it*, and the cheat sheet on paper.",
+    room="choose_gradients",
+    ask="The rule to write on the board first: a rank that throws away what it receives has the wrong collective. "
+    "Then ask. `all_reduce` gets most hands, because it is the one they know. Ask those hands how much of the sum"
+    " a rank uses.",
+    wrong=(
+        Mistake(
+            "choose_gradients",
+            "Right numbers, twice the bytes. Three quarters of the sum are thrown away: say what is thrown away, "
+            "every time.",
+        ),
+        Mistake(
+            "reduce_scatter_value",
+            "They add up a row instead of a column. Draw the 4 x 4 table and put a pencil down the column.",
+        ),
+        Mistake(
+            "reduce_scatter_length",
+            "The pieces shrink, the sum does not grow: 4 numbers in, 1 number out on each of 4 ranks.",
+        ),
+        Mistake(
+            "all_to_all_rank_1",
+            "The order of arrival is nobody's promise. The place in the result is the sender's number.",
+            answer=2,
+        ),
+        Mistake(
+            "choose_lookup",
+            "Everyone *may* need every row, and needs 1 in 1,000. Ask for the rows that you want, not for the table.",
+        ),
+    ),
+    sheet=(
+        "all_gather_sends",
+        "reduce_scatter_value",
+        "choose_nan",
+        "all_to_all_rank_1",
+        "choose_gradients",
+        "choose_weights",
+    ),
+)

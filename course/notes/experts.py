@@ -1,0 +1,130 @@
+"""Notes on chapter 15: letters to experts and back into their order."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            6,
+            "A transpose",
+            "`experts_twice`, on a 4 x 4 grid on the board.",
+        ),
+        Part(
+            12,
+            "Tokens to experts and back",
+            "Four students are experts, everybody else is a token with a number on a card. Sort, count, go, come "
+            "back *into your seat*. Which step did we nearly forget? The counts.",
+        ),
+        Part(
+            10,
+            "The way back",
+            "`experts_way_back` and `experts_reduce`. What came goes back, and only copies need an all_reduce.",
+        ),
+        Part(
+            6,
+            "Too many for one expert",
+            "`experts_capacity`: dropped, and yet still in the batch.",
+        ),
+        Part(
+            8,
+            "An unbalanced router, seen",
+            "`experts_skew` on paper, then the map: who sends, who receives, who waits?",
+        ),
+        Part(
+            8,
+            "Ulysses: heads instead of tokens",
+            "`ulysses_needs`: it is the transpose of the beginning, tokens for rows and heads for columns.",
+        ),
+    ),
+    ninety=(
+        Part(
+            8,
+            "A transpose",
+            "As in the short plan. Then uneven pieces: does it still undo itself?",
+        ),
+        Part(
+            8,
+            "Tokens to experts and back",
+            "As in the short plan.",
+        ),
+        Part(
+            18,
+            "Write: moe",
+            "Alone, about twelve lines, with the four-line example on the wall.",
+        ),
+        Part(
+            10,
+            "The way back",
+            "As in the short plan, with `experts_calls`.",
+        ),
+        Part(
+            10,
+            "Write: the backward pass of exchange",
+            "Three lines. Ask why a test with equal counts finds nothing.",
+        ),
+        Part(
+            5,
+            "Diagnose: right shapes, wrong rows",
+            "`experts_order` in pairs.",
+        ),
+        Part(
+            7,
+            "Too many for one expert",
+            "As in the short plan.",
+        ),
+        Part(
+            10,
+            "An unbalanced router, seen",
+            "As in the short plan. Then both bottlenecks: the card and the computing.",
+        ),
+        Part(
+            4,
+            "Estimate, and many machines",
+            "`experts_bytes` on paper.",
+        ),
+        Part(
+            8,
+            "Ulysses: heads instead of tokens",
+            "As in the short plan.",
+        ),
+        Part(
+            2,
+            "Myth check",
+            "`ulysses_myth_heads`.",
+        ),
+    ),
+    home="`moe` and `to_heads`; the estimate.",
+    room="experts_skew",
+    ask="Write the four rows 40, 8, 8, 8 under each other. Ask: how many times longer than 16, 16, 16, 16? Those who "
+    "look at rows say about 1.2, those who look at columns say 2.5. Let one of each explain before the model "
+    "runs. The column is what arrives.",
+    wrong=(
+        Mistake(
+            "experts_skew",
+            "They count what is sent. Rank 0's card has to *receive* 3 x 40 instead of 3 x 16. The busiest rank "
+            "sends or receives most: chapter 3.",
+            answer=1,
+        ),
+        Mistake(
+            "experts_reduce",
+            "The expert has seen its tokens from all ranks: its gradient is whole. Adding those of other experts "
+            "would be a mixture of strangers.",
+        ),
+        Mistake(
+            "experts_calls",
+            "Two there, two back, and the counts first: nobody knows yet how much comes. Backward both lists are "
+            "known.",
+            answer=2,
+        ),
+        Mistake(
+            "experts_capacity",
+            "There is no next step for them: the layers above need all tokens now. The residual carries them.",
+        ),
+        Mistake(
+            "ulysses_needs",
+            "It would do, with four times the memory. Attention needs all tokens of a head, not all heads.",
+            answer=3,
+        ),
+    ),
+    sheet=("experts_twice", "experts_way_back", "experts_reduce", "experts_capacity", "experts_skew"),
+)

@@ -1,0 +1,114 @@
+"""Notes on chapter 8: eight students, two tables, and a mesh on the floor."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            16,
+            "A collective for some of the ranks",
+            "`groups_rank_5`, then `groups_who_calls`: nearly all say the members. Run the version that nearly "
+            "everybody writes first. End with `groups_models`: the drift of chapter 0, on two machines.",
+        ),
+        Part(
+            7,
+            "Two numbers for one rank",
+            "Give each student two numbers, one for the room and one for the table. `groups_src`.",
+        ),
+        Part(
+            9,
+            "A mesh",
+            "2 x 4 on the board. Circle a group along `machine`, one along `gpu`. `groups_along_machine`, then "
+            "`groups_layout`.",
+        ),
+        Part(
+            11,
+            "Two machines of four, by hand",
+            "`groups_flat_card` and the map: one card works, the others watch.",
+        ),
+        Part(
+            7,
+            "Count",
+            "Show ours, in three moves, then `groups_hierarchical_card` and the second map.",
+        ),
+    ),
+    ninety=(
+        Part(
+            20,
+            "A collective for some of the ranks",
+            "As in the short plan, with `groups_outsider` and `groups_others_wait`.",
+        ),
+        Part(
+            8,
+            "Two numbers for one rank",
+            "As in the short plan. Why does the mistake hide on one machine?",
+        ),
+        Part(
+            14,
+            "A mesh",
+            "As in the short plan. Pairs write down all six groups of the 2 x 4 mesh, then run the cell.",
+        ),
+        Part(
+            12,
+            "Two machines of four, by hand",
+            "As in the short plan.",
+        ),
+        Part(
+            16,
+            "Write: hierarchical_all_reduce",
+            "Alone, about six lines. Write the three moves on the board, not their calls.",
+        ),
+        Part(
+            8,
+            "Count",
+            "As in the short plan.",
+        ),
+        Part(
+            8,
+            "Measure",
+            "`groups_factor` first. The measured factor is below the model's: collect reasons before you read ours.",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "Both, hands only.",
+        ),
+    ),
+    home="`hierarchical_all_reduce`.",
+    room="groups_who_calls",
+    ask="Ask it right after the first run, when two groups have just worked. Members only gets most hands, and it is "
+    "the code that everybody writes. Run that cell next and let the room read what the launcher says. Then: what "
+    "would a plain script say? Perhaps nothing.",
+    wrong=(
+        Mistake(
+            "groups_who_calls",
+            "Sensible and wrong. torch counts groups as they are made: a rank that skips one counts on differently.",
+        ),
+        Mistake(
+            "groups_outsider",
+            "They expect a hang. It is worse: a warning, and the old value goes on into the training.",
+            answer=1,
+        ),
+        Mistake(
+            "groups_src",
+            "`src=` is the street address, `group_src=` the seat at the table. On the first machine the two "
+            "numbers agree, which is why tests pass.",
+        ),
+        Mistake(
+            "groups_along_machine",
+            "*Along* a dimension: that index varies, the others stay. Put a finger on rank 5 and move it.",
+        ),
+        Mistake(
+            "groups_layout",
+            "8 x 8 is 8 x 8 as a shape. Ask which ranks sit in one machine: the last dimension varies fastest.",
+        ),
+    ),
+    sheet=(
+        "groups_rank_5",
+        "groups_who_calls",
+        "groups_src",
+        "groups_along_machine",
+        "groups_flat_card",
+        "groups_hierarchical_card",
+    ),
+)

@@ -1,0 +1,122 @@
+"""Notes on chapter 2: the room as a ring, a ball as a message, and a deadlock that everybody stands in."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            8,
+            "One message",
+            "Ask `recv_fills`. The sentence to leave on the board: `recv` fills, it does not return.",
+        ),
+        Part(
+            12,
+            "Two patterns",
+            "Four students in a circle. Ring pass with one ball, then a shift with four. The room counts messages"
+            " and steps aloud. Then the two pictures, with `ring_pass_steps` and `shift_steps`.",
+        ),
+        Part(
+            10,
+            "All at once",
+            "The same four students, each hands a ball over only when the neighbour's hand is open, and nobody "
+            "opens a hand first. Nothing moves. Then run it and read the proof.",
+        ),
+        Part(
+            8,
+            "Way out 2: do not stand and wait",
+            "`isend` is: put it on the table and take your hands back. How many steps will the picture have now?",
+        ),
+        Part(
+            6,
+            "Diagnose: someone else's shift",
+            "`lost_handle` in pairs, two minutes, then hands for each line.",
+        ),
+        Part(
+            6,
+            "One batch more",
+            "A deadlock without a circle. Ask for the real program that has it: the last batch of an uneven data set.",
+        ),
+    ),
+    ninety=(
+        Part(
+            12,
+            "One message",
+            "As in the short plan. Then sizes that do not agree: does rank 1 get the first two numbers?",
+        ),
+        Part(
+            16,
+            "Two patterns",
+            "As in the short plan. For 1,000 ranks: messages and steps of both, on paper.",
+        ),
+        Part(
+            10,
+            "All at once",
+            "As in the short plan.",
+        ),
+        Part(
+            6,
+            "Way out 1: some ranks receive first",
+            "`even_odd_in_flight` with the four students: even ones give first.",
+        ),
+        Part(
+            8,
+            "Way out 2: do not stand and wait",
+            "As in the short plan. Ask what may happen to `x` before `wait`.",
+        ),
+        Part(
+            6,
+            "Diagnose: someone else's shift",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "Write: from nothing",
+            "`shift`, alone, with the check. About six lines; the usual first version drops the handle.",
+        ),
+        Part(
+            10,
+            "Fix a swap",
+            "Pairs. Read the verdict before you change anything; then 3 ranks, where one has no partner.",
+        ),
+        Part(
+            4,
+            "One batch more",
+            "As in the short plan.",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "`immediate_never_deadlocks` and `free_after_send`, hands only.",
+        ),
+    ),
+    home="`shift` and `swap` with their checks; the barrier is extra.",
+    room="all_send_first",
+    ask="Ask it while the four students still stand in the circle with the balls in their hands. Most say that the "
+    "neighbour gets the numbers. Let the students try it under the rule: you may let go only when the other hand "
+    "is open. Then the room answers again.",
+    wrong=(
+        Mistake(
+            "all_send_first",
+            "They think of a letter box. Ask where the letter box would be: gloo has none. MPI has a small one, "
+            "and programs that rely on it hang on the day their messages grow.",
+        ),
+        Mistake(
+            "recv_fills",
+            "In Python a function returns its result. Show the second argument of the call: the tensor is the "
+            "room that you offer.",
+        ),
+        Mistake(
+            "shift_steps",
+            "They count messages. Ask which of the four needs another one first: none, so they share a step.",
+        ),
+        Mistake(
+            "small_never_blocks",
+            "Many have seen it work in MPI. True there up to some kilobytes, promised nowhere, and false here.",
+        ),
+        Mistake(
+            "immediate_never_deadlocks",
+            "`isend` does not wait, `wait` does. Ask in which order the two lines of one rank stand.",
+        ),
+    ),
+    sheet=("recv_fills", "ring_pass_steps", "shift_steps", "all_send_first", "even_odd_in_flight", "free_after_send"),
+)

@@ -1,0 +1,123 @@
+"""Notes on chapter 14: four students, a stack of sheets, and the bubble that one can see."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            10,
+            "One batch, four stages",
+            "Four students in a row, one sheet of paper: each signs it, passes it on, and it comes back. "
+            "`pipe_busy`. Then the Timeline.",
+        ),
+        Part(
+            14,
+            "GPipe: micro-batches",
+            "The same four with four sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, then "
+            "the Timeline: where is rank 0's, where rank 3's?",
+        ),
+        Part(
+            10,
+            "1F1B",
+            "Now a desk holds one sheet only. How many must rank 0 keep? `pipe_kept`. The order of the last rank "
+            "first, then of rank 0.",
+        ),
+        Part(
+            6,
+            "Diagnose: a blocking send",
+            "`pipe_blocking`, run it, and find chapter 2's circle with two ranks.",
+        ),
+        Part(
+            10,
+            "Where the pipeline goes",
+            "`pipe_boundary_bytes`, the table of three, then `pipe_where`.",
+        ),
+    ),
+    ninety=(
+        Part(
+            12,
+            "One batch, four stages",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "GPipe: micro-batches",
+            "As in the short plan, with `pipe_how_many`.",
+        ),
+        Part(
+            14,
+            "Write: pipeline_forward",
+            "Alone. The usual mistake: compute all rows, then send all. The check sees it.",
+        ),
+        Part(
+            8,
+            "Diagnose: a learning rate that is m times too large",
+            "`pipe_scaled` in pairs. Then the measured bubbles: why is m = 4 not as good as the formula?",
+        ),
+        Part(
+            8,
+            "1F1B",
+            "As in the short plan.",
+        ),
+        Part(
+            10,
+            "Write: one_f_one_b",
+            "On paper first, for rank 3 and for rank 0, with m = 5.",
+        ),
+        Part(
+            8,
+            "Diagnose: a blocking send",
+            "As in the short plan. And how do you put both directions into one call?",
+        ),
+        Part(
+            6,
+            "Interleaving",
+            "The formula, and what pays for it: `pipe_interleaved`.",
+        ),
+        Part(
+            8,
+            "Where the pipeline goes",
+            "As in the short plan.",
+        ),
+        Part(
+            2,
+            "Myth check",
+            "`pipe_myth_bubble` only.",
+        ),
+    ),
+    home="`pipeline_forward` and `one_f_one_b`; interleaving.",
+    room="pipe_slots",
+    ask="Let the four students do it with three sheets, and clap. The room counts 6 claps. Now ask for 8 sheets, "
+    "without trying. 32, 8 and 12 come up. Ask each: when does the last student get the first sheet, and how many"
+    " sheets come after it?",
+    wrong=(
+        Mistake(
+            "pipe_slots",
+            "That is one sheet after the other. Student 0 is free after one clap.",
+        ),
+        Mistake(
+            "pipe_slots",
+            "Three stages stand before the last one, not four. The fence and its posts, once more.",
+            answer=2,
+        ),
+        Mistake(
+            "pipe_how_many",
+            "A tenth of the work, or a tenth of the time? Say what the share is a share of.",
+        ),
+        Mistake(
+            "pipe_kept",
+            "That is GPipe. Ask when rank 0 gets its first gradient, and how many passes it has made by then.",
+        ),
+        Mistake(
+            "pipe_myth_bubble",
+            "1F1B saves memory. The bubble moves and stays as long; only more micro-batches or interleaving make "
+            "it shorter.",
+        ),
+        Mistake(
+            "pipe_where",
+            "Ask what each of them sends per layer or per stage, then which wires are slow.",
+            answer=1,
+        ),
+    ),
+    sheet=("pipe_busy", "pipe_slots", "pipe_how_many", "pipe_kept", "pipe_blocking", "pipe_boundary_bytes"),
+)

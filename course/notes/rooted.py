@@ -1,0 +1,115 @@
+"""Notes on chapter 3: one rank gives or takes, and the two prices are at the busiest rank."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            14,
+            "Broadcast",
+            "`broadcast_bytes`, the flat run, then the room as a tree: you tell one student a number, each who "
+            "knows it tells one more per clap. Count the claps. Then `broadcast_tree`.",
+        ),
+        Part(
+            6,
+            "Scatter",
+            "`scatter_root`: the difference to a broadcast is one word, *its own* piece.",
+        ),
+        Part(
+            6,
+            "Gather",
+            "All arrows turned round. `gather_busiest`: sent is not received.",
+        ),
+        Part(
+            10,
+            "Reduce",
+            "`reduce_value` on paper first. Then `reduce_leftovers`, and run the built-in: 1110 on rank 1 wakes "
+            "everybody up.",
+        ),
+        Part(
+            9,
+            "Who waits for whom?",
+            "The myth first, then the table. Ask for each row: which rank needs something of rank 3?",
+        ),
+        Part(
+            5,
+            "The price",
+            "The table, one column at a time: a tree saves steps and no bytes.",
+        ),
+    ),
+    ninety=(
+        Part(
+            26,
+            "Broadcast",
+            "As in the short plan, and 12 minutes to write `tree_broadcast`. The hint to give: how many ranks "
+            "have it before round k?",
+        ),
+        Part(
+            8,
+            "Scatter",
+            "As in the short plan. Which of the four pieces never travels?",
+        ),
+        Part(
+            12,
+            "Gather",
+            "As in the short plan, with the blank of `flat_gather`.",
+        ),
+        Part(
+            14,
+            "Reduce",
+            "As in the short plan. Then sent and received side by side: which rank is the busiest, and by which "
+            "column?",
+        ),
+        Part(
+            8,
+            "Barrier",
+            "`barrier_is_broadcast`, then: when do you need one at all? Collect cases; most are wrong, the file "
+            "that one rank writes is right.",
+        ),
+        Part(
+            12,
+            "Who waits for whom?",
+            "As in the short plan. Pairs explain one row each: rank 1 in broadcast is the hard one.",
+        ),
+        Part(
+            5,
+            "In place, out of place",
+            "`rooted_in_place`, and the table.",
+        ),
+        Part(
+            5,
+            "The price",
+            "As in the short plan.",
+        ),
+    ),
+    home="`tree_broadcast`, the barrier, in place and out of place.",
+    room="all_collectives_synchronise",
+    ask="Ask it before anybody scrolls. Expect many who say true: it stands in many tutorials. Do not argue: run the "
+    "cell, 300 ms late, and let the room find the ranks that did not wait. Then ask what a broadcast's root would"
+    " wait *for*.",
+    wrong=(
+        Mistake(
+            "all_collectives_synchronise",
+            "Ask of each rank what it needs. A rank leaves when its own part is done. Only a barrier promises more.",
+        ),
+        Mistake(
+            "broadcast_tree",
+            "7 is one rank doing all the work. Clap again and count how many know it after each clap: 1, 2, 4, 8.",
+        ),
+        Mistake(
+            "gather_busiest",
+            "They carry the scatter over. Turn the picture round: the door is the same, the direction is not.",
+        ),
+        Mistake(
+            "reduce_leftovers",
+            "So it was in the version by hand. The built-in promises the root's buffer and nothing else: reduce a"
+            " `clone()`.",
+        ),
+        Mistake(
+            "tree_saves_bytes",
+            "They expect a tree to save everything. p - 1 ranks must give their vector, each once: (p - 1) N, "
+            "flat or by a tree.",
+        ),
+    ),
+    sheet=("broadcast_bytes", "broadcast_tree", "scatter_root", "gather_busiest", "reduce_value", "thousand_ranks"),
+)

@@ -1,0 +1,129 @@
+"""Notes on chapter 12: bytes per parameter on the board, and each stage of ZeRO strikes one out."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            10,
+            "p copies of one thing",
+            "`sharding_bytes_per_parameter`. Write 4 + 4 + 8 = 16 on the board, large. Everything today divides "
+            "one of these by p.",
+        ),
+        Part(
+            10,
+            "ZeRO-1: shard the optimizer's state",
+            "`sharding_zero1_needs`, then step through the watched run: the update stands between the two halves "
+            "of an all_reduce.",
+        ),
+        Part(
+            5,
+            "ZeRO-2: shard the gradients",
+            "Read the hook together. How many bytes of gradients are there at most?",
+        ),
+        Part(
+            9,
+            "ZeRO-3: shard the weights",
+            "`sharding_backward_of_gather` and `sharding_zero3_calls`.",
+        ),
+        Part(
+            10,
+            "The price",
+            "The table of 2, 2 and 3, then `estimate_sharded_memory` and `sharding_which_stage` in pairs.",
+        ),
+        Part(
+            6,
+            "Muon: when shards will not do",
+            "`sharding_newton_schulz`, and the singular values.",
+        ),
+    ),
+    ninety=(
+        Part(
+            12,
+            "p copies of one thing",
+            "As in the short plan. Then mixed precision: 2 + 2 + 12, also 16.",
+        ),
+        Part(
+            10,
+            "ZeRO-1: shard the optimizer's state",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "Write: zero1_step",
+            "Alone, about nine lines. It takes two steps, so the momentum must remember.",
+        ),
+        Part(
+            6,
+            "ZeRO-2: shard the gradients",
+            "As in the short plan.",
+        ),
+        Part(
+            12,
+            "ZeRO-3: shard the weights",
+            "As in the short plan. Read our `gathered` instead of writing it.",
+        ),
+        Part(
+            10,
+            "FSDP2",
+            "The Timeline: gather before or after the reduce-scatter? Then `sharding_reshard_off`.",
+        ),
+        Part(
+            12,
+            "The price",
+            "As in the short plan, and the measured times.",
+        ),
+        Part(
+            10,
+            "Muon: when shards will not do",
+            "As in the short plan. Then `sharding_clipped`: what else looks at more than one number?",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "Both. The first one is true.",
+        ),
+    ),
+    home="`zero1_step`, and `gathered` for those who know autograd functions.",
+    room="sharding_which_stage",
+    ask="Write the budget on the board: 40 GB, 10 of them for activations, 30 left. Pairs compute GB per GPU for each"
+    " stage first (128, 38, 23, 8); only then ask. Some take the stage that saves most. Ask what it costs on a "
+    "slow network.",
+    wrong=(
+        Mistake(
+            "sharding_bytes_per_parameter",
+            "Weight and gradient are what they see. Adam's two averages are half of all memory.",
+            answer=1,
+        ),
+        Mistake(
+            "sharding_zero1_needs",
+            "Right numbers, once more the wrong collective: a rank uses one piece of the sum. The rule of chapter 4.",
+            answer=3,
+        ),
+        Mistake(
+            "sharding_zero1_bytes",
+            "They divide everything. Point at the three numbers: which one does ZeRO-1 cut?",
+        ),
+        Mistake(
+            "sharding_zero3_calls",
+            "The whole layer is gone after its forward pass. Somebody has to gather it again.",
+        ),
+        Mistake(
+            "sharding_which_stage",
+            "Most room, and half as many bytes again on the slow network. Take what fits, not what is largest.",
+            answer=3,
+        ),
+        Mistake(
+            "sharding_myth_all_memory",
+            "Activations and the gathered layer are not cut. ZeRO cuts what is kept *per parameter*.",
+        ),
+    ),
+    sheet=(
+        "sharding_bytes_per_parameter",
+        "sharding_zero1_needs",
+        "sharding_zero1_bytes",
+        "sharding_zero3_calls",
+        "estimate_sharded_memory",
+        "sharding_newton_schulz",
+    ),
+)

@@ -1,0 +1,103 @@
+"""Notes on chapter 0: the first meeting, where something has to move and something has to hang."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            8,
+            "0 · Start here",
+            "Have everybody run the first two cells before you explain anything. Then put the picture on the "
+            "wall, step through it, and ask for each arrow: which line of the code is that, and on which rank?",
+        ),
+        Part(
+            12,
+            "Change one line",
+            "Ask `forgotten` by show of hands, then let them cause the deadlock. Read the sentence under the cell"
+            " aloud: which rank waits, for which rank, and why that one does not come. Three minutes for "
+            "deadlocks of their own.",
+        ),
+        Part(
+            12,
+            "A model that drifts apart",
+            "The story of the whole course, so take your time. Ask `drift`, run it, and let a student say which "
+            "half of the curve each rank knows. Then switch the one line on.",
+        ),
+        Part(
+            10,
+            "What is inside that line?",
+            "Play the naive plan and count the ranks that only wait. Ask `some_rank_sends_63`. Give the answer "
+            "and keep the reason: it is chapter 5.",
+        ),
+        Part(
+            8,
+            "Your turn",
+            "Everybody writes `pass_it_on` and runs the check. Students who are done help their neighbours.",
+        ),
+    ),
+    ninety=(
+        Part(
+            12,
+            "0 · Start here",
+            "As in the short plan. Then let rank 1 send instead of rank 2: what changes in the code, what in the "
+            "picture?",
+        ),
+        Part(
+            20,
+            "Change one line",
+            "As in the short plan, and eight minutes in pairs: find two more ways to hang four ranks. Collect "
+            "them on the board (no sender, no receiver, both sides wait). Each comes back in chapter 2.",
+        ),
+        Part(
+            22,
+            "A model that drifts apart",
+            "Draw the curve and the two lines on the board first. After `alike`, pairs change the learning rate "
+            "or the data on one rank only and predict whether the ranks stay alike.",
+        ),
+        Part(
+            16,
+            "What is inside that line?",
+            "As in the short plan. Then they count the naive plan for 8 ranks on paper: 14 messages.",
+        ),
+        Part(
+            14,
+            "Your turn",
+            "As in the short plan. Project one verdict and read it together: it judges the result and the messages.",
+        ),
+        Part(
+            6,
+            "Take away",
+            "One sentence from each table: what surprised you?",
+        ),
+    ),
+    home="The glossary, and `pass_it_on` if it is not green yet.",
+    room="drift",
+    ask="Draw x² from 0 to 2 and cut it in the middle before you ask. Count hands for each answer. The third one gets"
+    " many hands, and it is the one to talk about: ask a student who chose it which line is best for rank 0 "
+    "*alone*. Then run the cell.",
+    wrong=(
+        Mistake(
+            "drift",
+            "Run it for 1,000 steps in front of them. The two lines do not come closer: each is already the best "
+            "line for its half.",
+            answer=2,
+        ),
+        Mistake(
+            "forgotten",
+            "They know the web, where no answer is an error. Say: a rank cannot tell late from never. A timeout "
+            "is only a guess.",
+            answer=1,
+        ),
+        Mistake(
+            "messages_in_all",
+            "Point at rank 0 in the picture. Its own vector is there already: no rank sends to itself.",
+            answer=1,
+        ),
+        Mistake(
+            "some_rank_sends_63",
+            "They picture one rank that holds the sum. Ask: must the whole sum ever be on one rank before it is "
+            "passed on?",
+        ),
+    ),
+    sheet=("forgotten", "drift", "alike", "messages_in_all", "some_rank_sends_63"),
+)

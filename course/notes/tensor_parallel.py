@@ -1,0 +1,124 @@
+"""Notes on chapter 13: matrices cut with chalk, and a drift without an error."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            8,
+            "One matrix, cut in two ways",
+            "Draw both cuts. `tp_row` on paper with a 2 x 2 matrix and two ranks: what exactly does each rank hold?",
+        ),
+        Part(
+            8,
+            "Two matrices, one all_reduce",
+            "`tp_mlp_calls` and `tp_order`: what stands before relu in each case?",
+        ),
+        Part(
+            10,
+            "The way back: f and g",
+            "`tp_backward`, then the table of f and g. Cover two of its four cells and ask.",
+        ),
+        Part(
+            8,
+            "Diagnose: the model that drifts apart, again",
+            "`tp_drift`. Chapter 0 with the same data on all ranks. How would you find it in a real run?",
+        ),
+        Part(
+            6,
+            "Bytes",
+            "`tp_layer_bytes`: no weight appears in it.",
+        ),
+        Part(
+            10,
+            "Who goes inside the machine?",
+            "`tp_factor`, the model's two lines, and the map of `outer`. Then the three reasons, from the room.",
+        ),
+    ),
+    ninety=(
+        Part(
+            10,
+            "One matrix, cut in two ways",
+            "As in the short plan.",
+        ),
+        Part(
+            10,
+            "Two matrices, one all_reduce",
+            "As in the short plan. Attention is the same picture: heads instead of columns.",
+        ),
+        Part(
+            10,
+            "The way back: f and g",
+            "As in the short plan.",
+        ),
+        Part(
+            10,
+            "Write: f and g",
+            "Two blanks. The check looks at both directions.",
+        ),
+        Part(
+            6,
+            "Diagnose: a layer with a bias",
+            "`tp_bias` in pairs, then ask what changes with more ranks.",
+        ),
+        Part(
+            10,
+            "Diagnose: the model that drifts apart, again",
+            "As in the short plan.",
+        ),
+        Part(
+            6,
+            "Bytes",
+            "As in the short plan.",
+        ),
+        Part(
+            8,
+            "Sequence parallel",
+            "`tp_sequence`: the same bytes, so what is it for?",
+        ),
+        Part(
+            16,
+            "Who goes inside the machine?",
+            "As in the short plan. Let them predict both times from the wires before the model does. `tp_choose` "
+            "at the end.",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "The three of them, hands only.",
+        ),
+    ),
+    home="`f_and_g` and `row_parallel_linear`; sequence parallel.",
+    room="tp_drift",
+    ask="Ask it after f and g are on the board. *An error* and *the first loss is wrong* get many hands: people trust"
+    " errors. Run it. The first loss is right, the last one is the same on all ranks, and four scales differ. "
+    "Then ask for a test that would have caught it.",
+    wrong=(
+        Mistake(
+            "tp_drift",
+            "The same x everywhere, so the same gradient? No: each rank goes back through its own piece and has a"
+            " part of the sum.",
+            answer=3,
+        ),
+        Mistake(
+            "tp_row",
+            "That is the cut by columns. With rows every rank has a full-size y that is a quarter of the truth.",
+        ),
+        Mistake(
+            "tp_mlp_calls",
+            "They sum after each matrix. B's rows need only the columns of h that the rank already has.",
+            answer=1,
+        ),
+        Mistake(
+            "tp_factor",
+            "The wires differ by 20, but the gradients change places too: they take the slow wires when tensor "
+            "parallel takes the fast ones.",
+            answer=2,
+        ),
+        Mistake(
+            "tp_choose",
+            "Eight GPUs, two machines: every all_reduce of every layer crosses the network, and the layer waits.",
+        ),
+    ),
+    sheet=("tp_row", "tp_mlp_calls", "tp_backward", "tp_drift", "tp_layer_bytes", "tp_myth_batch"),
+)

@@ -1,0 +1,138 @@
+"""The instructor's pack: `python -m course.pack [FOLDER [CHAPTER ...]]`, or `make pack`.
+
+    index.html                  leads to all of it, from file:// and without a network
+    notes/CHAPTER.html          timing for 50 and 90 minutes, the question to the room, what they will get wrong
+    handouts/CHAPTER.html, .pdf one sheet of A4; the PDF where there is a Chromium that prints it
+    filled/CHAPTER.ipynb, .html our solutions in it, run when the pack was built
+    stripped/CHAPTER.ipynb      as the students begin it
+    pictures/CHAPTER/*.html     every question and every animation, with the run that was recorded
+
+Without a CHAPTER (05 or 05_all_reduce) it takes all. Each chapter is run once, which takes up to a minute or two; what
+is finished is in the folder and stays there when you stop it.
+
+Left out: slides.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+from course import pages
+from course.own import without_outputs
+from course.pack import paper, run
+
+KINDS = ("notes", "handouts", "filled", "stripped", "pictures")
+
+
+def build(chapter: Path, folder: Path) -> list[str]:
+    """Put all of one chapter into `folder`, which has the folders of KINDS; what is missing, as sentences."""
+    stem, said = chapter.stem, []
+    saved, filled = (nbformat.read(chapter, as_version=4) for _ in range(2))
+    if missing := run.fill(filled):
+        said.append(f"no solution of {', '.join(missing)} in this copy of the course")
+    theirs, part = folder / "pictures" / stem, folder / "pictures" / f".{stem}.part"
+    try:
+        pictures = run.execute(filled, stem, part)
+        shutil.rmtree(theirs, ignore_errors=True)
+        part.replace(theirs)  # as a whole: what was there stays until this is complete
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    (folder / "filled" / f"{stem}.ipynb").write_text(nbformat.writes(filled) + "\n", encoding="utf-8")
+    (folder / "filled" / f"{stem}.html").write_text(pages.page(filled, stem), encoding="utf-8")
+    (folder / "stripped" / f"{stem}.ipynb").write_bytes(without_outputs(chapter))
+    (folder / "notes" / f"{stem}.html").write_text(paper.notes_page(saved, stem, pictures), encoding="utf-8")
+    sheet = paper.handout(saved, stem)
+    if sheet is None:
+        return [*said, "nobody has written notes on it yet"]
+    (folder / "handouts" / f"{stem}.html").write_text(sheet, encoding="utf-8")
+    if not print_pdf(folder / "handouts" / f"{stem}.html"):
+        said.append("no PDF of the handout: print its page, or install Chromium")
+    return said
+
+
+def print_pdf(page: Path) -> bool:
+    """Print `page` to a PDF beside it; False where there is no Chromium, or it cannot."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        return False
+    flags = ["--headless", "--disable-gpu", "--no-pdf-header-footer", f"--print-to-pdf={page.with_suffix('.pdf')}"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        flags.append("--no-sandbox")  # else it refuses root
+    command = [browser, *flags, page.resolve().as_uri()]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return page.with_suffix(".pdf").exists()
+
+
+def write_index(folder: Path) -> None:
+    """List every chapter that is there whole, also those of an earlier run."""
+    chapters = []
+    for chapter in sorted(pages.CHAPTERS.glob("*.ipynb")):
+        stem, listed = chapter.stem, folder / "pictures" / chapter.stem / run.PICTURES
+        if (folder / "notes" / f"{stem}.html").exists() and listed.exists():
+            chapters.append(
+                {
+                    "stem": stem,
+                    "title": paper.title(nbformat.read(chapter, as_version=4)),
+                    "noted": paper.name_of(stem) in paper.NOTES,
+                    "handout": (folder / "handouts" / f"{stem}.html").exists(),
+                    "pdf": (folder / "handouts" / f"{stem}.pdf").exists(),
+                    "pictures": len(json.loads(listed.read_text(encoding="utf-8"))),
+                }
+            )
+    (folder / "index.html").write_text(paper.index(chapters), encoding="utf-8")
+
+
+def chosen(names: list[str]) -> list[Path]:
+    """The chapters of those names or numbers, all without any; LookupError if there is no such chapter."""
+    chapters = sorted(pages.CHAPTERS.glob("*.ipynb"))
+    if not names:
+        return chapters
+    found = []
+    for name in names:
+        fits = [each for each in chapters if name in (each.stem, each.stem.partition("_")[0], paper.name_of(each.stem))]
+        if not fits:
+            raise LookupError(name)
+        found += fits
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0] if arguments else "pack")
+    try:
+        chapters = chosen(arguments[1:])
+        for kind in KINDS:
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+    except LookupError as error:
+        print(f"there is no chapter {error}; say 05 or 05_all_reduce: python -m course.pack FOLDER CHAPTER")
+        return 2
+    except OSError as error:
+        print(f"nothing can be written to {folder}: {error.strerror}; name another: python -m course.pack FOLDER")
+        return 1
+    failed = 0
+    for number, chapter in enumerate(chapters, start=1):
+        print(f"{number} of {len(chapters)}: {chapter.stem} ...", flush=True)
+        try:
+            for sentence in build(chapter, folder):
+                print(f"  {sentence}", flush=True)
+        except CellExecutionError as error:
+            failed += 1
+            print(f"  left out, because a cell failed: {error.ename}: {error.evalue}", flush=True)
+        except (KeyboardInterrupt, DeadKernelError):  # nbclient takes Ctrl-C for itself and ends the kernel
+            print(f"stopped. What was finished is in {folder}; the rest: python -m course.pack {folder} CHAPTER ...")
+            return 130
+        write_index(folder)
+    print(f"the pack is in {folder}; open {folder / 'index.html'}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""The instructor's notes hold to their chapters: timings, headings, questions and wrong answers are there."""
+
+import nbformat
+import pytest
+
+from course.notes import NOTES
+from course.notes.note import mistaken
+from course.pack.paper import headings, name_of
+from course.pages import CHAPTERS
+from course.questions import QUESTIONS
+
+CHAPTER = {name_of(path.stem): path for path in CHAPTERS.glob("*.ipynb")}
+
+
+def asked(chapter) -> list[str]:
+    """The names of its questions, in order."""
+    sources = "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "code")
+    places = {name: sources.find(f'ask("{name}"') for name in QUESTIONS}
+    return sorted((name for name in places if places[name] >= 0), key=places.__getitem__)
+
+
+@pytest.fixture(params=NOTES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def chapter(name):
+    return nbformat.read(CHAPTER[name], as_version=4)
+
+
+def test_the_minutes_add_up(name):
+    assert sum(part.minutes for part in NOTES[name].fifty) == 50
+    assert sum(part.minutes for part in NOTES[name].ninety) == 90
+
+
+def test_a_plan_goes_through_the_sections_of_its_chapter_in_their_order(name, chapter):
+    there = headings(chapter)
+    for plan in (NOTES[name].fifty, NOTES[name].ninety):
+        places = [there.index(part.heading) for part in plan]
+        assert places == sorted(places)
+
+
+def test_the_questions_are_those_of_the_chapter(name, chapter):
+    notes, there = NOTES[name], asked(chapter)
+    assert notes.room in there
+    assert [there.index(each) for each in notes.sheet] == sorted(there.index(each) for each in notes.sheet)
+    assert {mistake.question for mistake in notes.wrong} <= set(there)
+
+
+def test_what_they_will_get_wrong_is_a_wrong_answer(name):
+    """`mistaken` raises for one that is right, or is none."""
+    said = {(mistake.question, mistaken(QUESTIONS[mistake.question], mistake.answer)) for mistake in NOTES[name].wrong}
+    assert len(said) == len(NOTES[name].wrong) >= 4
+
+
+def test_a_right_answer_is_no_mistake():
+    with pytest.raises(ValueError, match="drift has no wrong answer 1"):
+        mistaken(QUESTIONS["drift"], 1)
+    with pytest.raises(ValueError, match="no wrong answer 9"):
+        mistaken(QUESTIONS["messages_in_all"], 9)

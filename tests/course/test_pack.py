@@ -1,0 +1,133 @@
+"""The instructor's pack, of the smallest chapter: everything is there, opens from a file and asks nobody; one sheet."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course.notes import NOTES
+from course.pack import __main__ as pack
+from course.pack import paper, run
+from course.pages import CHAPTERS
+
+STEM = "00_start_here"
+LEADS = re.compile(r'(?:href|src)="(?!https?:|#|data:)([^"#]+)')
+LOADED = re.compile(r"<(?:script|img|iframe|link|source)\b[^>]*?(?:src|href)=[\"']https?:")
+PAGES = re.compile(rb"/Type\s*/Page\b")
+A4 = rb"/MediaBox \[0 0 59[45][.\d]* 84[12][.\d]*\]"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("pack")
+    assert pack.main([str(folder), "00"]) == 0
+    return folder
+
+
+def test_the_index_leads_to_all_of_it(built):
+    found = set(LEADS.findall((built / "index.html").read_text()))
+    wanted = {f"notes/{STEM}.html", f"handouts/{STEM}.html", f"filled/{STEM}.html", f"filled/{STEM}.ipynb"}
+    assert wanted | {f"stripped/{STEM}.ipynb"} <= found
+
+
+def test_links_lead_to_files_that_are_there_and_nothing_is_loaded_from_elsewhere(built):
+    pages = [built / "index.html", *(built / "notes").iterdir(), *(built / "handouts").glob("*.html")]
+    for page in pages:
+        html = page.read_text()
+        for target in LEADS.findall(html):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        assert not LOADED.search(html), page.name
+
+
+def test_every_picture_of_the_saved_chapter_has_its_page(built):
+    saved = nbformat.read(CHAPTERS / f"{STEM}.ipynb", as_version=4)
+    picture = re.compile(r"^(?:Player|Question|WaitFor)\(")
+    shows = [
+        cell.id
+        for cell in saved.cells
+        for output in cell.get("outputs", [])
+        if picture.match(output.get("data", {}).get("text/plain", ""))
+    ]
+    listed = json.loads((built / "pictures" / STEM / run.PICTURES).read_text())
+    in_saved = [cell for cell, _, _ in listed if cell in shows]
+    assert in_saved == shows and len(shows) > 5
+    assert all((built / "pictures" / STEM / page).exists() for _, page, _ in listed)
+
+
+def test_the_filled_notebook_has_our_solution_and_its_verdict_and_the_stripped_one_has_neither(built):
+    filled, stripped = (nbformat.read(built / kind / f"{STEM}.ipynb", as_version=4) for kind in ("filled", "stripped"))
+    nbformat.validate(filled)
+    ours = (CHAPTERS / "solutions" / "pass_it_on.py").read_text().strip()
+    assert any(cell.source.endswith(ours) for cell in filled.cells)
+    check = next(cell for cell in filled.cells if cell.source == 'check("pass_it_on")')
+    assert "solved" in str(check.outputs).lower()
+    assert not any(ours in cell.source or cell.get("outputs") for cell in stripped.cells)
+
+
+def test_the_notes_ask_the_room_and_put_the_question_on_the_wall(built):
+    html = unescape((built / "notes" / f"{STEM}.html").read_text())
+    notes = NOTES["start_here"]
+    question = paper.QUESTIONS[notes.room]
+    assert all(answer.text.split("`")[0] in html for answer in question.answers)
+    wall = re.search(r'On the wall: <a href="\.\./(pictures/[^"]+)"><code>drift</code>', html)
+    assert wall and question.answers[0].text in (built / wall[1]).read_text()
+
+
+def test_every_picture_opens_from_its_file_without_a_network(built, browser):
+    context = browser.new_context(offline=True)
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+    page.on("request", lambda each: each.url.startswith(("file:", "data:", "blob:")) or wrong.append(each.url))
+    for picture in sorted((built / "pictures" / STEM).glob("*.html")):
+        page.goto(picture.as_uri())
+        page.wait_for_function("window.model && document.querySelector('#widget').innerText.trim()")
+        assert not wrong, f"{picture.name}: {wrong}"
+    context.close()
+
+
+def test_the_handout_of_every_chapter_is_one_sheet_of_a4(browser):
+    page = browser.new_page()
+    for chapter in sorted(CHAPTERS.glob("*.ipynb")):
+        html = paper.handout(nbformat.read(chapter, as_version=4), chapter.stem)
+        if html is not None:
+            assert paper.NOTES[paper.name_of(chapter.stem)].sheet and "<li>" in html.split("To keep")[1]
+            page.set_content(html)
+            printed = page.pdf(prefer_css_page_size=True)
+            assert len(PAGES.findall(printed)) == 1, f"{chapter.stem}: its handout does not fit on one sheet"
+            assert re.search(A4, printed)
+    page.close()
+
+
+def test_the_pdf_beside_the_handout_is_that_sheet(built, browser):  # where there is no Chromium, there is none
+    printed = (built / "handouts" / f"{STEM}.pdf").read_bytes()
+    assert len(PAGES.findall(printed)) == 1 and re.search(A4, printed)
+
+
+def test_a_chapter_without_notes_is_in_the_pack_and_says_so(monkeypatch):
+    monkeypatch.delitem(NOTES, "start_here")
+    chapter = nbformat.read(CHAPTERS / f"{STEM}.ipynb", as_version=4)
+    page = paper.notes_page(chapter, STEM, [run.Picture("cell-02", "cell-02.html", "Player(ring)")])
+    assert "Nobody has written notes" in page and "cell-02.html" in page
+    assert paper.handout(chapter, STEM) is None
+
+
+def test_solutions_that_are_not_in_this_copy_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "COURSE", tmp_path)
+    chapter = nbformat.read(CHAPTERS / f"{STEM}.ipynb", as_version=4)
+    assert run.fill(chapter) == ["pass_it_on"]
+
+
+@pytest.mark.parametrize("name", ["5", "ring"])
+def test_a_chapter_that_is_none_is_said(name, tmp_path, capsys):
+    assert pack.main([str(tmp_path / "pack"), name]) == 2
+    assert f"there is no chapter {name}" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert pack.main([str(tmp_path / "file" / "pack"), "00"]) == 1
+    assert "name another" in capsys.readouterr().out
