@@ -142,8 +142,12 @@ def network_name(text: str) -> str:
     return text
 
 
-VALUES = {"--only": ("0,2", numbers), "--backend": ("gloo", backend), "--network": ("ethernet", network_name)}
-VALUES |= {"--script": ("ring.py", str)}
+VALUES: dict = {
+    "--only": ("0,2", numbers),
+    "--backend": ("gloo", backend),
+    "--network": ("ethernet", network_name),
+    "--script": ("ring.py", str),
+}
 
 
 def ranks_cell(line: str, cell: str) -> None:

@@ -18,7 +18,6 @@ import ast
 import builtins
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from launch.shared.errors import UsageError
@@ -45,7 +44,7 @@ import torch.distributed as dist
 def _show(value):
     \"\"\"What stood below the cell: the value of its last line.\"\"\"
     if value is not None:
-        print(f"rank {{rank}}: {{value!r}}", flush=True)
+        print(f"rank {{rank}}: {{value!r}}\\n", end="", flush=True)  # in one piece, since ranks share the terminal
 """
 BACKENDS = {"gloo": "gloo", "nccl": "cpu:gloo,cuda:nccl"}  # as rank/main.py has it
 BEGIN = """dist.init_process_group("{backend}")
@@ -205,7 +204,7 @@ def _unset(tree: ast.AST) -> set[str]:
     return read - bound
 
 
-def _binds(node: ast.AST) -> Iterable[str]:
+def _binds(node: ast.AST) -> set[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
     if isinstance(node, ast.arg):
