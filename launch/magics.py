@@ -106,8 +106,8 @@ def parse(line: str) -> Options:
                 raise UsageError(f"{word} needs a value, as in %%ranks {word} {example}")
             setattr(options, word[2:], read(value or words.pop(0)))
         elif word.startswith("-"):
-            known = f"--only 0,2, --record, --watch, --network ethernet, --bare and --backend {'|'.join(BACKENDS)}"
-            known += ", --script ring.py"
+            known = "--only 0,2, --record, --watch, --network ethernet, --bare, --script ring.py"
+            known += f" and --backend {'|'.join(BACKENDS)}"
             raise UsageError(f"%%ranks knows no option {word}; there are {known}")
         elif options.size is not None:
             raise UsageError(f"%%ranks takes one number of ranks, as in %%ranks 4, got {options.size} and {word}")

@@ -20,6 +20,7 @@ import os
 import re
 from dataclasses import dataclass
 
+from launch.backends import BACKENDS
 from launch.shared.errors import UsageError
 
 GIVEN = {"rank", "world_size", "torch", "dist"}
@@ -46,7 +47,6 @@ def _show(value):
     if value is not None:
         print(f"rank {{rank}}: {{value!r}}\\n", end="", flush=True)  # in one piece, since ranks share the terminal
 """
-BACKENDS = {"gloo": "gloo", "nccl": "cpu:gloo,cuda:nccl"}  # as rank/main.py has it
 BEGIN = """dist.init_process_group("{backend}")
 rank, world_size = dist.get_rank(), dist.get_world_size()"""
 BEGIN_BARE = 'rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])'
@@ -106,8 +106,8 @@ def program(ran: list[Ran], name: str) -> tuple[str, int, list[str]]:
             parts.append(f"\n\n# {said[-1]}\n")
         else:
             parts.append(f"\n\n# %% cell {cell.number}\n{_body(cell)}")
-    begin = BEGIN_BARE if like.bare else BEGIN.format(backend=BACKENDS[like.backend])
-    begin = (ON_GPU if like.backend == "nccl" else "") + begin
+    begin = BEGIN_BARE if like.bare else BEGIN.format(backend=BACKENDS[like.backend].in_torch)
+    begin = (ON_GPU if BACKENDS[like.backend].gpus else "") + begin
     environ = "import os\n\n" if "os." in begin else ""
     head = HEAD.format(first=FIRST, size=like.size, name=name, environ=environ, begin=begin)
     text = head + "".join(parts) + END
