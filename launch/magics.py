@@ -8,13 +8,16 @@
 %%ranks --record           keeps what the ranks sent: launch.recording()
 %%ranks --watch            the same, and shows it in a Player under the cell
 %%ranks --network ethernet on a slow network, as collectives.presets.PLAYED has them
+%%ranks 4 --script ring.py the script in the place of the cell, on new ranks, as torchrun would start it
 %ranks network ethernet    for all cells that follow;  %ranks network off
 %ranks                     status;  %ranks restart;  %ranks stop
+%ranks export ring.py      writes the cells as a script for torchrun
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import shlex
 import sys
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from collectives import units
-from launch import networks
+from launch import networks, script
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
@@ -36,6 +39,7 @@ MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
 _network = None  # what all cells run on that name none: a name, a Network, a Topology
+_ran: list[script.Ran] = []  # the cells so far, for a script
 _shown: dict[str, list] = {}  # cell of the notebook -> the widgets of its last run
 
 
@@ -59,6 +63,8 @@ def load(shell) -> None:
         _session = Ranks()
     shell.register_magic_function(ranks_cell, "cell", "ranks")
     shell.register_magic_function(ranks_line, "line", "ranks")
+    if script.one_line not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(script.one_line)
     help_with_errors(shell)
 
 
@@ -67,6 +73,9 @@ def unload(shell) -> None:
     if _session is not None:
         _session.close()
         _session = None
+    _ran.clear()
+    if script.one_line in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(script.one_line)
     for kind in ("cell", "line"):
         shell.magics_manager.magics[kind].pop("ranks", None)
 
@@ -82,6 +91,7 @@ class Options:
     record: bool = False
     watch: bool = False
     network: str | None = None
+    script: str | None = None
 
 
 def parse(line: str) -> Options:
@@ -97,7 +107,8 @@ def parse(line: str) -> Options:
                 raise UsageError(f"{word} needs a value, as in %%ranks {word} {example}")
             setattr(options, word[2:], read(value or words.pop(0)))
         elif word.startswith("-"):
-            known = f"--only 0,2, --record, --watch, --network ethernet, --bare and --backend {'|'.join(BACKENDS)}"
+            known = "--only 0,2, --record, --watch, --network ethernet, --bare, --script ring.py"
+            known += f" and --backend {'|'.join(BACKENDS)}"
             raise UsageError(f"%%ranks knows no option {word}; there are {known}")
         elif options.size is not None:
             raise UsageError(f"%%ranks takes one number of ranks, as in %%ranks 4, got {options.size} and {word}")
@@ -132,7 +143,12 @@ def network_name(text: str) -> str:
     return text
 
 
-VALUES = {"--only": ("0,2", numbers), "--backend": ("gloo", backend), "--network": ("ethernet", network_name)}
+VALUES: dict = {
+    "--only": ("0,2", numbers),
+    "--backend": ("gloo", backend),
+    "--network": ("ethernet", network_name),
+    "--script": ("ring.py", str),
+}
 
 
 def ranks_cell(line: str, cell: str) -> None:
@@ -150,7 +166,9 @@ def run_cell(line: str, cell: str) -> None:
     from IPython import get_ipython
 
     shell, ranks, options = get_ipython(), session(), parse(line)
-    check_syntax(shell, line, cell)
+    cell = cell if options.script is None else instead_of(cell, options)
+    code = cell if options.script else with_line_numbers(line, cell)
+    check_syntax(shell, code)
     if options.only:
         size = options.size or ranks.size or DEFAULT_SIZE
         beyond = [rank for rank in options.only if rank >= size]
@@ -162,12 +180,17 @@ def run_cell(line: str, cell: str) -> None:
     viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE, network)
     show(shell, viewer)
     try:
+        if options.script:
+            make_way(ranks, options)
         ranks.ensure(options.size, options.backend, options.bare, viewer)
+        if options.script:
+            ranks.push(__file__=os.path.abspath(options.script))
         play_for_cell(ranks, network)
+        ran = note(shell, ranks, options, cell)
         record = options.record or options.watch
         if record:
             ranks.start_recording()
-        answers = ranks.execute(with_line_numbers(line, cell), options.only, number_of_cell(shell), viewer)
+        answers = ranks.execute(code, options.only, number_of_cell(shell), viewer)
         if record:
             ranks.stop_recording()
     finally:
@@ -184,8 +207,43 @@ def run_cell(line: str, cell: str) -> None:
             error.hints = helpful
         error.afterwards = partial(show_pictures, shell, ranks, options, error)  # below it, where they hide nothing
         raise
+    ran.ended = True
     print(end="".join(f"{line}\n" for line in helpful))
     show_pictures(shell, ranks, options)
+
+
+def instead_of(cell: str, options: Options) -> str:
+    """The script that runs in the place of the cell; it makes its process group itself."""
+    if cell.strip():
+        raise UsageError("a cell with --script has no lines of its own: put them into the script, or into another cell")
+    options.bare = True
+    return script.read(str(options.script))
+
+
+def make_way(ranks: Ranks, options: Options) -> None:
+    """A script begins on new ranks, with nothing of what cells have set, as it would in a terminal."""
+    if ranks.size:
+        options.size = options.size or ranks.size
+        ranks.stop()
+        ranks.supervisor.notices.append("the script got new ranks; what cells had set there is gone")
+
+
+def note(shell, ranks: Ranks, options: Options, cell: str) -> script.Ran:
+    """Keeps the cell for a script; it has not ended yet."""
+    _ran.append(
+        script.Ran(
+            number_of_cell(shell),
+            notebook_cell(shell),
+            cell,
+            ranks.size,
+            ranks.supervisor.backend,
+            options.only,
+            ranks.supervisor.bare,
+            played=ranks.network is not None,
+            script=options.script or "",
+        )
+    )
+    return _ran[-1]
 
 
 def play_for_cell(ranks: Ranks, network) -> None:
@@ -275,9 +333,8 @@ def with_line_numbers(line: str, cell: str) -> str:
     return cell if cell.lstrip().startswith("%%") else f"#%%ranks {line}\n{cell}"
 
 
-def check_syntax(shell, line: str, cell: str) -> None:
+def check_syntax(shell, code: str) -> None:
     """Raises what is wrong with the cell's syntax here, so that it is shown once and no rank hears of it."""
-    code = with_line_numbers(line, cell)
     try:
         transformed = shell.transform_cell(code)
         name = shell.compile.cache(transformed, number_of_cell(shell), raw_code=code)
@@ -288,9 +345,11 @@ def check_syntax(shell, line: str, cell: str) -> None:
 
 
 def ranks_line(line: str) -> None:
-    """%ranks: status of the ranks; %ranks restart, %ranks stop."""
+    """%ranks: status of the ranks; %ranks restart, %ranks stop, %ranks network, %ranks export."""
     ranks, word = session(), line.strip()
-    if word.split()[:1] == ["network"]:
+    if word.split()[:1] == ["export"]:
+        print(script.export(script_name(word.removeprefix("export")), _ran))
+    elif word.split()[:1] == ["network"]:
         print(set_network(word.removeprefix("network").strip()))
     elif word == "stop":
         print(f"{ranks.size} ranks stopped" if ranks.size else "no ranks are running")
@@ -304,6 +363,14 @@ def ranks_line(line: str) -> None:
         print("no ranks are running: start some with %%ranks 4")
     else:
         print("\n".join(status_lines(ranks)))
+
+
+def script_name(words: str) -> str:
+    """The one file that `%ranks export` names."""
+    names = shlex.split(words)
+    if len(names) != 1:
+        raise UsageError("%ranks export needs the name of one file, as in %ranks export ring.py")
+    return names[0]
 
 
 def play(network) -> None:
@@ -330,7 +397,7 @@ def meant_by(words: str) -> str:
     try:
         parse(words)
     except (UsageError, ValueError):
-        close = get_close_matches(words.lower(), ["restart", "stop", "network"], n=1, cutoff=0.75)
+        close = get_close_matches(words.lower().split()[0], ["restart", "stop", "network", "export"], n=1, cutoff=0.75)
         meant = f"did you mean %ranks {close[0]}? " if close else ""
         return f"{meant}%ranks says what the ranks are doing, %ranks restart makes new ones, %ranks stop ends them"
     return f"to run a cell on ranks it begins with two signs: %%ranks {words} in its first line"

@@ -1,0 +1,231 @@
+"""From notebook to script: the `%%ranks` cells as one program that torchrun starts, and a program run as a cell.
+
+A notebook's cells are a program already: what they need from Ringside is a process group and the names `rank`,
+`world_size`, `dist` and `torch`. `program` puts these in front of the cells as they ran, in the order of their last
+runs, and nothing else: the script imports torch alone.
+
+It says in words what a script cannot have: a cell that failed or was stopped, one that ran on another number of ranks
+or without the process group that the others have, one with IPython's own syntax, a network that Ringside plays, a
+variable that the notebook pushed.
+
+Left out: cells of the notebook itself, and what cells displayed: a script has text alone. Arguments of a script that is
+run as a cell.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import re
+from dataclasses import dataclass
+
+from launch.backends import BACKENDS
+from launch.shared.errors import UsageError
+
+GIVEN = {"rank", "world_size", "torch", "dist"}
+FIRST = (
+    '"""The %%ranks cells of a notebook as one script, written by %ranks export.'  # by which a script of ours is known
+)
+
+HEAD = """\
+{first}
+
+    torchrun --nproc-per-node={size} {name}
+
+Every rank prints for itself: lines of several ranks come in any order.
+\"\"\"
+
+{environ}import torch
+import torch.distributed as dist
+
+{begin}
+
+
+def _show(value):
+    \"\"\"What stood below the cell: the value of its last line.\"\"\"
+    if value is not None:
+        print(f"rank {{rank}}: {{value!r}}\\n", end="", flush=True)  # in one piece, since ranks share the terminal
+"""
+BEGIN = """dist.init_process_group("{backend}")
+rank, world_size = dist.get_rank(), dist.get_world_size()"""
+BEGIN_BARE = 'rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])'
+ON_GPU = 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))\n'
+END = """
+
+if dist.is_initialized():
+    dist.destroy_process_group()
+"""
+
+
+@dataclass
+class Ran:
+    """A `%%ranks` cell as it ran: number as in In[number]; `cell` is the front end's name of it, "" if it says none."""
+
+    number: int
+    cell: str
+    source: str
+    size: int
+    backend: str
+    only: list[int] | None = None
+    bare: bool = False
+    played: bool = False  # on a network that Ringside played
+    script: str = ""  # that it was
+    ended: bool = False  # well
+
+
+def export(path: str, ran: list[Ran]) -> str:
+    """Writes the cells to the file; what to tell the student. UsageError, and nothing is written, if that makes no
+    sense."""
+    if os.path.exists(path) and not _ours(path):
+        raise UsageError(f"{path} is there already and %ranks export has not written it: choose another name")
+    text, size, said = program(ran, os.path.basename(path))
+    try:
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    return "\n".join([f"{path} is written: torchrun --nproc-per-node={size} {path} runs it", *said])
+
+
+def _ours(path: str) -> bool:
+    with open(path, errors="replace") as file:
+        return file.readline().rstrip("\n") == FIRST
+
+
+def program(ran: list[Ran], name: str) -> tuple[str, int, list[str]]:
+    """(text of the script, the number of ranks it is for, sentences about what is not in it)."""
+    latest = _last_runs(ran)
+    like = next((cell for cell in reversed(latest) if cell.ended and not cell.script), None)
+    if like is None:
+        raise UsageError("there is nothing to export: no %%ranks cell has run to its end yet")
+    parts, said = [], []
+    for cell in latest:
+        if why := _unfit(cell, like):
+            said.append(f"cell {cell.number} is left out: {why}")
+            parts.append(f"\n\n# {said[-1]}\n")
+        else:
+            parts.append(f"\n\n# %% cell {cell.number}\n{_body(cell)}")
+    begin = BEGIN_BARE if like.bare else BEGIN.format(backend=BACKENDS[like.backend].in_torch)
+    begin = (ON_GPU if BACKENDS[like.backend].gpus else "") + begin
+    environ = "import os\n\n" if "os." in begin else ""
+    head = HEAD.format(first=FIRST, size=like.size, name=name, environ=environ, begin=begin)
+    text = head + "".join(parts) + END
+    try:
+        tree = compile(text, name, "exec", ast.PyCF_ONLY_AST)
+    except SyntaxError as error:
+        raise UsageError(f"the cells make no script together: {error.msg} (line {error.lineno} of {name})") from None
+    if missing := _unset(tree):
+        names = ", ".join(sorted(missing))
+        said.append(
+            f"the script needs {names}, which none of its cells sets: set it in a %%ranks cell, and export again"
+        )
+    if any(cell.played for cell in latest):
+        said.append("the script runs on the network that is there: the one that was played belongs to Ringside")
+    return text, like.size, said
+
+
+def _last_runs(ran: list[Ran]) -> list[Ran]:
+    """A cell that was changed and run again counts once, when it ran last."""
+    latest: dict[str | int, Ran] = {}
+    for cell in ran:
+        latest.pop(cell.cell or cell.number, None)
+        latest[cell.cell or cell.number] = cell
+    return list(latest.values())
+
+
+def _unfit(cell: Ran, like: Ran) -> str:
+    """Why the cell does not go into a script with cells as `like` is; "" if it does."""
+    if cell.script:
+        return f"{cell.script} is a script already"
+    if not cell.ended:
+        return "it failed or was stopped"
+    if cell.size != like.size:
+        return f"it ran on {cell.size} ranks and the last one on {like.size}; a script has one world_size"
+    if cell.bare != like.bare:
+        return f"it ran {'' if cell.bare else 'not '}with --bare, other than the last one"
+    try:
+        compile(cell.source, "", "exec")
+    except SyntaxError as error:
+        return f"line {(error.lineno or 0) + 1} is IPython's and not Python's"
+    return ""
+
+
+def _body(cell: Ran) -> str:
+    """The cell's lines as they stand, but that the value of its last expression is shown."""
+    text = _showing(cell.source.strip("\n") + "\n")
+    if cell.only is None:
+        return text
+    return f"if rank in {set(cell.only)}:\n{_indented(text)}" if ast.parse(text).body else text
+
+
+def _showing(source: str) -> str:
+    """IPython shows the value of a last expression that no semicolon follows; a script has to print it."""
+    tree = ast.parse(source)
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr) or _prints(last.value):
+        return source
+    lines = source.encode().splitlines(keepends=True)  # ast counts columns in bytes
+    begin = sum(map(len, lines[: last.lineno - 1])) + last.col_offset
+    end = sum(map(len, lines[: (last.end_lineno or 1) - 1])) + (last.end_col_offset or 0)
+    raw = source.encode()
+    if raw[end:].lstrip().startswith(b";"):
+        return source
+    return (raw[:begin] + b"_show(" + raw[begin:end] + b")" + raw[end:]).decode()
+
+
+def _prints(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+
+
+def _indented(source: str) -> str:
+    """Every line four to the right, but those that begin inside a string, which would be another string then."""
+    strings = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Constant, ast.JoinedStr))]
+    within = {line for node in strings for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}
+    lines = source.splitlines(keepends=True)
+    return "".join(
+        line if number in within or not line.strip() else f"    {line}" for number, line in enumerate(lines, 1)
+    )
+
+
+def _unset(tree: ast.AST) -> set[str]:
+    """Names that the program reads and that nothing in it binds, anywhere."""
+    read: set[str] = set()
+    bound = GIVEN | set(vars(builtins)) | {"__file__"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.alias):
+            if node.name == "*":  # which may bind anything
+                return set()
+            bound.add(node.asname or node.name.partition(".")[0])
+        else:
+            bound |= _binds(node)
+    return read - bound
+
+
+def _binds(node: ast.AST) -> set[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, ast.arg):
+        return {node.arg}
+    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return {node.name} if node.name else set()
+    return {node.rest} if isinstance(node, ast.MatchMapping) and node.rest else set()
+
+
+def read(path: str) -> str:
+    """The script's text; UsageError if it cannot be read."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UsageError(f"the script {path} cannot be read: {why}") from None
+
+
+def one_line(lines: list[str]) -> list[str]:
+    """A transformer of cells: IPython refuses a `%%ranks --script ring.py` below which nothing stands."""
+    if len(lines) == 1 and re.match(r"%%ranks\b.*--script\b", lines[0]):
+        return [lines[0].rstrip("\n") + "\n", "\n"]
+    return lines
