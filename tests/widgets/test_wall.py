@@ -168,6 +168,8 @@ FULL = {
     "bruck": lambda: Player(all_gather.bruck(ranks=8), step=2),
     "race of 3": lambda: Race(*RACERS[:3], nbytes=64e6, step=3),
     "race of 4": lambda: Race(*RACERS, nbytes=64e6, step=3),
+    "race of 6": lambda: Race(*RACERS, all_reduce.naive(8), all_reduce.double_tree(8), nbytes=64e6, step=3),
+    "race of 5 x 32": lambda: Race(*(all_reduce.ring(32),) * 4, all_reduce.double_tree(32), nbytes=64e6, step=3),
     "race on machines": lambda: Race(RACERS[1], all_reduce.hierarchical(2, 4), nbytes=64e6, network=MACHINES, step=5),
 }
 OUTSIDE = """() => [...document.querySelectorAll(
@@ -190,6 +192,13 @@ def test_on_a_small_wall_nothing_is_cut(show, name):
     assert page.evaluate(OUTSIDE) == []
     assert [word for word in page.evaluate(WORDS) if word[1] < 18] == []
     page.keyboard.press("p")
+
+
+@pytest.mark.parametrize("racers", [3, 4, 6])
+def test_a_race_fits_a_laptop_with_its_controls(show, racers):
+    page = show(Race(*(RACERS * 2)[:racers], nbytes=64e6, step=3))
+    assert page.locator(".rs-lane").count() == racers
+    assert page.evaluate("document.documentElement.scrollHeight") <= 720
 
 
 @pytest.mark.parametrize("ranks", [4, 6, 8])

@@ -14,6 +14,7 @@
  * @property {"cards" | "columns" | "tiles"} kind
  * @property {number} w
  * @property {number} h
+ * @property {number} full how long the bar of a column that has sent most is
  * @property {number} chip width of the chunk's number beside its cell; 0 where there is no room for it
  * @property {{w: number, h: number}} size of every cell
  * @property {number} rows chunks that stand above each other; fewer than there are if they run on in the next column
@@ -47,7 +48,7 @@ export function card({ chunks, buffers }, w, tall, scale, slim) {
   });
   const h = head + foot + stacked * (name + chunks * cellH);
   const size = { w: cellW, h: cellH - 3 };
-  return { kind: "cards", w, h, chip, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
+  return { kind: "cards", w, h, full: 0, chip, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
 }
 
 /** The number above, the cells as bands, room for a bar that grows from below. @returns {Inside} */
@@ -57,16 +58,17 @@ export function column(
   /** @type {number} */ tall,
   /** @type {number} */ scale,
 ) {
-  const [head, foot] = [22 * scale, 44];
+  const head = 22 * scale;
+  const foot = clamp(tall * 0.2, 24, 44);
   const name = buffers.length > 1 ? 20 * scale : 0;
-  const cellH = clamp((tall - head - foot - buffers.length * name) / (buffers.length * chunks), scale > 1 ? 3.5 : 5, 34 * scale);
+  const cellH = clamp((tall - head - foot - buffers.length * name) / (buffers.length * chunks), scale > 1 ? 1.5 : 5, 34 * scale);
   const corner = (/** @type {number} */ buffer, /** @type {number} */ chunk) => ({
     x: 0,
     y: head + name + buffer * (name + chunks * cellH) + chunk * cellH,
   });
   const h = head + foot + buffers.length * (name + chunks * cellH);
   const size = { w, h: cellH - (cellH > 10 ? 2 : 0.8) };
-  return { kind: "columns", w, h, chip: 0, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
+  return { kind: "columns", w, h, full: foot - 10, chip: 0, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
 }
 
 /** The number above, the cells in as many columns as it takes, a bar below. @returns {Inside} */
@@ -87,7 +89,7 @@ export function tile(
   });
   const h = head + foot + buffers.length * (rows * cellH + 3);
   const size = { w: cellW * 0.94, h: cellH - (cellH > 10 ? 2 : 0.7) };
-  return { kind: "tiles", w, h, chip: 0, size, rows, corner, names: [] };
+  return { kind: "tiles", w, h, full: 0, chip: 0, size, rows, corner, names: [] };
 }
 
 /**

@@ -166,7 +166,7 @@ function spread(schedule, room, places, inside, air) {
 function denseRow(schedule, room, places) {
   const { width, tall, scale } = room;
   const { ranks, chunks, buffers } = schedule;
-  const air = { band: 70, between: 0 };
+  const air = { band: clamp(tall * 0.25, 36, 70), between: 0 };
   const axis = 34 * scale;
   const pitch = Math.min((width - axis - EDGE) / ranks, 96 * scale);
   const w = pitch >= 8 ? pitch * 0.88 : Math.max(pitch - 0.6, 1);

@@ -76,7 +76,7 @@ export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ tr
 /** What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform. */
 export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, sign, kinds }) {
   const { corner, dense, scale, size } = layout;
-  const [w, h] = dense ? [Math.min(size.w, 14), size.h] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
+  const [w, h] = dense ? [Math.min(size.w, 14), Math.min(size.h, 14 * scale)] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
   const from = corner(0, chunk);
   const offset = (/** @type {number} */ i) => {
     const { x, y } = corner(0, chunk + i);

@@ -51,17 +51,26 @@ class Lane {
     this.node.innerHTML = `<div class="rs-lanehead"><strong></strong><span class="rs-muted"></span><b class="rs-won"></b></div>
       <div class="rs-strip" aria-hidden="true"><div class="rs-steps"></div><i></i></div><div class="rs-stage"></div>`;
     const find = (selector) => /** @type {HTMLElement} */ (this.node.querySelector(selector));
-    find("strong").textContent = schedule.title;
+    this.title = find("strong");
+    this.title.textContent = schedule.title;
     this.caption = find(".rs-muted");
     this.won = find(".rs-won");
     this.steps = find(".rs-steps");
     this.head = find(".rs-strip i");
     this.host = find(".rs-stage");
     this.stage = new Stage(this.host, schedule, this.run);
+    this.most = "busiest rank sent";
     this.ends = [0];
     this.flies = false;
     /** @type {Iterable<number>} */
     this.pending = [];
+  }
+
+  /** Few words: the race names the collective. */
+  shorten() {
+    const { title, collective } = this.schedule;
+    this.title.textContent = title.replace(`${collective} `, "");
+    this.most = "busiest";
   }
 
   get total() {
@@ -76,7 +85,9 @@ class Lane {
   }
 
   drawStrip(longest) {
-    this.steps.style.width = `${longest ? (100 * this.total) / longest : 0}%`;
+    const share = longest ? this.total / longest : 0;
+    this.steps.style.width = `${100 * share}%`;
+    this.steps.classList.toggle("rs-fine", this.schedule.steps > 100 * share); // slits would leave nothing of them
     this.steps.replaceChildren(
       ...this.schedule.counts.map((_, k) => {
         const block = document.createElement("u");
@@ -102,7 +113,7 @@ class Lane {
     const reached = Math.min(time, this.total);
     this.head.style.left = `${longest ? (100 * reached) / longest : 0}%`;
     this.steps.style.clipPath = `inset(0 ${this.total ? 100 * (1 - reached / this.total) : 0}% 0 0)`; // no step to come
-    this.caption.textContent = `step ${done} of ${this.schedule.steps} · busiest rank sent ${this.busiest}`;
+    this.caption.textContent = `step ${done} of ${this.schedule.steps} · ${this.most} ${this.busiest}`;
   }
 
   /** What the rank has sent that has sent most. */
@@ -134,6 +145,7 @@ class RaceView {
     this.model = model;
     this.playback = playback;
     this.lanes = schedules.map((schedule) => new Lane(schedule));
+    if (this.crowded) for (const lane of this.lanes) lane.shorten();
     this.animation = 0;
     this.width = 0;
     this.tall = 0;
@@ -173,9 +185,9 @@ class RaceView {
       high,
     }) => `<label class="rs-slider"><span>${label} <b data-of="${name}"></b></span>
       <input type="range" data-name="${name}" min="${low}" max="${high}" step="0.05"></label>`;
-    const across = this.lanes.length < 5 ? this.lanes.length : Math.ceil(this.lanes.length / 2);
-    body.innerHTML = `<div class="rs-sliders">${this.dials.map(slider).join("")}</div><div class="rs-lanes" style="--rs-across:${across};--rs-down:${Math.ceil(this.lanes.length / across)}"></div>
-      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><span></span></div></div>
+    const across = this.crowded ? Math.ceil(this.lanes.length / 2) : this.lanes.length;
+    body.innerHTML = `<div class="rs-sliders">${this.dials.map(slider).join("")}</div><div class="rs-lanes${this.crowded ? " rs-crowded" : ""}" style="--rs-across:${across};--rs-down:${Math.ceil(this.lanes.length / across)}"></div>
+      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><span></span><span${this.crowded ? ' class="rs-hidden"' : ""}></span></div></div>
       <div class="rs-hidden"><table><caption>How far every schedule is</caption>
         <thead><tr><th scope="col">schedule</th><th scope="col">steps</th><th scope="col">busiest rank sent</th>
           <th scope="col">took</th></tr></thead>
@@ -258,16 +270,27 @@ class RaceView {
       told.forEach((words, column) => (this.rows[i].children[column + 1].textContent = words));
     });
     const words = this.#tell(time);
-    this.told.children[0].textContent = words;
-    this.transport.update(`moment ${playback.step} of ${playback.steps}`, words);
+    words.forEach((part, i) => (this.told.children[i].textContent = part));
+    this.transport.update(`moment ${playback.step} of ${playback.steps}`, words.join(""));
     this.frame.root.dataset.step = String(playback.step);
     if (playback.playing && this.#welcomesMotion()) this.#run();
   }
 
-  /** How far all are at a time. */
+  /** Whether lanes are so many that they stand in two lines, each as flat as it can be, and say alone how far they are. */
+  get crowded() {
+    return this.lanes.length > 4;
+  }
+
+  /** How high a lane is in a notebook: two lines of them fit on a laptop with the controls. */
+  #low() {
+    if (this.lanes.length < 3 || innerHeight > 900 || this.frame.root.clientWidth < 900) return 300;
+    return this.crowded ? 170 : 195;
+  }
+
+  /** The time, and how far all are. */
   #tell(/** @type {number} */ time) {
     const done = this.lanes.map((lane) => `${lane.schedule.title} ${lane.doneAt(time)} of ${lane.schedule.steps} steps`);
-    return `${seconds(time)}: ${done.join(", ")}.`;
+    return [seconds(time), `: ${done.join(", ")}.`];
   }
 
   #run() {
@@ -296,11 +319,11 @@ class RaceView {
     const { on } = this.frame.projector;
     const hosts = this.lanes.map((lane) => lane.host);
     const width = Math.floor(hosts[0].clientWidth);
-    const tall = on ? Math.min(...hosts.map((host) => host.clientHeight)) : 300;
+    const tall = on ? Math.min(...hosts.map((host) => host.clientHeight)) : this.#low();
     if (!width || (width === this.width && tall === this.tall)) return;
     [this.width, this.tall] = [width, tall];
     if (on) this.told.style.minHeight = "";
-    else reserve(this.told, this.moments.map((moment) => [this.#tell(moment)]));
+    else reserve(this.told, this.moments.map((moment) => this.#tell(moment)));
     const room = { width, tall, scale: on ? 1.5 : 1 };
     const fits = ({ schedule }) => layOut(schedule, { ...room, shape: this.shape }).height <= tall;
     const shape = on && !this.lanes.every(fits) ? "row" : this.shape;

@@ -65,9 +65,9 @@ function card(schedule, { cards, scale, chip, names, cell, shape }, rank) {
 }
 
 /** In a dense row a rank is a column: its number above, what it has sent as a bar that grows from below. */
-function column(_, { cards, scale, labelled }, rank) {
+function column(_, { cards, full, scale, labelled }, rank) {
   const { x, y, w, h } = cards[rank];
-  const upwards = `transform="scale(1 -1)" data-full="34"`;
+  const upwards = `transform="scale(1 -1)" data-full="${full}"`;
   const name = labelled[rank] ? text("rs-name", x + w / 2, y + 15 * scale, rank) : "";
   return `<g class="rs-rank">${name}${rect("rs-sent", { x, y: 2 - y - h, w, h: 0 }, upwards)}</g>`;
 }
@@ -115,7 +115,7 @@ function note(/** @type {Layout} */ { rows, chunks, height, scale }) {
 }
 
 /** Labels of a dense row: what its lines are. */
-function axis({ chunks, ranks, buffers }, { cards, cell, chunkEvery, names, scale }) {
+function axis({ chunks, ranks, buffers }, { cards, cell, chunkEvery, full, names, scale }) {
   const { x, y, h } = cards[0];
   const left = x - 8;
   const labelled = range(buffers.length * chunks).filter((i) => !((i % chunks) % chunkEvery));
@@ -124,7 +124,7 @@ function axis({ chunks, ranks, buffers }, { cards, cell, chunkEvery, names, scal
     return text("rs-axis", left, box.y + box.h / 2, i % chunks);
   });
   const titles = names.map((at) => text("rs-buffer", x, y + at.y + 14 * scale));
-  const ends = text("rs-axis", left, y + 11 * scale, "rank") + text("rs-axis", left, y + h - 16 * scale, "sent");
+  const ends = text("rs-axis", left, y + 11 * scale, "rank") + text("rs-axis", left, y + h - Math.min(16 * scale, full / 2), "sent");
   return `${numbers.join("")}${titles.join("")}${ends}`;
 }
 

@@ -31,7 +31,7 @@ export function rect(name, { x, y, w, h }, more = "") {
   return `<rect class="${name}" ${place} ${more}/>`;
 }
 
-/** @param {string} name class @param {number} x @param {number} y @param {string | number} words numbers and fixed words only */
-export function text(name, x, y, words = "") {
-  return `<text class="${name}" x="${fixed(x)}" y="${fixed(y)}">${words}</text>`;
+/** @param {string} name class @param {number} x @param {number} y @param {string | number} words numbers and fixed words only @param {string} more further attributes */
+export function text(name, x, y, words = "", more = "") {
+  return `<text class="${name}" x="${fixed(x)}" y="${fixed(y)}" ${more}>${words}</text>`;
 }

@@ -15,7 +15,7 @@ import { range } from "./schedule.js";
 import { fixed, rect, text } from "./svg.js";
 import { Transport } from "./transport.js";
 import { wire } from "./wiring.js";
-import { BYTES, bytes, seconds } from "./words.js";
+import { bytes, seconds } from "./words.js";
 
 /**
  * @typedef {object} Run one schedule
@@ -75,16 +75,6 @@ class Loads {
 function busiestLinks(/** @type {Use} */ { seconds }) {
   const most = Math.max(...seconds);
   return most ? range(seconds.length).filter((link) => seconds[link] >= most * (1 - ALIKE)) : [];
-}
-
-/** A unit in which `most` bytes have one to three digits, and how numbers are written in it. */
-function unitFor(/** @type {number} */ most) {
-  const power = Math.min(Math.floor(Math.log10(most) / 3), BYTES.length - 1);
-  const write = (/** @type {number} */ value) => {
-    const inUnit = value / 1000 ** power;
-    return inUnit < 0.01 ? "&lt;.01" : String(Number(inUnit.toPrecision(inUnit < 0.1 ? 1 : 3)));
-  };
-  return { name: BYTES[power], write };
 }
 
 /** @type {[string, string][]} */
@@ -299,7 +289,6 @@ class MapView {
   #paint() {
     const { use, most, wiring } = this;
     const top = busiestLinks(use);
-    const { write } = unitFor(most);
     this.nodes.forEach((node, link) => {
       const share = use.bytes[link] / most;
       const width = share ? THINNEST + Math.max(0, wiring.thickest - THINNEST) * share : 0;
@@ -308,18 +297,31 @@ class MapView {
       node.children[1].style.strokeWidth = width ? `${fixed(width)}` : "";
       node.children[2].style.strokeWidth = `${fixed(width / 4)}`;
     });
-    this.carried.innerHTML = wiring.labels.map((label) => this.#label(label, top, write)).join("");
+    this.carried.innerHTML = wiring.labels.map((label) => this.#label(label, top)).join("");
+    this.#squeeze();
   }
 
-  /** The amounts of a link or a pair of them, in the unit of the largest, where there is room. */
-  #label({ links, x, y, wide }, top, write) {
+  /** The amounts of a link or a pair of them, where there is room. */
+  #label({ links, x, y, wide }, top) {
     const { scale } = this.space;
     if (wide < 44 * scale) return "";
     return links.map((link, i) => {
-      const words = this.use.bytes[link] ? `${this.ways.get(link)}${write(this.use.bytes[link])}` : "";
+      const words = this.use.bytes[link] ? `${this.ways.get(link)}${bytes(this.use.bytes[link])}` : "";
       const name = `rs-carried ${top.includes(link) ? "rs-busiest" : ""}`;
-      return text(name, x, y + (4 + 14 * (i - (links.length - 1) / 2)) * scale, words);
+      return text(name, x, y + (4 + 14 * (i - (links.length - 1) / 2)) * scale, words, `data-wide="${fixed(wide - 6)}"`);
     }).join("");
+  }
+
+  /** Amounts that would touch their neighbours' become narrower letters, not fewer. */
+  #squeeze() {
+    const labels = /** @type {SVGTextElement[]} */ ([...this.carried.children]);
+    const long = labels.map((label) => label.getComputedTextLength()); // all before any is changed: one layout
+    labels.forEach((label, i) => {
+      const { wide = "" } = label.dataset;
+      if (long[i] <= Number(wide)) return;
+      label.setAttribute("textLength", wide);
+      label.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    });
   }
 
   /** The bytes that are drawn thickest. */
@@ -351,7 +353,7 @@ class MapView {
     const where = room.kind === "machines"
       ? [["inside machines", carried(0, room.ranks)], ["between machines", carried(cards, (cards + this.links) / 2)]]
       : [["over all links", carried(0, this.links)]];
-    return [["takes", seconds(time)], ...where, ["numbers on links in", unitFor(this.most).name]];
+    return [["takes", seconds(time)], ...where];
   }
 }
 

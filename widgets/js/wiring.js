@@ -114,7 +114,7 @@ function ring({ ranks }, { width, scale }) {
       wiring.lines.push({ link, x1, y1, x2, y2 });
     });
     const inwards = flat ? (here.y > h ? -32 : 32) * scale : 0;
-    const beside = flat ? 0 : (here.x < width / 2 ? 44 : -44) * scale;
+    const beside = flat ? 0 : (here.x < width / 2 ? 54 : -54) * scale;
     const middle = { x: flat ? (here.x + there.x) / 2 : here.x, y: (here.y + there.y) / 2 };
     wiring.labels.push({ links, x: middle.x + beside, y: middle.y + inwards, wide: flat ? pitch - w : pitch });
     wiring.parts.push({ kind: "gpu", x: here.x - w / 2, y: here.y - h / 2, w, h, words: String(rank) });

@@ -2,7 +2,7 @@
  * Amounts and ranks in words: "1.5 MB" and "20 µs" (three digits and a unit that fits), "4 ranks", "ranks 0-3".
  */
 
-export const BYTES = ["B", "kB", "MB", "GB", "TB"];
+const BYTES = ["B", "kB", "MB", "GB", "TB"];
 
 export function bytes(/** @type {number} */ value) {
   return scaled(value, BYTES);
