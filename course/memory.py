@@ -151,7 +151,8 @@ def show() -> None:
         again = ", ".join(f'ask("{name}")' for name in names)
         print(f"  {topic:{width}}  {len(names)} of {count} wrong: {again}")
     every = topics.values()
-    print(f"{sum(len(names) for names, _ in every)} of {sum(count for _, count in every)} predicted wrong")
+    how = "; to be asked again: from course import again, then again()" if missed else ""
+    print(f"{sum(len(names) for names, _ in every)} of {sum(count for _, count in every)} predicted wrong{how}")
 
 
 def export(path: str = "") -> None:

@@ -9,6 +9,7 @@ from course.questions import (
     everyone,
     experts,
     groups,
+    interview,
     messages,
     pipeline,
     ranks,
@@ -24,5 +25,6 @@ CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    interview,
 )
 QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}

@@ -4,7 +4,21 @@ from collections import Counter
 
 import pytest
 
-from collectives import Link, Network, Topology, all_gather, all_reduce, all_to_all, broadcast, presets
+from collectives import (
+    Link,
+    Network,
+    Topology,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    gather,
+    presets,
+    reduce,
+    reduce_scatter,
+    scatter,
+)
+from collectives.spec import goal
 from course.questions import (
     QUESTIONS,
     algorithms,
@@ -13,6 +27,7 @@ from course.questions import (
     data_parallel,
     experts,
     groups,
+    interview,
     pipeline,
     sharding,
     tensor_parallel,
@@ -24,6 +39,7 @@ from tests.course.amount import amount
 MODULES = (
     *(ring, cost, algorithms, groups, topology, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    interview,
 )
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
 PLAYED = presets.played("infiniband", 4)
@@ -120,6 +136,22 @@ def slow_backward(layers):
     return over
 
 
+SHEET = Network(alpha=10e-6, beta=1 / 10e9)  # of the interview
+
+
+def half_starts(schedule):
+    """The bytes at which its starts take as long as what is sent: cost is a straight line in N."""
+    starts = seconds(schedule, 0, SHEET)
+    return 1e6 * starts / (seconds(schedule, 1e6, SHEET) - starts)
+
+
+def everywhere_alike():
+    """After how many of the collectives that move data every rank of 4 must hold the same."""
+    modules = (broadcast, scatter, gather, reduce, all_gather, reduce_scatter, all_reduce, all_to_all)
+    goals = [next(iter(goal(module.ALGORITHMS[0](4)).values())) for module in modules]
+    return sum(all((row == rows[0]).all() and None not in row for row in rows) for rows in goals)
+
+
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -174,6 +206,14 @@ FOUND = {
     "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
     "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
+    "interview_same": everywhere_alike,
+    "interview_split": lambda: counts("ring", 8).busiest / reduce_scatter.ring(8).counts(nbytes=1).busiest,
+    "interview_two_n": lambda: all_gather.ring(8).counts(nbytes=8 * 100e6).busiest,
+    "interview_messages": lambda: all_to_all.pairwise(8).counts(nbytes=1).messages,
+    "interview_tree_time": lambda: seconds(all_reduce.tree(8), 100e6, SHEET),
+    "interview_ring_time": lambda: seconds(all_reduce.ring(8), 8e3, SHEET),
+    "interview_ring_half": lambda: half_starts(all_reduce.ring(8)),
+    "interview_overlap": lambda: max(80e-3, 60e-3),
     "estimate_overlap": lambda: max(80e-3 / 6 * ready + 12e-3 * (7 - ready) for ready in range(1, 7)),
 }
 

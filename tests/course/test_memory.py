@@ -132,7 +132,8 @@ def test_what_was_predicted_wrong_is_told_by_topic(file, capsys, monkeypatch):
     given = [("bytes", "4 MB", False), ("seconds", "3 ms", False), ("seconds", "5 ms", True), ("blocks", None, False)]
     for name, said, right in [*given, ("blocks", "true", True), ("of another version", "no", False)]:
         memory.answered(name, said, right)
-    assert shown(capsys)[-2:] == ['  cost  1 of 2 wrong: ask("bytes")', "1 of 3 predicted wrong"]
+    told = "1 of 3 predicted wrong; to be asked again: from course import again, then again()"
+    assert shown(capsys)[-2:] == ['  cost  1 of 2 wrong: ask("bytes")', told]
     assert memory.answers()["seconds"] == [{"said": "3 ms", "right": False}, {"said": "5 ms", "right": True}]
 
 

@@ -1,0 +1,355 @@
+"""The questions of the interview: what a sheet of notes says in a line, asked the way an interviewer asks it."""
+
+from course.questions.question import Answer, Choose, Click, FindLine, Number, Order, Statement
+
+WORLD = "10 microseconds to start a message, 10 GB/s"
+
+QUESTIONS = (
+    Number(
+        name="interview_same",
+        topic="who holds what",
+        text="broadcast, scatter, gather, reduce, all_gather, reduce_scatter, all_reduce, all_to_all: after how "
+        "many of these eight does every rank hold the same data?",
+        right=Answer("3", "broadcast, all_gather and all_reduce."),
+        wrong=(
+            Answer(
+                "2",
+                'You went by the name. There is no "all" in broadcast, and every rank holds the root\'s data after it.',
+            ),
+            Answer(
+                "4", "One too many: reduce_scatter and all_to_all give every rank as much, but each one something else."
+            ),
+            Answer(
+                "5", "After reduce_scatter each rank holds its own piece of the sum, after all_to_all its own column."
+            ),
+        ),
+        unit="collectives",
+    ),
+    Choose(
+        name="interview_clones",
+        topic="reduce_scatter",
+        text="Rank r's x is 10 r, 10 r + 1, 10 r + 2, 10 r + 3, on 4 ranks. A cheat sheet says: `out = "
+        "torch.empty_like(x)`, and `dist.reduce_scatter(out, [x.clone() for _ in range(world_size)])`. What does "
+        "`out` hold on rank 2?",
+        answers=(
+            Answer(
+                "nothing: it raises, since `out` is too long",
+                "`out` has to be as long as one tensor of the list. Each of them is a whole x, so it is.",
+            ),
+            Answer(
+                "68, number 2 of the sum",
+                "For that the list has to be `x.chunk(world_size)`. Here piece 2 is all of x.",
+            ),
+            Answer(
+                "60, 64, 68, 72: the sum of all four x",
+                "Piece 2 of each rank is all of its x. Every rank gets this sum: an all_reduce that took four times "
+                "the input.",
+            ),
+            Answer(
+                "80, 84, 88, 92: four times its own x",
+                "The clones of one rank are not added up. Clone 2 of each rank is added to clone 2 of the others.",
+            ),
+        ),
+        right=2,
+    ),
+    FindLine(
+        name="interview_one_list",
+        topic="all_gather",
+        text="The same x. `total` should be the sum of all four vectors, but it is 120, 124, 128, 132 on every "
+        "rank, and no error is raised. Which line would you change?",
+        source="x = torch.arange(4.0) + 10 * rank\n"
+        "everyone = [torch.empty_like(x)] * world_size\n"
+        "dist.all_gather(everyone, x)\n"
+        "total = torch.stack(everyone).sum(dim=0)\n",
+        right=(2,),
+        why="`* world_size` puts one and the same tensor into the list four times. Each vector overwrites the one "
+        "before, and rank 3's is left: four times 30 is 120.",
+        wrong=(
+            Answer("1", "Each rank has its own numbers here, as it should."),
+            Answer("3", "That is the right call: first the list that is filled, then what this rank gives."),
+            Answer("4", "It adds up the four tensors of the list. The trouble is that they are one tensor."),
+        ),
+    ),
+    Statement(
+        name="interview_gather_broadcast",
+        topic="composition",
+        text="Gather to rank 0, then broadcast what it has: every rank then holds what it would hold after all_gather.",
+        true=True,
+        why="The result is the same. The price is not: the whole has to leave rank 0 again.",
+    ),
+    Number(
+        name="interview_split",
+        topic="composition",
+        text='"Reduce-scatter is an all-reduce of which each rank keeps its piece." Built like that, on a ring, how '
+        "many times the bytes of a real reduce_scatter does each rank send?",
+        right=Answer(
+            "2", "The ring's second half brings every piece to every rank, and then all but one are thrown away."
+        ),
+        wrong=(
+            Answer(
+                "1", "That is so for the result. But the all_reduce also brings you the pieces that you throw away."
+            ),
+            Answer("p", "You keep one piece of p. What is sent is 2 (p - 1) pieces, against p - 1."),
+            Answer("1/2", "The other way round: reduce_scatter is the first half of a ring all_reduce."),
+        ),
+        unit="times",
+        p=8,
+    ),
+    Number(
+        name="interview_two_n",
+        topic="all_gather",
+        text="The sheet has (p - 1) N for all_gather, and (p - 1)/p N for reduce_scatter. You have 8 GPUs, each with a "
+        "shard of 100 MB. What does each of them send in a ring all_gather? Write the unit, too.",
+        right=Answer(
+            "7*100e6", "Each rank passes on seven shards. That is 7 times the shard, and 7/8 of the whole 800 MB."
+        ),
+        wrong=(
+            Answer("7/8*100e6", "(p - 1)/p is a share of the whole, 800 MB. You took it of a shard."),
+            Answer("100e6", "That is one step. Then each rank passes on what has come, six times."),
+            Answer("8*100e6", "The last shard that reaches a rank need not go on: seven, not eight."),
+            Answer("7*8*100e6", "That is what all 8 GPUs send together."),
+        ),
+        unit="bytes",
+        p=8,
+        within=0.01,
+    ),
+    Statement(
+        name="interview_broadcast_receives",
+        topic="broadcast",
+        text="The sheet gives broadcast (p - 1)/p N per process. But by no algorithm can a rank other than the root do "
+        "with receiving less than N.",
+        true=True,
+        why="It begins with nothing and ends with N. (p - 1)/p N is for all_gather, where a rank has one piece "
+        "already.",
+    ),
+    Number(
+        name="interview_messages",
+        topic="all_to_all",
+        text='"All-to-all is p simultaneous sends." 8 ranks, and each pair exchanges directly. How many messages '
+        "cross the network?",
+        right=Answer("p*(p-1)", "Each of 8 ranks has a piece for each of the 7 others."),
+        wrong=(
+            Answer("p", "That is one message a rank. Each rank has a piece for each of the 7 others."),
+            Answer("p*p", "A rank's piece for itself does not cross the network: 7 of 8 do."),
+            Answer("p*(p-1)/2", "There are so many pairs, and each of them exchanges two messages, one each way."),
+        ),
+        unit="messages",
+        p=8,
+    ),
+    Number(
+        name="interview_tree_time",
+        topic="estimate",
+        text="The sheet: tree time = log(p) x latency. 8 ranks all-reduce 100 MB by a binomial tree, whole vectors "
+        f"up to the root and the sum down again. {WORLD}. How long does it take? Write the unit, too.",
+        right=Answer("6*(10e-6 + 100e6/10e9)", "Three levels up and three down: six vectors in a row, 10.01 ms each."),
+        wrong=(
+            Answer(
+                "3*10e-6", "That is the sheet's formula. It forgets the bytes: each level carries 100 MB, for 10 ms."
+            ),
+            Answer("6*10e-6", "These are the six starts. Each level also carries 100 MB, for 10 ms."),
+            Answer("3*(10e-6 + 100e6/10e9)", "That is the way up. The sum has to come down, too."),
+            Answer("2*7/8*100e6/10e9", "That is a ring, which sends pieces. This tree sends whole vectors."),
+        ),
+        unit="s",
+        p=8,
+        within=0.02,
+    ),
+    Number(
+        name="interview_ring_time",
+        topic="estimate",
+        text="The sheet: ring time = 2 (p - 1)/p x N/bandwidth. The same 8 ranks and the same network, but 8 kB, "
+        "and a ring. How long does it take?",
+        right=Answer("14*(10e-6 + 1e3/10e9)", "2 (p - 1) = 14 steps in a row; each starts a message and carries 1 kB."),
+        wrong=(
+            Answer("2*7/8*8e3/10e9", "That is the sheet's formula. It forgets that 14 messages start in a row."),
+            Answer("2*10e-6", "Two halves, but each has 7 steps, and each step waits for the one before."),
+            Answer("7*(10e-6 + 1e3/10e9)", "That is the reduce-scatter half. The all-gather half takes as long again."),
+            Answer("14*(10e-6 + 8e3/10e9)", "Each message is a piece of 1 kB, not the whole vector."),
+        ),
+        unit="s",
+        p=8,
+        within=0.02,
+    ),
+    Number(
+        name="interview_ring_half",
+        topic="cost",
+        text='"Latency dominates small tensors, bandwidth large ones." Where does small end? Give the size of the '
+        "vector at which this ring spends half of its time on starts.",
+        right=Answer("p*10e-6*10e9", "Each step starts one message and carries N/p: alpha = N/p x beta."),
+        wrong=(
+            Answer("10e-6*10e9", "That is for one message. The ring cuts the vector: its messages are N/8."),
+            Answer("14*10e-6*10e9", "14 starts against N once. But a rank sends 14 pieces, 1.75 N."),
+            Answer("10e-6*10e9/p", "Turned round: a piece has 100 kB, so the vector has 8 times that."),
+        ),
+        unit="bytes",
+        p=8,
+        within=0.02,
+    ),
+    Statement(
+        name="interview_any_hardware",
+        topic="in-network reduction",
+        text="On no hardware can an all_reduce do with less than 2 (p - 1)/p N sent by each rank.",
+        true=False,
+        why="That bound is for messages between ranks. A switch that adds (NVLS, SHARP) takes N from each rank, and "
+        "sends the sum back.",
+    ),
+    Choose(
+        name="interview_calls",
+        topic="DDP",
+        text='"DDP implements all-reduce as reduce-scatter + all-gather." You record which collectives torch calls '
+        "for the gradients of DDP, and for the weights and gradients of FSDP. What do you see?",
+        answers=(
+            Answer(
+                "both call reduce_scatter and all_gather",
+                "Only FSDP does. DDP calls one collective for each bucket; what a library's ring does inside is no "
+                "call.",
+            ),
+            Answer(
+                "both call all_reduce", "DDP does. FSDP keeps a shard of the gradient, so the whole sum is too much."
+            ),
+            Answer(
+                "DDP calls all_reduce; FSDP calls all_gather and reduce_scatter",
+                "DDP hands over each bucket to all_reduce. Whether that is a ring of two halves, the library decides.",
+            ),
+            Answer(
+                "DDP calls reduce and broadcast; FSDP calls all_gather and reduce_scatter",
+                "DDP broadcasts once, at the start, and these are weights. A root for each bucket would be a "
+                "bottleneck.",
+            ),
+        ),
+        right=2,
+    ),
+    Order(
+        name="interview_fsdp_order",
+        topic="ZeRO",
+        text="On the whiteboard: one layer under FSDP, which frees the weights after the forward pass. Bring one "
+        "training step into its order.",
+        lines=(
+            "all_gather the weights",
+            "compute the forward pass",
+            "free all but my shard",
+            "all_gather the weights again",
+            "compute the backward pass",
+            "reduce_scatter the gradients",
+            "optimizer step on my shard",
+        ),
+        why="The weights are needed whole twice, forward and backward; the gradient is needed only as a shard. That "
+        "makes three collectives.",
+        wrong=(
+            Answer("1, 0", "The forward pass needs the whole weights, and each rank has a shard."),
+            Answer("3, 2", "Why gather what you have not freed yet?"),
+            Answer("4, 3", "The backward pass needs the whole weights, too, and they were freed."),
+            Answer("5, 4", "There is no gradient before the backward pass."),
+            Answer("6, 5", "The optimizer would use the gradient of your own data only."),
+        ),
+    ),
+    Choose(
+        name="interview_barriers",
+        topic="barrier",
+        text='A candidate calls `dist.barrier()` before each all_reduce of gradients, "so that all ranks are '
+        'there". What do you say?',
+        answers=(
+            Answer(
+                "right: a rank that comes late would be missing in the sum",
+                "all_reduce cannot leave a rank out: nobody has the sum before the last vector has come.",
+            ),
+            Answer(
+                "useless: an all_reduce waits for every rank's vector anyway",
+                "Nobody can have the sum before the last vector has come. The barrier costs latency, and adds nothing.",
+            ),
+            Answer(
+                "right for NCCL, where the call returns at once",
+                "The call returns, but the sum is finished on the GPU when all vectors have come. What follows in its "
+                "stream waits for it.",
+            ),
+            Answer(
+                "wrong: barriers in a loop end in a deadlock",
+                "Not if all ranks call them equally often, as they do here. They only cost time.",
+            ),
+        ),
+        right=1,
+    ),
+    Number(
+        name="interview_overlap",
+        topic="estimate",
+        text="`work = dist.all_reduce(g, async_op=True)`, then 60 ms of backward pass that does not need g, then "
+        "`work.wait()`. The all_reduce alone takes 80 ms. How long do the three lines take?",
+        right=Answer("80e-3", "The longer of the two hides the other: 20 ms of the all_reduce are left to wait for."),
+        wrong=(
+            Answer("140e-3", "That is one after the other, without async_op."),
+            Answer("60e-3", "The sum is not there yet: `wait` holds you until the all_reduce is over."),
+            Answer("20e-3", "So long does `wait` take, after the 60 ms of backward pass."),
+        ),
+        unit="s",
+        within=0.05,
+    ),
+    Statement(
+        name="interview_async_sooner",
+        topic="handles",
+        text="With `async_op=True` the all_reduce itself is over sooner.",
+        true=False,
+        why="The same bytes take the same way. What is over sooner is the program, if it has something else to "
+        "compute.",
+    ),
+    FindLine(
+        name="interview_table",
+        topic="which collective",
+        text="A candidate's table: what a training step calls, by kind of parallelism. Which line is wrong?",
+        source="data parallel    all_reduce of the gradients\n"
+        "FSDP             all_gather of the weights, reduce_scatter of the gradients\n"
+        "tensor parallel  all_to_all of the activations, after a row-parallel layer\n"
+        "pipeline         send and recv of activations and their gradients\n"
+        "experts          all_to_all of the tokens, there and back\n",
+        right=(3,),
+        why="A row-parallel layer leaves each rank with a part of a sum, as long as the result: all_reduce, or "
+        "reduce_scatter with sequence parallel.",
+        wrong=(
+            Answer("1", "That is DDP: one all_reduce for each bucket."),
+            Answer("2", "That is FSDP: whole weights for the time of a layer, and a shard of the gradient."),
+            Answer(
+                "4", "Neighbours hand over activations, and their gradients on the way back. No collective is needed."
+            ),
+            Answer("5", "Each rank has other tokens for each expert. That is what all_to_all is for."),
+        ),
+    ),
+    Choose(
+        name="interview_checkpoint",
+        topic="broadcast",
+        text="Rank 0 has read a checkpoint of 1 GB, which all 8 ranks need. Each has one card, 50 GB/s each way. Which "
+        "broadcast do you take, and why?",
+        answers=(
+            Answer(
+                "flat: one hop for every rank, so the lowest latency",
+                "Latency is not the trouble. Seven gigabytes leave the card of rank 0: 140 ms.",
+            ),
+            Answer(
+                "a binomial tree: three steps instead of seven",
+                "Three steps, and a whole gigabyte in each: 60 ms. Good for short vectors.",
+            ),
+            Answer(
+                "scatter, then all_gather: pieces, so that all cards work",
+                "Each half takes 7/8 of a gigabyte: 35 ms together. The scatter sends a byte from rank 0 once, not "
+                "three times.",
+            ),
+        ),
+        right=2,
+    ),
+    Click(
+        name="interview_draw_tree",
+        topic="trees",
+        text="Draw it. A binomial broadcast on 8 ranks: in step 1 rank 0 sends to rank 4. Click the cells that step "
+        "2 writes.",
+        step=2,
+        why="Two ranks have the vector, and each sends it half as far as before: rank 0 to rank 2, rank 4 to rank 6.",
+    ),
+    Click(
+        name="interview_draw_halving",
+        topic="halving",
+        text="Draw it. reduce_scatter by recursive halving, 4 ranks: in step 1 each rank swaps halves with the rank "
+        "that is 2 away, in step 2 quarters with its neighbour, and piece r ends at rank r. Click the cells that "
+        "step 1 writes.",
+        step=1,
+        why="Ranks 0 and 1 will end with pieces 0 and 1, so ranks 2 and 3 send them these two. Pieces 2 and 3 go the "
+        "other way.",
+    ),
+)
