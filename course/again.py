@@ -50,11 +50,10 @@ def again(about: str = "") -> None:
         print(_nothing_missed(about))
         return
     for file, title, places in _chapters(now):
-        is_open, settled = [name for name in missed if name in places], [name for name in places if now.get(name)]
-        if is_open or settled:
-            print(f"  {title}: {len(is_open)} open, {len(settled)} settled")
-        for name in [name for name in is_open if name in missed[:FEW]]:
-            _show(name, f"[{title}]({file})", places[name])
+        here = [name for name in missed if name in places]
+        _say(f"**[{title}]({file})**: {len(here)} open, {len(places) - len(here)} settled")
+        for name in [name for name in here if name in missed[:FEW]]:
+            _ask(name, places[name])
     if len(missed) > FEW:
         print(f"{len(missed) - FEW} more are open: answer these, then run the cell again.")
     elif not missed:
@@ -126,13 +125,19 @@ def _asked(source: str) -> Iterator[tuple[str, str]]:
             yield ast.literal_eval(name), "".join(picture)
 
 
-def _show(name: str, link: str, place: Place) -> None:
-    from IPython.display import Markdown, display  # these three here: a chapter that asks nothing again need not wait
+def _say(words: str) -> None:
+    from IPython.display import Markdown, display
+
+    display(Markdown(words))
+
+
+def _ask(name: str, place: Place) -> None:
+    from IPython.display import display  # these three here: a chapter that asks nothing again need not wait for them
 
     import collectives
     import widgets
 
     # A picture of a chapter is a call of these two packages, Player(all_reduce.ring(4)): our own text, not a student's.
     names = {**vars(collectives), **vars(widgets)}
-    display(Markdown(f"**{link}**\n\n{place.above}"))
+    _say(place.above)
     display(ask(name, eval(place.picture, names) if place.picture else None))
