@@ -283,14 +283,6 @@ QUESTIONS = (
         unit="s",
         within=0.05,
     ),
-    Statement(
-        name="interview_async_sooner",
-        topic="handles",
-        text="With `async_op=True` the all_reduce itself is over sooner.",
-        true=False,
-        why="The same bytes take the same way. What is over sooner is the program, if it has something else to "
-        "compute.",
-    ),
     FindLine(
         name="interview_table",
         topic="which collective",
