@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from course.exercises.exercise import MESSAGES_ONLY
 from course.ways import (
     Case,
     brought,
@@ -43,6 +44,19 @@ def raced(recording) -> str:
         return (
             f"rank {rank} wrote to the tensor of its isend (line {line}) before that was over, so nobody knows what "
             "went out; receive into another tensor, and change this one only after wait()"
+        )
+    return ""
+
+
+def hurried(recording, built_in: bool = False) -> str:
+    """A tensor that was used before the call that brings it was over; with `built_in` only those of built-ins."""
+    for rank, op, line, wait, wrote in sorted(recording.hurried):
+        if op in MESSAGES_ONLY and built_in:
+            continue
+        does, what = "writes to" if wrote else "reads", "irecv" if op in MESSAGES_ONLY else op
+        return (
+            f"rank {rank} {does} the tensor of its {what} (line {line}) before it waits for that (line {wait}), so "
+            "nobody knows what stands there; wait() first"
         )
     return ""
 

@@ -54,22 +54,28 @@ def _begun() -> int:
 def gradients_of(x: torch.Tensor, average: Callable | None = None) -> torch.Tensor:
     """The gradients of two backward passes of a small model, for the input x and for 2 x, one after the other.
 
-    average(model) may hang hooks on its parameters, and returns what is called after each pass. RuntimeError if a pass
-    is over before any collective has begun.
+    average(model) may hang hooks on its parameters, and returns what is called after each pass; TypeError if it does
+    not. RuntimeError if the gradients of all layers but the first are there and no collective has begun.
     """
     torch.manual_seed(0)
     sizes = [(x.numel(), 3), (3, 4), (4, 1)]
     layers = [torch.nn.Linear(*size, dtype=x.dtype) for size in sizes]
     model = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1], torch.nn.Tanh(), layers[2])
+    begun: list[int] = []  # how many collectives had, when the gradients of the first layer came: the last ones
+    for p in layers[0].parameters():
+        p.register_post_accumulate_grad_hook(lambda p: begun.append(_begun()))
     finish, found = average(model) if average else None, []
+    if average and not callable(finish):
+        what = "nothing" if finish is None else f"a {type(finish).__name__}"
+        raise TypeError(f"it should return a function, which is called after each backward pass, and returned {what}")
     for data in (x, 2 * x):
         model.zero_grad()
-        loss = model(data).square().sum()
-        before = _begun()
-        loss.backward()
-        if average and _begun() == before:
+        begun[:] = [_begun()]
+        model(data).square().sum().backward()
+        if average and begun[0] == begun[1]:
             raise RuntimeError(
-                "the backward pass is over and no all_reduce has begun: start each in the hook of its parameter"
+                "the backward pass is at the first layer and no all_reduce has begun: start each in the hook of its "
+                "parameter"
             )
         if finish:
             finish()

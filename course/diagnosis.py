@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from course.causes import CAUSES
+from course.causes import CAUSES, hurried, raced
 from course.exercises.exercise import MESSAGES_ONLY
 from course.holding import Answers, Block
 from course.knowledge import knowledge
@@ -122,6 +122,8 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
     text = f"rank {wrong.rank}: {where}{at} is {values} and should be {expected}"
     if silent := _silent(trial, wrong.rank):
         return f"{text}: {silent}"
+    if luck := raced(trial.recording) or hurried(trial.recording):
+        return f"{text}: {luck}"
     bad = np.flatnonzero(~np.isfinite(wrong.values.astype(np.float64)))
     if len(bad):
         return f"{text}: look for a division by zero, or for a number that is too large for exp"

@@ -115,6 +115,8 @@ class _TrialTamper(TorchDispatchMode):
         name = func._schema.name
         if name == "c10d::send":  # the sender keeps what it has
             args = ([tensor * 1001 + 1000 for tensor in args[0]], *args[1:])
+        elif name.startswith("_c10d_functional::") and "wait" not in name:  # these keep what they are given, too
+            args = torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor * 1001 + 1000, args)
         elif name.startswith("c10d::") and not name.startswith("c10d::recv"):
             for tensor in torch.utils._pytree.tree_leaves(args):
                 if isinstance(tensor, torch.Tensor):

@@ -1,9 +1,10 @@
 """What is wrong with a trial, as a sentence that teaches.
 
 The faults are looked for in the order in which one explains the others: it used the built-in, it sent another dtype,
-it did not wait, the result is wrong, it touched what it should not, it talked to the wrong ranks, the result came
-otherwise than by messages, it sent too many bytes, or too many of them far, or between machines, it sent too many
-messages, its calls were given something else than asked, it waited too early. The first that is found is said.
+it did not wait, or not soon enough, the result is wrong, it touched what it should not, it talked to the wrong ranks,
+the result came otherwise than by messages, it sent too many bytes, or too many of them far, or between machines, it
+sent too many messages, or too much in one, it never made a call that is asked for, its calls were given something else
+than asked, it waited too early. The first that is found is said.
 """
 
 import ast
@@ -29,6 +30,7 @@ def fault(trial) -> str:
         built_in,
         _sent_dtype,
         _unawaited,
+        _hurried,
         _result,
         _raced,
         _touched,
@@ -38,7 +40,9 @@ def fault(trial) -> str:
         _far,
         _across,
         _messages,
+        _numbers_in_one,
         _steps,
+        _uses,
         _calls,
         _given,
         _waits,
@@ -84,6 +88,11 @@ def _unawaited(trial, lines: set[int] | None = None) -> str:
             what = what if event.op in MESSAGES_ONLY else f"{event.op} with async_op"
             return f"rank {event.rank} never waits for its {what} (line {event.line}): keep what it returns, and wait()"
     return ""
+
+
+def _hurried(trial) -> str:
+    """A built-in whose tensor is used before it was waited for: the numbers are right or wrong as it happens."""
+    return causes.hurried(trial.recording, built_in=True)
 
 
 def dropped(trial) -> str:
@@ -174,7 +183,9 @@ def _of_what(trial, seen: dict) -> str:
 
 
 def _raced(trial) -> str:
-    luck = "" if trial.exercise.synchronises else causes.raced(trial.recording)  # there the numbers do not matter
+    if trial.exercise.synchronises:
+        return ""  # there the numbers do not matter
+    luck = causes.raced(trial.recording) or causes.hurried(trial.recording)
     return f"right result by luck: {luck}" if luck else ""
 
 
@@ -294,9 +305,30 @@ def _messages(trial) -> str:
     return _too_many("messages", trial.recording.counts().messages, trial.exercise.messages, trial.p)
 
 
+def _numbers_in_one(trial) -> str:
+    most = trial.exercise.numbers and trial.exercise.numbers(trial.p)
+    for event in sorted(trial.recording.events, key=lambda event: (event.rank, event.start)) if most else ():
+        found = sum(map(math.prod, event.shape))
+        if event.op == "send" and found > most:
+            return (
+                f"right result, but rank {event.rank} sends {found} numbers in one message (line {event.line}), where "
+                f"{most} are asked"
+            )
+    return ""
+
+
 def _steps(trial) -> str:
     many = _too_many("steps, one after the other,", trial.recording.counts().steps, trial.exercise.steps, trial.p)
     return f"{many}: {trial.exercise.why_steps}" if many and trial.exercise.why_steps else many
+
+
+def _uses(trial) -> str:
+    """Built-ins without which it moves or keeps more than it should."""
+    for ops, why in trial.exercise.uses.items():
+        for rank in range(trial.p):
+            if not ops & {event.op for event in _built_ins_of(trial, rank)}:
+                return f"right result, but rank {rank} never calls {' or '.join(sorted(ops))}: {why}"
+    return ""
 
 
 def _calls(trial) -> str:

@@ -83,9 +83,11 @@ class Exercise:
     whole       the name of the tensor whose bytes are N: "x", or "expected" where that is the larger one
     allowed     operations that may be used
     messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
+    numbers     numbers(p): how many numbers one message may hold, or None
     far         far(p), in units of N: the most that a rank may send to others than its neighbour rank ^ 1, or None
     across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
                 the first half of the ranks is one machine and the second half the other; or None
+    uses        {operations: why}: one of these has to be called, because another way to the same numbers costs more
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
     given       given(p): how many numbers each call of a built-in is given, in order, or None
     waits       waits(p): how often a rank may wait for a call before it starts its next one, or None
@@ -116,10 +118,12 @@ class Exercise:
     messages: Callable[[int], int] | None = None
     busiest: Callable[[int], Fraction | int] | None = None
     steps: Callable[[int], int] | None = None
+    numbers: Callable[[int], int] | None = None
     far: Callable[[int], Fraction | int] | None = None
     across: Callable[[int], Fraction | int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
+    uses: dict[frozenset[str], str] = field(default_factory=dict)
     given: Callable[[int], list[int]] | None = None
     waits: Callable[[int], int] | None = None
     rtol: float = 0.0

@@ -10,8 +10,14 @@ ROUTED = """
 def _trial_alike(seed, *shape):  # the same on every rank
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(torch.{dtype})
 _trial_experts = [_trial_alike(e, 4, 4) for e in range({p})]
-_trial_choice = torch.randint({p}, ({lengths}[rank],), generator=torch.Generator().manual_seed(rank))
+def _trial_chosen(r):  # by the tokens of rank r; of rank 0 no token wants the last expert
+    chosen = torch.randint({p}, ({lengths}[r],), generator=torch.Generator().manual_seed(r))
+    return chosen.clamp(max={p} - 2) if r == 0 else chosen
+_trial_choice, _trial_calls = _trial_chosen(rank), []
 def _trial_expert(tokens):
+    _trial_calls.append(len(tokens))
+    if _trial_calls != [sum(int((_trial_chosen(r) == rank).sum()) for r in range({p}))]:
+        raise RuntimeError("expert should be called once, with all the tokens that have chosen it and no others")
     return torch.tanh(tokens @ _trial_experts[rank])
 def _trial_moe(x):
     return torch.stack([torch.tanh(x[i] @ _trial_experts[e]) for i, e in enumerate(_trial_choice.tolist())])
@@ -49,7 +55,7 @@ EXERCISES = (
     Exercise(
         name="moe",
         asks="row i of what it returns is what expert choice[i] makes of row i of x; expert(rows) is this rank's "
-        "expert, and expert e is rank e's; at most three all_to_all_single, and x stays as it is",
+        "expert, which is called once, and expert e is rank e's; at most three all_to_all_single, and x stays as it is",
         lines=12,
         x=f"torch.randn(lengths[rank], {WIDTH}).to(dtype)",
         expected="_trial_moe(x)",

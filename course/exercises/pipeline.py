@@ -23,8 +23,12 @@ def _orders(one_f_one_b):
     orders = []
     for m in MANY:
         order = one_f_one_b(m)
-        if not isinstance(order, (list, tuple)) or not all(type(number) is int for number in order):
-            return order
+        what = "nothing" if order is None else f"a {{type(order).__name__}}"
+        if not isinstance(order, (list, tuple)):
+            raise TypeError(f"one_f_one_b({{m}}) should return a list of whole numbers, and returned {{what}}")
+        for number in order:
+            if type(number) is not int:
+                raise TypeError(f"one_f_one_b({{m}}) should return whole numbers, and {{number!r}} is none")
         if len(order) != 2 * m:
             passes = f"{{m}} forward and {{m}} backward passes are {{2 * m}}"
             raise ValueError(f"one_f_one_b({{m}}) has {{len(order)}} numbers, and {{passes}}")
@@ -63,6 +67,7 @@ EXERCISES = (
         needs=last_rank_of_all,
         messages=lambda p: MICRO_BATCHES * (p - 1),
         busiest=lambda p: 1,
+        numbers=lambda p: 3,
         steps=lambda p: MICRO_BATCHES + p - 2,
         why_steps="while a stage works on one row, the stage before it can work on the next: send each row on as soon "
         "as it is through your stage, with isend, then receive the next; wait for the handles at the end",

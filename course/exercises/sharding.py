@@ -4,6 +4,7 @@ from course.exercises.exercise import VECTOR, Exercise
 
 FLOATS = ("float32", "float64", "float32")
 GATHER, SCATTER = frozenset({"all_gather", "all_gather_single"}), frozenset({"reduce_scatter", "reduce_scatter_single"})
+SCATTERED = {SCATTER: "to gather all gradients and add up here brings each rank p times what it needs, and room for it"}
 
 TWO_STEPS = """
 def _begin(like):
@@ -14,6 +15,8 @@ def _sharded(step, x):
     piece = momentum.chunk(world_size)[rank].clone()
     for _ in range(2):
         w = step(x, w, piece)
+        if not isinstance(w, torch.Tensor) or w.shape != x.shape:
+            return w
     return w
 def _unsharded(mean):
     w, momentum = _begin(mean)
@@ -48,7 +51,8 @@ EXERCISES = (
     Exercise(
         name="zero1_step",
         asks="it returns the weights after one step, all of them; x is this rank's gradient, w the weights, m the "
-        "momentum of this rank's piece, which is updated in place; two collectives a step. Two steps are taken",
+        "momentum of this rank's piece, which is updated in place; a reduce_scatter and an all_gather. Two steps are "
+        "taken",
         lines=9,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected); expected = _unsharded(expected / world_size)",
@@ -56,6 +60,7 @@ EXERCISES = (
         setup=TWO_STEPS,
         call="_sharded({name}, x)",
         allowed=GATHER | SCATTER,
+        uses=SCATTERED,
         calls=lambda p: 4,
         rtol=1e-5,
         hints=(
@@ -71,7 +76,7 @@ EXERCISES = (
     Exercise(
         name="gathered",
         asks="it returns all ranks' shards x as one vector, and in the backward pass gives each rank the sum of all "
-        "ranks' gradients of its shard; one collective in each direction",
+        "ranks' gradients of its shard; one all_gather forward, one reduce_scatter backward",
         lines=14,
         x=VECTOR,
         expected="_by_the_book(x)",
@@ -79,6 +84,7 @@ EXERCISES = (
         setup=THERE_AND_BACK,
         call="_there_and_back({name}, x)",
         allowed=GATHER | SCATTER,
+        uses=SCATTERED,
         calls=lambda p: 2,
         hints=(
             "torch.empty(world_size * x.numel(), dtype=x.dtype) is room for the whole; dist.all_gather_single fills "

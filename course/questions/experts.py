@@ -150,7 +150,7 @@ return gate[:, None] * done[order]""",
         ),
         unit="times",
         p=4,
-        within=0.02,
+        within=0.03,
     ),
     Number(
         name="experts_bytes",

@@ -55,7 +55,6 @@ QUESTIONS = (
         ),
         unit="micro-batches",
         p=8,
-        within=0.02,
     ),
     Number(
         name="pipe_kept",

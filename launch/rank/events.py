@@ -34,6 +34,7 @@ class Event:
         "times",
         "looks",
         "wait_line",
+        "wait_row",
         "blocking",
         "number",
         "due",
@@ -52,6 +53,7 @@ class Event:
         self.times = [0, None, None, None, None]  # perf_counter_ns: begun, issued, wait begun, wait ended, library done
         self.looks = [0, None]
         self.wait_line, self.blocking = 0, False
+        self.wait_row: int | None = None  # how many rows the account had when the wait began
         self.due = 0  # on a network that is played it is not over before; by the same clock
         self.bucket: int | None = None  # that it carries for DDP
         self.native = False  # whether the wait was in C++, and what the rank did before and after it was not seen
@@ -91,6 +93,7 @@ class Event:
             "times": self.times,
             "looks": [self.looks[0], last_look if self.looks[1] is None else self.looks[1]],
             "wait_line": self.wait_line,
+            "wait_row": self.wait_row,
             "bucket": self.bucket,
             "native": self.native,
         }
@@ -136,7 +139,7 @@ class Recorder:
 
     def waits(self, event: Event) -> None:
         """The student begins to wait for the call."""
-        event.times[2] = time.perf_counter_ns()
+        event.times[2], event.wait_row = time.perf_counter_ns(), len(self.account.rows)
         event.blocking = callsite.called_by_torch(sys._getframe(2))  # no line of theirs runs meanwhile
         event.wait_line = callsite.line_and_file()[0]
 

@@ -75,7 +75,7 @@ class Guard:
             return
         SPLITS.write(self.memory, base_of(self.rank), mark.seq % SPLITS.rows, row)
         self._order()
-        if (found := unfitting(self.memory, ranks, *mark[:3])) and self.rank in found[:2]:
+        if found := unfitting(self.memory, ranks, *mark[:3], own=self.rank):
             rank, other, there, here = found
             raise MismatchError(
                 f"rank {rank} sends {there} rows to rank {other} in {mark.op} #{mark.seq}, "

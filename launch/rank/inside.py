@@ -5,6 +5,10 @@ reduce_scatter) and counted on the connections, which tests/launch/test_inside.p
 to, share): positions in the group, and bytes as a share of what `amount` says. A rank begins a step when it has what it
 received in the one before.
 
+An all_to_all_single may be uneven, and a rank knows its own pieces only: what it sends to each rank, and what comes
+from each. Of two other ranks it supposes that the one sends the other what it sends there itself. So each rank is right
+about when its own data are there, and about when it has sent all as far as the ranks send alike.
+
 Left out: segments. gloo cuts long tensors, so that a rank passes on the first part while the next one comes: a long
 all_reduce is a little quicker than its steps.
 """
@@ -35,6 +39,15 @@ def steps_of(op: str, p: int, root: int) -> list[Step] | None:
         hops = [1 << i for i in range((p - 1).bit_length())]
         return [[(rank, (rank + hop) % p, 0.0) for rank in range(p)] for hop in hops]
     return None
+
+
+def uneven(own: int, sent: list[int], received: list[int]) -> list[Step]:
+    """The step of an all_to_all_single whose pieces differ, in bytes: `own` sends these to each rank of the group, and
+    gets those from each."""
+    p = len(sent)
+    pairs = [(rank, (rank + hop) % p) for hop in range(1, p) for rank in range(p)]
+    step = [(src, dst, float(received[src] if dst == own else sent[dst])) for src, dst in pairs]
+    return [[(src, dst, nbytes) for src, dst, nbytes in step if nbytes]]
 
 
 def amount(op: str, ins: int, outs: int) -> int:

@@ -100,7 +100,7 @@ class Network:
     def _collective(self, call: Call, start: float) -> float:
         nbytes = [sum(t.numel() * t.element_size() for t in tensors) for tensors in (call.ins, call.outs)]
         root = call.group.ranks.index(call.peer) if call.peer in call.group.ranks else 0
-        key = (call.name, call.group.ranks, root, inside.amount(call.name, *nbytes))
+        key = (call.name, call.group.ranks, root, inside.amount(call.name, *nbytes), call.pieces())
         if key not in self._plans:
             if len(self._plans) > 1000:
                 self._plans.clear()
@@ -116,12 +116,14 @@ class Network:
                 self.pace.set(peer, *(rates.get(peer) or (self._alone(self.ways[self.rank][peer]),)))
         return max(start + seconds, *ends, 0.0)
 
-    def _plan(self, op: str, ranks: tuple[int, ...], root: int, nbytes: int) -> tuple | None:
+    def _plan(self, op: str, ranks: tuple[int, ...], root: int, nbytes: int, pieces) -> tuple | None:
         """(seconds until it is over here if all begin now, (bytes per second, room) of each peer, [(link, this end,
         seconds of latency, seconds of bytes)] of what this rank sends)."""
         steps = inside.steps_of(op, len(ranks), root)
         if steps is None:
             return None
+        if pieces:
+            steps, nbytes = inside.uneven(ranks.index(self.rank), *pieces), 1  # which are bytes, not shares
         links = Links(len(self.betas), len(self.ways))
         ready, rates = dict.fromkeys(ranks, 0.0), {}
         busy: dict[tuple[int, int], tuple[float, float]] = {}

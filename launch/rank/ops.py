@@ -67,6 +67,20 @@ class Call(NamedTuple):
         name, kind, group, peer, tag, reduce, _, _, count, splits = self
         return Call(name, kind, group, peer, tag, reduce, (), (), count, splits)
 
+    def pieces(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Bytes that an uneven all_to_all_single sends to each rank of the group, and gets from each."""
+        if not self.splits:
+            return None
+        sizes = zip((self.ins[0], self.outs[0]), self.splits[::-1], strict=True)
+        sent, received = (_cut(tensor, rows, len(self.group.ranks)) for tensor, rows in sizes)
+        return (sent, received) if len({*sent, *received}) > 1 else None
+
+
+def _cut(tensor: torch.Tensor, rows: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """Bytes of each piece of so many rows, or of `size` even ones."""
+    row = tensor.numel() * tensor.element_size() // max(tensor.shape[0], 1)
+    return tuple(row * n for n in rows or [tensor.shape[0] // size] * size)
+
 
 class Group:
     """A process group as this rank knows it: its global ranks, in group order, and a key that is the same on all of

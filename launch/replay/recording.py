@@ -29,6 +29,7 @@ from launch.replay._calls import Message
 from launch.replay._ending import Ending, Made, made_of
 from launch.replay._events import Event, events_of, text_of
 from launch.replay._happened import Happened
+from launch.replay._hurried import hurried
 from launch.replay._layout import BUILT_IN, Layout, steps_of
 from launch.replay._moves import Move, Spot, moves_of
 from launch.replay._names import name_of
@@ -290,6 +291,15 @@ class Recording(Run):
         """(rank, line) of the sends whose data were written to while they were being sent: nobody knows what went
         out."""
         return [(m.src, self._tapes.code(m.send)[0]) for m in self._shown.messages if m.changed]
+
+    @property
+    def hurried(self) -> list[tuple[int, str, int, int, bool]]:
+        """(rank, op, line, line of the wait, whether it wrote) of the calls whose tensors the rank used before the
+        wait for them was over: nobody knows which numbers stood there. Sends are in `changed`."""
+        return [
+            (use.call.rank, use.call.event["op"], self._tapes.code(use.call)[0], use.call.event["wait_line"], use.wrote)
+            for use in hurried(self._tapes.happened)
+        ]
 
     def _counted(self) -> Counts:
         """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins."""

@@ -346,9 +346,12 @@ SPLITS = _Table(Splits, "<QQQ120s120s", REFUSED.end, 16)
 assert SPLITS.end <= SLOT_BYTES
 
 
-def unfitting(memory, ranks, key: int, epoch: int, seq: int) -> tuple[int, int, int, int] | None:
+def unfitting(
+    memory, ranks, key: int, epoch: int, seq: int, own: int | None = None
+) -> tuple[int, int, int, int] | None:
     """(rank, other, rows that it sends there, rows that are expected of it): the first pair of the group's `ranks` that
-    disagrees about the all_to_all_single of that number; None if all that have come agree."""
+    disagrees about the all_to_all_single of that number, with `own` the first of which that rank is one; None if all
+    that have come agree."""
     rows = {rank: SPLITS.read(memory, base_of(rank), seq % SPLITS.rows) for rank in ranks}
     known = {
         rank: (row.sent.split(","), row.received.split(","))
@@ -358,7 +361,7 @@ def unfitting(memory, ranks, key: int, epoch: int, seq: int) -> tuple[int, int, 
     for rank, (sent, _) in known.items():
         for other, (_, received) in known.items():
             there, here = sent[ranks.index(other)], received[ranks.index(rank)]
-            if there != here:
+            if there != here and own in (None, rank, other):
                 return rank, other, int(there), int(here)
     return None
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import collectives
-from collectives import Link, Network, Topology, all_reduce, presets
+from collectives import Link, Network, Topology, all_reduce, all_to_all, presets
 from launch import networks
 from launch.doctor.snapshot import How
 from launch.execute import execute
@@ -220,6 +220,24 @@ def test_collectives_of_one_price_take_one_time(ranks):
     ):
         calls = [on(ranks, Network(alpha=0, beta=1 / 10e6), call, code) for call in pair]
         quickest(*calls, fit=lambda price, same: same < 1.35 * price)
+
+
+def test_an_uneven_all_to_all_takes_as_long_as_the_card_that_gets_most(ranks):
+    """Sizes as in an unbalanced mixture of experts, against the model's price."""
+    code = MESSAGE.replace("SIZE", "0") + (
+        "def exchange(row):\n"
+        "    comes = [row[rank]] * world_size\n"
+        "    x, out = torch.ones(sum(row), 1000), torch.empty(sum(comes), 1000)\n"
+        "    return lambda: dist.all_to_all_single(out, x, comes, row)\n"
+    )
+    network = Topology.machines(4, gpus=1, inside=Link(0, 1e-9), between=Link(0, 1 / 4e6))
+    prices, calls = [], []
+    for row in [25] * 4, [70, 10, 10, 10]:
+        schedule = all_to_all.uneven([row] * 4)
+        prices.append(schedule.cost(nbytes=schedule.chunks * 4000, network=network).seconds)
+        calls.append(on(ranks, network, f"exchange({row})", code))
+    assert prices[1] > 2.5 * prices[0]
+    quickest(*calls, fit=lambda *took: all(0.9 * due < t < 1.5 * due for t, due in zip(took, prices, strict=True)))
 
 
 def test_off_leaves_no_pace_on_any_connection(ranks):

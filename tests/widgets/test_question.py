@@ -25,6 +25,7 @@ PART = Number(name="g", topic="t", text="How much?", right=Answer("3/4", "."), w
 STEPS = Number(name="h", topic="t", text="How many?", right=Answer("p", "."), wrong=(), unit="steps", p=4)
 GIGABYTES = Number(name="i", topic="t", text="How much?", right=Answer("1.5", "."), wrong=(), unit="GB")
 CENT = Number(name="j", topic="t", text="How many?", right=Answer("100*167/192", "."), wrong=(), unit="%", within=0.006)
+BATCHES = Number(name="m", topic="t", text="How many?", right=Answer("4", "."), wrong=(), unit="micro-batches")
 TIMES = Number(name="k", topic="t", text="How long?", right=Answer("17.625", "."), wrong=(), unit="times", within=0.05)
 GRADE = """async (asked) => {
     const { judgeNumber, judgeChoice } = await import("/js/grade.js");
@@ -183,6 +184,7 @@ VERDICTS = [
     (CENT, "100*167/192", "You said 100*167/192, which is 87 %, and that is right. ."),
     (CENT, None, "It is 87 %. ."),
     (TIMES, "18", "You said 18 times, and that is close enough: it is 17.6 times. ."),
+    (BATCHES, "1", "You said 1 micro-batch. That is 3 too few."),
     (TIMES, None, "It is 17.6 times. ."),
 ]
 

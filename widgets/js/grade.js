@@ -156,7 +156,7 @@ export function inUnit(/** @type {number} */ value, /** @type {string} */ unit) 
   if (unit === "bytes") return bytes(value);
   if (unit === "bytes/s") return `${bytes(value)}/s`;
   const number = digits(value);
-  if (value === 1 && /[a-z]{2}s$/.test(unit)) return plural(1, unit.slice(0, -1));
+  if (value === 1 && /[a-z]{2}s$/.test(unit)) return plural(1, unit.replace(/(?<=ch)es$|s$/, ""));
   return unit ? `${number} ${unit}` : number;
 }
 

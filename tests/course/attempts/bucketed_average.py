@@ -44,6 +44,17 @@ def bucketed_average(grads, cap):
         for g, piece in zip(held, bucket.split([g.numel() for g in held])):
             g.copy_(piece.view_as(g) / world_size)
 """,
+    "vector_to_parameters": """
+def bucketed_average(grads, cap):
+    todo = list(grads)
+    while todo:
+        held = [todo.pop()]
+        while todo and sum(map(torch.numel, held)) < cap:
+            held.append(todo.pop())
+        bucket = torch.nn.utils.parameters_to_vector(held)
+        dist.all_reduce(bucket)
+        torch.nn.utils.vector_to_parameters(bucket / world_size, held)
+""",
 }
 
 BODY = """
@@ -92,4 +103,14 @@ WRONG = {
     ),
     "names instead of memory": (BODY.format(**GOOD | {"back": "grad = piece.view_as(grad)"}), "x is as it was"),
     "takes two ranks for granted": (BODY.format(**GOOD | {"divide": "bucket /= 2"}), "no  on 4 ranks"),
+    "divides before the wait": (
+        BODY.format(**GOOD | {"divide": "work.wait()"}).replace(
+            "dist.all_reduce(bucket)", "work = dist.all_reduce(bucket, async_op=True); bucket /= world_size"
+        ),
+        "rank 0 writes to the tensor of its all_reduce (line 12) before it waits for that (line 13)",
+    ),
+    "other tensors returned": (
+        "def bucketed_average(grads, cap):\n    return [grad / world_size for grad in grads]\n",
+        "x is as it was",
+    ),
 }

@@ -115,4 +115,14 @@ def gathered(x):
         "right result, but with 3 calls of built-ins where 2 will do",
     ),
     "returns nothing": (BODY.format(**GOOD | {"call": "None"}), "should be a tensor and is None"),
+    "gathers all gradients": (
+        BODY.format(
+            **GOOD
+            | {
+                "backward": "every = grad.new_empty(world_size * len(grad)); dist.all_gather_single(every, grad); "
+                "piece = every.view(world_size, world_size, -1)[:, rank].sum(0)"
+            }
+        ),
+        "right result, but rank 0 never calls reduce_scatter or reduce_scatter_single",
+    ),
 }

@@ -44,7 +44,10 @@ WRONG = {
     "in the order of the experts": (SOLVED.replace("y[order] = back", "y = back"), " and should "),
     "the order applied once more": (SOLVED.replace("y[order] = back", "y = back[order]"), " and should "),
     "not sorted": (SOLVED.replace("choice.argsort(stable=True)", "torch.arange(len(x))"), " and should "),
-    "its own expert for all": ("def moe(x, choice, expert):\n    return expert(x)\n", " and should "),
+    "its own expert for all": (
+        "def moe(x, choice, expert):\n    return expert(x)\n",
+        "expert should be called once, with all the tokens that have chosen it",
+    ),
     "no counts first": (
         SOLVED.replace("dist.all_to_all_single(comes, goes)", "comes.copy_(goes)"),
         "rank",
@@ -59,4 +62,18 @@ WRONG = {
     ),
     "the expert left out": (SOLVED.replace("expert(mine)", "mine"), " and should "),
     "nothing returned": (SOLVED.replace("    return y\n", ""), "should be a tensor and is None"),
+    "no minlength": (SOLVED.replace("minlength=world_size", ""), "rank 0 sends 0 rows to rank 1 in all_to_all_single"),
+    "the expert for each sender": (
+        SOLVED.replace("expert(mine)", "torch.cat([expert(part) for part in mine.split(comes)])"),
+        "expert should be called once, with all the tokens that have chosen it",
+    ),
+    "reads what is under way": (
+        SOLVED.replace(
+            "dist.all_to_all_single(mine, x[order], comes, goes)",
+            "work = dist.all_to_all_single(mine, x[order], comes, goes, async_op=True)",
+        )
+        .replace("expert(mine), goes", "done, goes")
+        .replace("    back = ", "    done = expert(mine)\n    work.wait()\n    back = "),
+        "rank 0 reads the tensor of its all_to_all_single (line 8) before it waits for that (line 10)",
+    ),
 }

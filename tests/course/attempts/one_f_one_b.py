@@ -87,4 +87,8 @@ def one_f_one_b(m):
 """,
         "one_f_one_b(2) has 6 numbers, and 2 forward and 2 backward passes are 4",
     ),
+    "one at a time": (
+        "def one_f_one_b(m):\n    for i in range(1, m + 1):\n        yield i\n        yield -i\n",
+        "one_f_one_b(6) should return a list of whole numbers, and returned a generator",
+    ),
 }

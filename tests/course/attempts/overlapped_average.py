@@ -101,7 +101,7 @@ WRONG = {
                 "before": "under_way[:] = [(p, dist.all_reduce(p.grad, async_op=True)) for p, _ in under_way]",
             }
         ),
-        "the backward pass is over and no all_reduce has begun",
+        "the backward pass is at the first layer and no all_reduce has begun: start each",
     ),
     "the sum": (BODY.format(**GOOD | {"divide": "pass"}), "no  on 4 ranks"),
     "keeps old handles": (BODY.format(**GOOD | {"clear": "pass"}), "no  on 4 ranks"),
@@ -112,5 +112,23 @@ WRONG = {
     "only what has a bias": (
         BODY.format(**GOOD).replace("model.parameters():", "[p for p in model.parameters() if p.dim() == 1]:"),
         "no  on 4 ranks",
+    ),
+    "divides what is under way": (
+        BODY.format(**GOOD | {"start": GOOD["start"] + "; p.grad /= world_size", "divide": "pass"}),
+        "rank 0 writes to the tensor of its all_reduce (line 5) before it waits for that (line 10)",
+    ),
+    "all in the last hook": (
+        BODY.format(
+            **GOOD
+            | {
+                "start": "under_way.append((p, None)); under_way[:] = [(p, dist.all_reduce(p.grad, async_op=True)) "
+                "for p, _ in under_way] if len(under_way) == len(list(model.parameters())) else under_way"
+            }
+        ),
+        "the backward pass is at the first layer and no all_reduce has begun",
+    ),
+    "calls finish": (
+        BODY.format(**GOOD).replace("return finish", "return finish()"),
+        "it should return a function, which is called after each backward pass, and returned nothing",
     ),
 }

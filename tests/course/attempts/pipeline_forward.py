@@ -173,4 +173,40 @@ def pipeline_forward(x, stage):
 """,
         "x was changed",
     ),
+    "two rows at once": (
+        """
+def pipeline_forward(x, stage):
+    out, sending = x.clone(), []
+    for i in range(0, len(x), 2):
+        rows = out[i:i + 2]
+        if rank > 0:
+            dist.recv(rows, rank - 1)
+        for row in rows:
+            row.copy_(stage(row))
+        if rank < world_size - 1:
+            sending.append(dist.isend(rows, rank + 1))
+    for handle in sending:
+        handle.wait()
+    return out
+""",
+        "right result, but rank 0 sends 6 numbers in one message (line 10), where 3 are asked",
+    ),
+    "one buffer for all rows": (
+        """
+def pipeline_forward(x, stage):
+    out, sending, row = torch.empty_like(x), [], torch.empty_like(x[0])
+    for i in range(len(x)):
+        row.copy_(x[i])
+        if rank > 0:
+            dist.recv(row, rank - 1)
+        row.copy_(stage(row))
+        out[i] = row
+        if rank < world_size - 1:
+            sending.append(dist.isend(row, rank + 1))
+    for handle in sending:
+        handle.wait()
+    return out
+""",
+        "rank 0 wrote to the tensor of its isend (line 10) before that was over",
+    ),
 }

@@ -64,7 +64,7 @@ WRONG = {
         BODY.format(**GOOD | {"last": "out.copy_(w); out.chunk(world_size)[rank].copy_(piece)"}),
         "rank 0: the answer (from element ",
     ),
-    "only its piece returned": (BODY.format(**GOOD | {"returned": "piece"}), "The size of tensor a"),
+    "only its piece returned": (BODY.format(**GOOD | {"returned": "piece"}), "has shape [5] and should have [20]"),
     "the momentum is forgotten": (
         BODY.format(**GOOD | {"momentum": "m = 0.9 * m + g"}),
         "rank 0: the answer is ",
@@ -87,4 +87,15 @@ WRONG = {
         BODY.format(**GOOD | {"first": "g = torch.empty_like(x); dist.reduce_scatter_single(g, x)"}),
         "no  on 4 ranks",
     ),
+    "gathers all gradients": (
+        BODY.format(
+            **GOOD
+            | {
+                "first": "every = [torch.empty_like(x) for _ in range(world_size)]; dist.all_gather(every, x); "
+                "g = sum(every).chunk(world_size)[rank]"
+            }
+        ),
+        "right result, but rank 0 never calls reduce_scatter or reduce_scatter_single: to gather all gradients",
+    ),
+    "the momentum returned, too": (BODY.format(**GOOD | {"returned": "out, m"}), "is a tuple of 2 tensors"),
 }
