@@ -12,6 +12,7 @@ from course.notes import (
     everyone,
     experts,
     groups,
+    interview,
     messages,
     pipeline,
     ranks,
@@ -40,5 +41,6 @@ CHAPTERS: tuple = (
     tensor_parallel,
     pipeline,
     experts,
+    interview,
 )
 NOTES: dict[str, Notes] = {module.__name__.rpartition(".")[2]: module.NOTES for module in CHAPTERS}

@@ -18,6 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import nbformat
@@ -117,6 +118,8 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         print(f"nothing can be written to {folder}: {error.strerror}; name another: python -m course.pack FOLDER")
         return 1
+    # a chart that a chapter draws with plotly itself: the notebook has it, its page does not
+    warnings.filterwarnings("ignore", message="Your element with mimetype")
     failed = 0
     for number, chapter in enumerate(chapters, start=1):
         print(f"{number} of {len(chapters)}: {chapter.stem} ...", flush=True)

@@ -1,0 +1,115 @@
+"""Notes on the interview: an oral examination in pairs, both of whom learn."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            8,
+            "Who holds what",
+            "Pairs: one asks, one answers *aloud*, then they change. `interview_same` from memory, then the two "
+            "faulty lines.",
+        ),
+        Part(
+            8,
+            "One result, two prices",
+            "`interview_gather_broadcast` and `interview_split`. After each answer the asker says: and what does "
+            "it cost?",
+        ),
+        Part(
+            12,
+            "How many bytes",
+            "The rule for every figure: which N, which direction, one rank or all. Leave one out, and the "
+            "question comes again.",
+        ),
+        Part(
+            10,
+            "How long",
+            "`interview_tree_time` and `interview_ring_time` on paper, with units; what has the sheet forgotten?",
+        ),
+        Part(
+            12,
+            "What the libraries do",
+            "`interview_calls`, `interview_barriers` and `interview_overlap`: two minutes each, aloud, with a reason.",
+        ),
+    ),
+    ninety=(
+        Part(
+            12,
+            "Who holds what",
+            "As in the short plan.",
+        ),
+        Part(
+            10,
+            "One result, two prices",
+            "As in the short plan.",
+        ),
+        Part(
+            16,
+            "How many bytes",
+            "As in the short plan. Then the table, with one column covered.",
+        ),
+        Part(
+            14,
+            "How long",
+            "As in the short plan, with `interview_ring_half`.",
+        ),
+        Part(
+            18,
+            "What the libraries do",
+            "As in the short plan. Then the order of FSDP's step on the board, from memory.",
+        ),
+        Part(
+            8,
+            "Which would you take?",
+            "`interview_checkpoint`; each pair defends another broadcast.",
+        ),
+        Part(
+            8,
+            "At the whiteboard",
+            "Draw both before the picture opens.",
+        ),
+        Part(
+            4,
+            "What you missed",
+            "Everybody runs `again()` and takes the list home.",
+        ),
+    ),
+    home="`again()` until nothing is open.",
+    room="interview_barriers",
+    ask="Play the interviewer: read the candidate's sentence as if you believed it, and ask for a verdict in one "
+    "sentence. *So that all ranks are there* sounds right. Ask what an all_reduce could return before the last "
+    "vector has come.",
+    wrong=(
+        Mistake(
+            "interview_barriers",
+            "Nobody can have the sum before the last vector has come. The barrier repairs nothing, and costs a "
+            "round of messages.",
+        ),
+        Mistake(
+            "interview_two_n",
+            "A share of what? (p - 1)/p belongs to the whole, and 100 MB is a shard.",
+        ),
+        Mistake(
+            "interview_calls",
+            "What a ring does inside is not a call. DDP calls all_reduce; FSDP calls the two halves, with the "
+            "optimizer between.",
+        ),
+        Mistake(
+            "interview_tree_time",
+            "The sheet forgets the bytes. Each level carries 100 MB: both terms, always.",
+        ),
+        Mistake(
+            "interview_overlap",
+            "That is one after the other. The longer hides the shorter.",
+        ),
+    ),
+    sheet=(
+        "interview_same",
+        "interview_split",
+        "interview_two_n",
+        "interview_tree_time",
+        "interview_overlap",
+        "interview_checkpoint",
+    ),
+)
