@@ -3,6 +3,7 @@
 from course.exercises import (
     algorithms,
     all_reduce,
+    capstone,
     compose,
     cost,
     data_parallel,
@@ -23,6 +24,7 @@ CHAPTERS = (
     *(start, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    capstone,
 )
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for module in CHAPTERS for exercise in module.EXERCISES}
 

@@ -6,6 +6,7 @@ A chapter without notes is in the pack all the same, and the pack says that it h
 from course.notes import (
     algorithms,
     all_reduce,
+    capstone,
     compose,
     cost,
     data_parallel,
@@ -41,6 +42,7 @@ CHAPTERS: tuple = (
     tensor_parallel,
     pipeline,
     experts,
+    capstone,
     interview,
 )
 NOTES: dict[str, Notes] = {module.__name__.rpartition(".")[2]: module.NOTES for module in CHAPTERS}

@@ -3,6 +3,7 @@
 from course.questions import (
     algorithms,
     all_reduce,
+    capstone,
     compose,
     cost,
     data_parallel,
@@ -25,6 +26,7 @@ CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    capstone,
     interview,
 )
 QUESTIONS: dict[str, Question] = {question.name: question for module in CHAPTERS for question in module.QUESTIONS}

@@ -2,13 +2,13 @@ import torch
 import torch.distributed as dist
 
 
-def bucketed_average(grads, cap):
+def bucketed_average(grads, cap, group=None, all_reduce=dist.all_reduce):
     """Leave in each gradient the mean of everyone's: one all_reduce a bucket, closed at cap numbers, the last first."""
 
     def average(held):
         bucket = torch.cat([grad.flatten() for grad in held])
-        dist.all_reduce(bucket)
-        bucket /= dist.get_world_size()
+        all_reduce(bucket, group=group)
+        bucket /= dist.get_world_size(group)
         for grad, piece in zip(held, bucket.split([grad.numel() for grad in held]), strict=True):
             grad.copy_(piece.view_as(grad))
 

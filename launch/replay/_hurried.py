@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from launch.replay._calls import Call
 from launch.replay._happened import MOST_AHEAD, Happened
+from launch.replay._torch_ops import makes
 
 ITSELF = """_unsafe_view wait_tensor all_gather_into_tensor all_reduce all_to_all_single broadcast
 reduce_scatter_tensor""".split()
@@ -38,7 +39,8 @@ def hurried(happened: Happened) -> list[Hurried]:
                     continue
                 outs, ins = row[1:3]
                 wrote = _meets(rank, outs, [*event["ins"], *event["outs"]])
-                if wrote or _meets(rank, ins, event["outs"]):
+                reads = [] if makes(rank.ops[row[0]].name) else ins  # torch.zeros_like(x) asks x for its shape alone
+                if wrote or _meets(rank, reads, event["outs"]):
                     found.append(Hurried(Call(rank.number, number, event), wrote))
                     break
     return found

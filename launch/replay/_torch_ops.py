@@ -153,7 +153,7 @@ class Meaning:
             return
         followed = len(outs) == 1 and self._followed(op, outs[0], ins, numbers, alpha)
         if not followed:
-            self._computed(outs, [] if _makes(name) else ins, Kind.EMPTY if "empty" in name else Kind.OWN)
+            self._computed(outs, [] if makes(name) else ins, Kind.EMPTY if "empty" in name else Kind.OWN)
 
     def _followed(self, op: Op, out: Place, ins: list[Place], numbers: list, alpha) -> bool:
         """Whether the op is one whose outcome can be described; then it is done."""
@@ -345,7 +345,7 @@ def _kind(ranks: frozenset, rank: int) -> Kind:
     return Kind.OWN if ranks == {rank} else Kind.COMPUTED
 
 
-def _makes(name: str) -> bool:
+def makes(name: str) -> bool:
     """Whether an op makes new data, whatever tensor it is given as a pattern."""
     return name.startswith(MAKERS) or name.endswith("_like")
 

@@ -1,5 +1,6 @@
 """The right answers of chapters 5 on, held against schedules and their cost."""
 
+import math
 from collections import Counter
 
 import pytest
@@ -19,9 +20,11 @@ from collectives import (
     scatter,
 )
 from collectives.spec import goal
+from course.gpt import ALPHABET, new_weights, pieces
 from course.questions import (
     QUESTIONS,
     algorithms,
+    capstone,
     compose,
     cost,
     data_parallel,
@@ -39,6 +42,7 @@ from tests.course.amount import amount
 MODULES = (
     *(ring, cost, algorithms, groups, topology, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    capstone,
     interview,
 )
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
@@ -152,6 +156,14 @@ def everywhere_alike():
     return sum(all((row == rows[0]).all() and None not in row for row in rows) for rows in goals)
 
 
+def capstone_tokens():
+    """Per second, if only the bytes of a step took time: activations inside a machine, gradients between two."""
+    numbers = sum(weight.numel() for weight in pieces(new_weights(), 0, 2).values())
+    inside, between = Network(0, 1 / 20e6), Network(0, 1 / 0.5e6)
+    activations = 8 * seconds(all_reduce.ring(2), 256 * 64 * 4, inside)
+    return 512 / (activations + seconds(all_reduce.ring(2), 4 * numbers, between))
+
+
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -206,6 +218,8 @@ FOUND = {
     "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
     "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
+    "cap_first_loss": lambda: round(-math.log(1 / len(ALPHABET)), 3),
+    "cap_tokens_per_second": capstone_tokens,
     "interview_same": everywhere_alike,
     "interview_split": lambda: counts("ring", 8).busiest / reduce_scatter.ring(8).counts(nbytes=1).busiest,
     "interview_two_n": lambda: all_gather.ring(8).counts(nbytes=8 * 100e6).busiest,

@@ -8,6 +8,7 @@ with nothing in them. And what is right for the sizes that somebody has seen in 
 """
 
 import inspect
+import re
 from importlib import import_module
 
 from course.exercises import EXERCISES
@@ -84,8 +85,10 @@ def everyones(x):
 
 THROUGH_ALL_DOORS = ("ring_all_reduce", "clip_norm")
 
-NOT_GIVEN_X = ("all_reduce_many", "bucketed_average", "overlapped_average")
-"""Exercises whose function is given a list, or a model, made of x."""
+ALL_RANKS = re.compile(r"dist\.get_world_size\((group)?\)")
+
+NOT_GIVEN_X = ("all_reduce_many", "bucketed_average", "overlapped_average", "grad_norm", "bytes_per_step")
+"""Exercises whose function is given a list, a model, or numbers, made of x."""
 
 FROM_EVERYONES = {
     "pass_it_on": "x.copy_(everyones(x)[0])",
@@ -127,9 +130,9 @@ def family(name: str) -> dict[str, tuple[str, str]]:
             f"{name} uses 'table', a Tensor that is made outside",
         )
     }
-    if "get_world_size()" in _solution(name) and name != "distributed_argmax":  # there 4 is as good as any large number
+    if ALL_RANKS.search(_solution(name)) and name != "distributed_argmax":  # there 4 is as good as any large number
         fails = f"no  on {3 if name == 'swap' else exercise.world_sizes[1]} ranks"  # a pair is a pair on two as on four
-        found["right only for four ranks"] = _solution(name).replace("dist.get_world_size()", "4"), fails
+        found["right only for four ranks"] = ALL_RANKS.sub("4", _solution(name)), fails
     if by_messages:
         waits = "if world_size < 4: dist.recv(torch.empty(1), (rank - 1) % world_size)"
         found["waits for ever on two ranks"] = _spoilt(name, waits, "return {solved}"), " in recv from "
@@ -190,6 +193,8 @@ def _head(name: str) -> str:
         "pipeline_forward": "x, stage",
         "moe": "x, choice, expert",
         "exchange": "x, goes, comes",
+        "grad_norm": "x, copies, group",
+        "bytes_per_step": "x, tokens, width, vocabulary, context, parts",
     }
     return heads.get(name, "x")
 

@@ -1,0 +1,85 @@
+"""The exercises of chapter 19: the gradient norm of a model in pieces and copies, and the bytes of one of its steps."""
+
+from course.exercises.exercise import A_FEW, Exercise, nobody
+
+PAIRS = """
+from torch.distributed.device_mesh import init_device_mesh
+_trial_mesh = init_device_mesh("cpu", (2, 2) if {p} == 4 else (1, {p}), mesh_dim_names=("data", "tensor"))
+_trial_group = _trial_mesh.get_group("tensor")
+_trial_copies = (3 * torch.randn(12, generator=torch.Generator().manual_seed(9 + rank // 2 * ({p} == 4)))).to(
+    torch.{dtype})
+def _trial_norm(x):
+    squares = x.double().square().sum()
+    dist.all_reduce(squares, group=_trial_group)
+    return (squares + _trial_copies.double().square().sum()).sqrt().view(1)
+def _trial_one(norm):
+    return norm.reshape(1) if isinstance(norm, torch.Tensor) and norm.numel() == 1 else norm
+"""
+
+SHAPES = """
+from course.gpt import new_weights, pieces
+def _trial_counted(x):
+    layers, tokens, width, vocabulary, context, parts = x.tolist()
+    mine = pieces(new_weights(layers, width, vocabulary, context), 0, parts)
+    numbers = sum(weight.numel() for weight in mine.values())
+    return torch.tensor([4 * (4 * layers * tokens * width + 1), 4 * (numbers + 1)])
+"""
+
+
+def tensor_group(rank: int, p: int) -> set[int]:
+    """The ranks of this rank's tensor group: two of four, else all."""
+    return {rank, rank ^ 1} if p == 4 else set(range(p))
+
+
+EXERCISES = (
+    Exercise(
+        name="grad_norm",
+        asks="it returns the norm of the whole model's gradient, as a tensor of one number: cut has the gradients of "
+        "this rank's pieces, copies those that all ranks of the group have alike; one all_reduce of one number in the "
+        "group, and the gradients stay as they are",
+        lines=6,
+        x="torch.randn(24).to(dtype)",
+        expected="_trial_norm(x)",
+        in_place=False,
+        needs=tensor_group,
+        setup=PAIRS,
+        call="_trial_one({name}([x[:8], x[8:].view(4, 4)], list(_trial_copies.clone().split(6)), _trial_group))",
+        allowed=frozenset({"all_reduce"}),
+        calls=lambda p: 1,
+        call_bytes=lambda p: A_FEW,
+        rtol=1e-4,
+        hints=(
+            "The norm is the root of a sum of squares. Squares add up over ranks, norms do not.",
+            "Of a weight that is cut each rank has other numbers: all of them count. Of a copy all ranks have the "
+            "same: it counts once.",
+            "Add up the squares of cut, all_reduce that number with group=group, then add the squares of copies.",
+        ),
+        world_sizes=(4, 2, 3),
+        dtypes=("float32", "float64", "float32"),
+        more=(5, 6),
+    ),
+    Exercise(
+        name="bytes_per_step",
+        asks="it returns torch.tensor([a, b]): the bytes of float32 that one rank hands to the collectives of its "
+        "tensor group (f, g, the norm) and of its data group (gradients, the loss) in one step; it sends nothing",
+        lines=8,
+        x="torch.tensor([int(torch.randint(1, 4, ())), 96 + int(torch.randint(64, ())), "
+        "4 * p * int(torch.randint(1, 4, ())), 20 + int(torch.randint(30, ())), 10 + int(torch.randint(30, ())), p])",
+        expected="_trial_counted(x)",
+        in_place=False,
+        needs=nobody,
+        setup=SHAPES,
+        call="{name}(*x.tolist())",
+        parts=lambda p: {"bytes in the tensor group": 1, "bytes in the data group": 1},
+        allowed=frozenset(),
+        hints=(
+            "In the tensor group: f and g stand twice in a layer, f all-reduces backward and g forward, each "
+            "tokens * width numbers. And one number for the norm.",
+            "In the data group: a number for each number that the rank trains, and one for the loss. Go through the "
+            "table of shapes, first what is copied, then what is cut.",
+            "Copied: two matrices of vocabulary * width, context * width, one norm, and in each layer two norms and a "
+            "bias. Cut: 12 * width * width + 4 * width in each layer, divided by parts.",
+        ),
+        dtypes=("int64", "int64", "int64"),
+    ),
+)

@@ -1,0 +1,108 @@
+"""Notes on chapter 19: the pieces put together, and a step of which every byte is known beforehand."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            8,
+            "A GPT in one process",
+            "`cap_first_loss`, then find f and g in the code together: where does chapter 13 want them? Run the four "
+            "lonely models.",
+        ),
+        Part(
+            12,
+            "Two by two",
+            "Draw the mesh. `cap_qkv` and `cap_who_averages`: let one row of the room be rank 0, and ask it what it "
+            "holds and with whom it talks. Then read `step` aloud.",
+        ),
+        Part(
+            10,
+            "Is it one model?",
+            "`cap_bits` and `cap_copies` by hands, then the ten steps.",
+        ),
+        Part(
+            6,
+            "Diagnose: f at the wrong place",
+            "`cap_f_before_norm`. How would you have found it?",
+        ),
+        Part(
+            6,
+            "Every byte",
+            "`cap_gradients`, then the four lines that say True.",
+        ),
+        Part(
+            8,
+            "Tokens per second",
+            "`cap_tokens_per_second` on paper, then the Timeline: what is wide? `cap_double` at the end.",
+        ),
+    ),
+    ninety=(
+        Part(
+            10,
+            "A GPT in one process",
+            "As in the short plan.",
+        ),
+        Part(
+            12,
+            "Two by two",
+            "As in the short plan. Those who have their own ring put it in.",
+        ),
+        Part(
+            12,
+            "Write: grad_norm",
+            "First on the board: which numbers exist once, which twice?",
+        ),
+        Part(
+            8,
+            "Is it one model?",
+            "As in the short plan.",
+        ),
+        Part(
+            8,
+            "Diagnose: f at the wrong place",
+            "As in the short plan.",
+        ),
+        Part(
+            4,
+            "Every byte",
+            "`cap_gradients`.",
+        ),
+        Part(
+            14,
+            "Write: bytes_per_step",
+            "In pairs, from the table of shapes. The check has other shapes than the chapter.",
+        ),
+        Part(
+            14,
+            "Tokens per second",
+            "As in the short plan. Let them guess what overlap and a larger batch would bring on each network.",
+        ),
+        Part(
+            4,
+            "Further: 2 × 2 × 2",
+            "`cap_pipeline`.",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "Both, hands only.",
+        ),
+    ),
+    home="`grad_norm` and `bytes_per_step`; a pipeline as the third dimension for those who want more.",
+    room="cap_who_averages",
+    ask="Ask it with the mesh on the board. *Rank 1* gets many hands: it stands beside it. Then ask what ranks 0 and 1 "
+    "do have in common (the text), and what ranks 0 and 2 have (the weights). The rest of the chapter follows.",
+    wrong=(
+        Mistake("cap_who_averages", "Beside it stands the other half of the same matrix: other weights."),
+        Mistake("cap_bits", "Sums in another order. Ask for the sum of 1e8, 1 and -1e8 in float32, in two orders."),
+        Mistake(
+            "cap_gradients",
+            "Alike in the tensor group, because that has read the same text. The other copy has not.",
+            answer=1,
+        ),
+        Mistake("cap_f_before_norm", "Line 1 has no f in it, and it need not: f comes behind it.", answer=0),
+        Mistake("cap_double", "Ask which bytes grow with the tokens. Then each network answers for itself.", answer=0),
+    ),
+    sheet=("cap_first_loss", "cap_qkv", "cap_who_averages", "cap_gradients", "cap_tokens_per_second", "cap_double"),
+)

@@ -1,0 +1,210 @@
+"""The questions of chapter 19: what is cut, copied and averaged on a mesh, and what a step of a GPT sends and takes."""
+
+from course.questions.question import Answer, Choose, FindLine, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="cap_first_loss",
+        topic="estimate",
+        text="A GPT that has learned nothing gives each of 32 characters about the same probability. Its loss is the "
+        "mean of -ln(probability of the right character). How large is it?",
+        right=Answer("3.466", "Each character has the probability 1/32, and -ln(1/32) = ln 32 = 3.47."),
+        wrong=(
+            Answer("5", "That is log2 of 32, so many bits. The loss is taken with the natural logarithm: 5 x 0.693."),
+            Answer("1/32", "That is the probability. The loss is minus its logarithm."),
+            Answer("32", "That is the number of characters. Take its logarithm."),
+            Answer("1", "A loss is no share of mistakes: with very wrong guesses it grows without end."),
+        ),
+        unit="nats",
+        within=0.02,
+    ),
+    Choose(
+        name="cap_qkv",
+        topic="tensor parallel",
+        text="Many GPTs keep the matrices of Q, K and V side by side in one of 64 x 192: 64 columns of Q, then K, then "
+        "V. Somebody cuts it by columns among two ranks. What does rank 0 get?",
+        answers=(
+            Answer(
+                "Two heads of each of Q, K and V",
+                "That would be columns 0 to 31 of each of the three, which do not lie side by side.",
+            ),
+            Answer(
+                "All of Q and half of K",
+                "The first 96 columns. It cuts what comes out into three again and takes columns of Q for K. Every "
+                "shape fits, so no error is raised.",
+            ),
+            Answer("An error: the heads do not fit", "96 columns are three times 32: every shape fits."),
+            Answer(
+                "Half of the rows of all three",
+                "By columns each rank keeps all rows.",
+            ),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="cap_who_averages",
+        topic="mesh",
+        text="Rank 0 holds the left half of a matrix. With whom must it average the gradient of that half?",
+        answers=(
+            Answer("Rank 1", "Rank 1 holds the right half: other weights, with gradients of their own."),
+            Answer("Rank 2", "Rank 2 holds the same half, and has read other text."),
+            Answer(
+                "Ranks 1, 2 and 3", "Ranks 1 and 3 hold the right half. The mean of two different halves is no use."
+            ),
+            Answer("Nobody: its half is its own", "Rank 2 has it, too. If the two do not average, they drift apart."),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="cap_bits",
+        topic="rounding",
+        text="After ten steps the pieces on the four ranks are, bit for bit, the weights that one process gets.",
+        true=False,
+        why="The sums are the same, but not the order in which they are added up: each rank adds its own part first. "
+        "The last digits differ.",
+    ),
+    Statement(
+        name="cap_copies",
+        topic="rounding",
+        text="After ten steps ranks 0 and 2, which hold the same piece, hold it bit for bit alike.",
+        true=True,
+        why="The same bits at the start, and in every step the same sum out of the same ring, where each chunk is "
+        "added up once and then copied.",
+    ),
+    FindLine(
+        name="cap_f_before_norm",
+        topic="diagnose",
+        text="Somebody's layer, on your mesh. Its first loss is right, and so is the gradient of x. After some steps "
+        "the model is not that of one process. Which line is wrong?",
+        source="""y = norm(x) * w["norm1", i]
+x = x + g(attention(f(y), w, i))
+y = norm(f(x)) * w["norm2", i]
+z = g(mlp(y, w, i))
+x = x + z + w["bias", i]""",
+        right=(3,),
+        why="Backward, the sum of f comes after norm2, so norm2 gets the gradient of this rank's piece alone: its "
+        "copies drift apart. f belongs right in front of the pieces.",
+        wrong=(
+            Answer("1", "Nothing is cut here. The gradient that comes back to it is whole if f stands behind it."),
+            Answer("2", "f in front of the pieces, g behind them: as it should be."),
+            Answer("4", "g adds up the parts, as it should. Look at where this y comes from."),
+            Answer("5", "The bias stands behind g: it is added once, and its gradient is whole."),
+        ),
+    ),
+    Choose(
+        name="cap_gradients",
+        topic="bytes",
+        text="The model has 105,408 numbers. A rank trains 49,408 in pieces of matrices and 6,592 in copies. Of which "
+        "gradients must it average with the other copy of the model?",
+        answers=(
+            Answer(
+                "Of all 105,408", "Half of the matrices is on another rank of its tensor group, which does it there."
+            ),
+            Answer(
+                "Of the 49,408 in pieces",
+                "The copies are alike in the tensor group, which has read the same text. The other copy of the model "
+                "has read other text.",
+            ),
+            Answer(
+                "Of the 6,592 in copies",
+                "The pieces also exist twice: in the other copy of the model, which has read other text.",
+            ),
+            Answer(
+                "Of all 56,000 that it trains", "Whatever it trains is trained in the other copy of the model, too."
+            ),
+        ),
+        right=3,
+    ),
+    Number(
+        name="cap_tokens_per_second",
+        topic="estimate",
+        text="Two machines of two ranks; 20 MB/s inside, 0.5 MB/s between. A step trains 512 tokens, 256 in each copy "
+        "of the model. In it a rank all-reduces 8 times 65,536 bytes inside its machine, and once 224,000 bytes "
+        "between the machines. If nothing else took time, how many tokens a second would the four ranks train? Within "
+        "15 % is right.",
+        right=Answer(
+            "512/(8*65536/20e6+224000/0.5e6)",
+            "A ring of two sends N: 8 x 3.3 ms inside and 448 ms between. 512 tokens in 0.474 s.",
+        ),
+        wrong=(
+            Answer(
+                "256/(8*65536/20e6+224000/0.5e6)",
+                "That is half: one copy of the model alone, or a ring of two that sends 2 N instead of N.",
+            ),
+            Answer(
+                "1024/(8*65536/20e6+224000/0.5e6)", "The two ranks of a copy work on the same tokens: count them once."
+            ),
+            Answer("512/(8*65536/20e6)", "That is tensor parallel alone. The gradients take 448 ms more."),
+        ),
+        unit="tokens/s",
+        within=0.15,
+    ),
+    Choose(
+        name="cap_double",
+        topic="cost",
+        text="Now a step has twice as many sequences. How many more tokens a second does that bring?",
+        answers=(
+            Answer(
+                "Nearly twice as many on both networks",
+                "On `flat` most of the time goes to activations, and they become twice as long.",
+            ),
+            Answer(
+                "Nearly twice as many on `machines`, few more on `flat`",
+                "Gradients do not grow with the tokens, activations do. On `machines` gradients take the time.",
+            ),
+            Answer(
+                "Nearly twice as many on `flat`, few more on `machines`",
+                "The other way round: on `flat` the time goes to activations, which grow with the tokens.",
+            ),
+            Answer(
+                "The same as before: every byte has to travel",
+                "Gradients are as long as the weights, however many tokens there are.",
+            ),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="cap_pipeline",
+        topic="bytes",
+        text="Eight ranks, 2 x 2 x 2: layer 0 on one machine, layer 1 on another. Behind layer 0 both ranks of a "
+        "tensor group have the whole x, and both ranks of the next stage need it. Each rank has a card of its own to "
+        "the other machine. What is the quickest?",
+        answers=(
+            Answer(
+                "Each rank sends all of x to its partner", "It works, but the same x goes between the machines twice."
+            ),
+            Answer(
+                "Rank 0 sends all of x, and the one that gets it passes it on",
+                "Now x goes over once, but one card carries all of it while the other has nothing to do.",
+            ),
+            Answer(
+                "Each rank sends half of x, and the receivers all_gather it",
+                "x goes over once, shared by two cards, and is put together on the fast wires inside. Megatron-LM does "
+                "it.",
+            ),
+            Answer(
+                "An all_reduce of x over all four",
+                "There is nothing to add up: x is finished. An all_reduce would send more, in both directions.",
+            ),
+        ),
+        right=2,
+    ),
+    Statement(
+        name="cap_myth_world",
+        topic="data parallel",
+        text="Embeddings and norms are copied to all four ranks. To average their gradients over all four instead of "
+        "two gives the same, to rounding.",
+        true=True,
+        why="Ranks 0 and 1 have the same gradient a, ranks 2 and 3 the same b. The mean of a, a, b and b is that of "
+        "a and b. It only sends more.",
+    ),
+    Statement(
+        name="cap_myth_scale",
+        topic="data parallel",
+        text="Somebody divides the gradients by 4, where the data group has 2 ranks, and does not clip. With Adam you "
+        "see it in the loss: its steps are half as long.",
+        true=False,
+        why="Adam divides each gradient by its own size of late, so a factor cancels. The loss looks right; the "
+        "comparison of gradients with one process finds it.",
+    ),
+)

@@ -1,0 +1,41 @@
+"""What a rank does to the tensor of a call before the wait for it is over: told from the account, not from luck."""
+
+import pytest
+
+from launch.replay.recording import Recording
+
+CELL = """
+x = torch.arange(4.0) + 10 * rank
+work = dist.all_reduce(x, async_op=True)
+{meanwhile}
+work.wait()
+{afterwards}
+"""
+USES = {"y = x + 1": False, "x /= 4": True, "y = x.sum().item()": False, "x[1] = 7.0": True, "y = x[2:] * 2": False}
+NONE = [
+    "y = torch.ones(4) * rank",  # its own work
+    "y = torch.zeros_like(x), torch.empty_like(x), torch.randn_like(x), x.new_zeros(3)",  # x is but the pattern
+    "y = x[1:], x.view(2, 2), x.chunk(2), x.detach(), x.reshape(-1)",  # other names for the same memory
+    "y = x.shape, x.numel(), work.is_completed()",
+]
+
+
+def hurried(gang, meanwhile: str, afterwards: str = "") -> list:
+    answers = gang.run(CELL.format(meanwhile=meanwhile, afterwards=afterwards), 2)
+    assert not any(answer["error"] for answer in answers)
+    return Recording([answer["recording"] for answer in answers]).hurried
+
+
+@pytest.mark.parametrize("use", USES)
+def test_who_uses_a_tensor_before_the_wait_is_told(gang, use):
+    assert hurried(gang, use) == [(rank, "all_reduce", 3, 5, USES[use]) for rank in range(2)]
+
+
+@pytest.mark.parametrize("meanwhile", NONE)
+def test_who_leaves_it_alone_is_not(gang, meanwhile):
+    assert hurried(gang, meanwhile) == []
+
+
+@pytest.mark.parametrize("use", USES)
+def test_after_the_wait_it_may_be_used(gang, use):
+    assert hurried(gang, "pass", afterwards=use) == []
