@@ -17,6 +17,7 @@ from course.exercises import (
     sharding,
     start,
     tensor_parallel,
+    when_it_hangs,
 )
 from course.exercises.exercise import Exercise
 
@@ -24,6 +25,7 @@ CHAPTERS = (
     *(start, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    when_it_hangs,
     capstone,
 )
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for module in CHAPTERS for exercise in module.EXERCISES}

@@ -19,6 +19,7 @@ from course.questions import (
     start_here,
     tensor_parallel,
     topology,
+    when_it_hangs,
 )
 from course.questions.question import Question
 
@@ -26,6 +27,7 @@ CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    when_it_hangs,
     capstone,
     interview,
 )

@@ -222,7 +222,7 @@ def _details(mark: Fingerprint, fields: list[str]) -> str:
     words = {
         "src": f"root {mark.src}",
         "reduce": mark.reduce,
-        "count": f"{mark.count} elements{per_rank}",
+        "count": f"{mark.count} element{'' if mark.count == 1 else 's'}{per_rank}",
         "dtype": mark.dtype,
     }
     return " with " + " and ".join(words[field] for field in fields) if fields else ""

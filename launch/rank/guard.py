@@ -34,7 +34,7 @@ _ASPECTS = (  # field, how it is said for a collective, how for a message
     ("op", "{op}", "{op}"),
     ("src", "root {src}", ""),
     ("reduce", "{reduce}", ""),
-    ("count", "{count} elements", "{count} bytes"),
+    ("count", "{count} {elements}", "{count} bytes"),
     ("dtype", "{dtype}", "{dtype}"),
 )
 
@@ -149,8 +149,9 @@ def _told(mark: Fingerprint, field: str) -> str:
         return call
     aspect = next(said for name, said, _ in _ASPECTS if name == field)
     if field == "count" and mark.op.startswith("reduce_scatter"):
-        aspect = "{count} elements per rank"
-    return f"{call} with {aspect.format(**mark._asdict())}"
+        aspect = "{count} {elements} per rank"
+    elements = "element" if mark.count == 1 else "elements"
+    return f"{call} with {aspect.format(**mark._asdict(), elements=elements)}"
 
 
 def _amount(mark: Fingerprint) -> str:

@@ -35,6 +35,7 @@ from course.questions import (
     sharding,
     tensor_parallel,
     topology,
+    when_it_hangs,
 )
 from course.questions import all_reduce as ring
 from tests.course.amount import amount
@@ -42,6 +43,7 @@ from tests.course.amount import amount
 MODULES = (
     *(ring, cost, algorithms, groups, topology, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    when_it_hangs,
     capstone,
     interview,
 )
@@ -217,6 +219,7 @@ FOUND = {
     "pipe_interleaved": lambda: len(["forward", "backward"]) * 4 * sum(1 for piece in range(8) if piece > 0),
     "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
+    "clinic_hours": lambda: 512 * (10 + 20) / 60,
     "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
     "cap_first_loss": lambda: round(-math.log(1 / len(ALPHABET)), 3),
     "cap_tokens_per_second": capstone_tokens,

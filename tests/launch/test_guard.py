@@ -27,7 +27,7 @@ FAULTS = {
     "reduce_scatter sizes": (
         "n = 8 if rank == 2 else 4\ndist.reduce_scatter_single(torch.zeros(n // 4), torch.zeros(n))",
         "2 elements per rank",
-        "1 elements per rank",
+        "1 element per rank",
     ),
 }
 

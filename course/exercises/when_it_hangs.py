@@ -1,0 +1,47 @@
+"""The exercise of chapter 17: a loop that all ranks leave together."""
+
+from course.exercises.exercise import Exercise, nobody
+
+MOST = 40
+"""Epochs after which a loop that goes on is ended."""
+
+EPOCHS = """
+def _trial_trained(train_until):
+    ran = 0
+    def epoch():
+        nonlocal ran
+        ran += 1
+        if ran > MOST:
+            raise RuntimeError("epoch() was called MOST times, and the loop went on")
+        dist.all_reduce(torch.ones(8))
+        return {limit} * (rank + 2) / (0.65 * ran)
+    said = train_until(epoch, {limit})
+    if not isinstance(said, int):
+        raise TypeError("train_until returns how many epochs it took, an int; here it returned " + type(said).__name__)
+    return torch.tensor([said, ran]).to(torch.{dtype})
+""".replace("MOST", str(MOST))
+"""Losses fall as 1, 1/2, 1/3 ..., and grow with the rank. Their mean is below the goal after (p + 3) / 1.3 epochs."""
+
+EXERCISES = (
+    Exercise(
+        name="train_until",
+        asks="it calls epoch() until the mean over all ranks of what epoch() returned is below goal, and returns how "
+        "many epochs that took, the same on every rank; between two epochs at most one all_reduce of one number",
+        lines=8,
+        x="torch.zeros(1).to(dtype)",
+        expected="torch.tensor(2 * [int((p + 3) / 1.3) + 1]).to(dtype)",
+        in_place=False,
+        needs=nobody,
+        setup=f"exec(compile({EPOCHS!r}, '<check>', 'exec'))",  # so that lines are those of train_until
+        call="_trial_trained({name})",
+        allowed=frozenset({"all_reduce"}),
+        given=lambda p: [8, 1] * (int((p + 3) / 1.3) + 1),
+        parts=lambda p: {"the number that it returns": 1, "the number of epochs that it ran": 1},
+        hints=(
+            "All ranks have to come to the same decision after the same epoch. So each of them needs the same number "
+            "to decide by.",
+            "loss = torch.tensor(epoch()); dist.all_reduce(loss) leaves the sum of all losses on every rank.",
+            "epochs = 0; while True: one epoch, the mean, epochs += 1, and if the mean is below goal: return epochs.",
+        ),
+    ),
+)

@@ -1,0 +1,250 @@
+"""The questions of chapter 17: seven patients, what the tools see, how long to wait, and two myths."""
+
+from course.questions.question import Answer, Choose, FindLine, Number, Statement
+
+QUESTIONS = (
+    Choose(
+        name="clinic_early",
+        topic="diagnose",
+        text="Each rank stops as soon as its own loss is below 0.1. What happens?",
+        answers=(
+            Answer(
+                "All ranks stop after the same epoch",
+                "They have the same weights, but not the same data. So each has a loss of its own.",
+            ),
+            Answer(
+                "One rank stops first, and the others wait for it in their next all_reduce",
+                "Its loss is below 0.1, theirs are not. They go into the next epoch, and it never calls all_reduce "
+                "again.",
+            ),
+            Answer(
+                "One rank stops first, and the others go on without it",
+                "all_reduce is a call of all ranks of its group. Three of four cannot finish it.",
+            ),
+            Answer(
+                "One rank stops first, and the others get an error",
+                "In plain gloo nobody tells them. They wait until a time-out, or until the rank's process ends.",
+            ),
+        ),
+        right=1,
+    ),
+    FindLine(
+        name="clinic_logs",
+        topic="diagnose",
+        text="Rank 0 prints the mean loss of all ranks every epoch. Which line breaks the run?",
+        source="""
+%%ranks
+def mean_loss(w, x):
+    total = loss_of(w, x).detach()
+    dist.all_reduce(total)
+    return total.item() / world_size
+
+w = new_model()
+for epoch in range(3):
+    if rank == 0:
+        print(f"epoch {epoch}: mean loss {mean_loss(w, mine):.3f}")
+    train_step(w, mine)
+""",
+        right=(9, 10),
+        why="`mean_loss` holds an all_reduce, and only rank 0 calls it. The others are in `train_step` already: their "
+        "all_reduce of a gradient meets rank 0's of a loss.",
+        wrong=(
+            Answer("3", "`detach` is right: nobody wants a gradient of what is printed."),
+            Answer("4", "To sum the losses of all ranks is right, if all ranks call it."),
+            Answer("5", "The sum over all ranks divided by their number is the mean."),
+            Answer("7", "All ranks begin with the same zeros."),
+            Answer("8", "All ranks go round three times."),
+            Answer("11", "All ranks call this one. It is what rank 0 does before it that is too much."),
+        ),
+    ),
+    FindLine(
+        name="clinic_counts",
+        topic="diagnose",
+        text="Four kinds of animals, four pictures on each rank. How many of each kind are there in all? Which line is "
+        "wrong?",
+        source="""
+%%ranks
+labels = [[0, 1, 3, 2], [3, 3, 0, 1], [2, 0, 1, 1], [1, 2, 3, 0]][rank]
+counts = torch.bincount(torch.tensor(labels))
+dist.all_reduce(counts)
+counts
+""",
+        right=(3,),
+        why="`bincount` returns as many counts as the largest label asks for. Rank 2 has no picture of kind 3, so its "
+        "`counts` has three numbers. It takes `minlength=4`.",
+        wrong=(
+            Answer("2", "Each rank has its own pictures. That is the point of it."),
+            Answer("4", "A sum over all ranks is what is wanted. But what is added up on each rank?"),
+            Answer("5", "It only shows what is there."),
+        ),
+    ),
+    Choose(
+        name="clinic_crossed",
+        topic="diagnose",
+        text="No rank calls a group's collective twice, and each of the four groups is called by both of its ranks. "
+        "What happens?",
+        answers=(
+            Answer(
+                "It works: in each group both ranks make the same single call",
+                "Each call by itself is fine. But a rank makes its second call only when its first is over.",
+            ),
+            Answer(
+                "It hangs: 0 waits for 1, 1 for 3, 3 for 2, and 2 for 0",
+                "Each rank stands in a call of one group, and that group's other rank in a call of another one.",
+            ),
+            Answer(
+                "It hangs: 0 and 3 wait for each other, and so do 1 and 2",
+                "0 and 3 have no group in common, so they cannot wait for each other. Write down the four groups.",
+            ),
+            Answer(
+                "The sums are wrong: the calls of two groups mix",
+                "Each group has connections of its own. Calls of different groups never mix.",
+            ),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="clinic_dropped",
+        topic="handles",
+        text="When a rank comes out of the barrier, all four have called `isend`. Then each receives. What happens?",
+        answers=(
+            Answer(
+                "Each rank gets its left-hand neighbour's x",
+                "The messages have been started, but nobody keeps them until they are received.",
+            ),
+            Answer(
+                "All wait in the barrier: their sends are not over yet",
+                "`isend` does not block, and a barrier asks only that all ranks are there.",
+            ),
+            Answer(
+                "All wait in `recv`, for messages that do not exist any more",
+                "The handle was gone when `start_sending` returned, and with it the message: no rank was receiving "
+                "then. The barrier has made the loss certain.",
+            ),
+            Answer(
+                "All wait in `recv`: every rank should have received before it sends",
+                "With `isend` the order is right, if the message lives until it is received.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="clinic_slow",
+        topic="stragglers",
+        text="Rank 3 has a slow disk and comes half a second late to every epoch. What will the doctor say?",
+        answers=(
+            Answer(
+                "Ranks 0, 1 and 2 wait in all_reduce for rank 3",
+                "So they do, for half a second. But rank 3 is at work, and whoever works may still come.",
+            ),
+            Answer(
+                "Nothing",
+                "Nobody waits forever: rank 3 comes each time. A slow rank is no deadlock, and is not accused of one.",
+            ),
+            Answer(
+                "Rank 3 is too slow",
+                "There is no such sentence: how long is too long? To see a slow rank you take a Timeline.",
+            ),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="clinic_killed",
+        topic="diagnose",
+        text="Rank 2 needs too much memory, and Linux kills its process while the others are in all_reduce. In plain "
+        "gloo, without a doctor: whose log has the error message?",
+        answers=(
+            Answer(
+                "Rank 2's: that is where it happened",
+                "A killed process writes no more words. Its log just ends.",
+            ),
+            Answer(
+                "Everybody's",
+                "Rank 2 has no chance to write one. Its log just ends.",
+            ),
+            Answer(
+                "That of other ranks, who have done nothing wrong",
+                "Those with a connection to rank 2 in use see it end. The rest wait for those, until a time-out.",
+            ),
+            Answer(
+                "Nobody's",
+                "The end of a process ends its connections, and whoever is sending or receiving there notices.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="clinic_detail",
+        topic="tools",
+        text="DETAIL compares the calls of all ranks before it lets them through. Which of these faults do you expect "
+        "it to miss?",
+        answers=(
+            Answer("One rank's tensor is shorter", "Shapes are part of what it compares."),
+            Answer("One rank's tensor is float64, the others' float32", "Dtypes are part of what it compares."),
+            Answer("One rank calls broadcast, the others all_reduce", "The kind of call is what it compares first."),
+            Answer(
+                "One rank takes the maximum, the others the sum",
+                "It compares the kind of call, shapes and dtypes, and not the reduce operation. "
+                "Nor does it compare the root.",
+            ),
+        ),
+        right=3,
+    ),
+    Number(
+        name="clinic_hours",
+        topic="estimate",
+        text="A job on 512 GPUs hangs. NCCL's time-out is torch's own, 10 minutes, and starting again from the last "
+        "checkpoint loses another 20 minutes. How many GPU hours does the hang cost?",
+        right=Answer("256", "Half an hour on each of 512 GPUs: nobody works while one call waits."),
+        wrong=(
+            Answer("512/6", "That is the time-out alone. The work since the last checkpoint is lost, too."),
+            Answer("512/3", "That is what starting again loses. Before that the job stood still for 10 minutes."),
+            Answer("0.5", "That is one GPU's. The other 511 wait as long."),
+            Answer("512*30", "Those are minutes."),
+        ),
+        unit="GPU hours",
+        within=0.02,
+    ),
+    Choose(
+        name="clinic_timeout",
+        topic="tools",
+        text="Every hour rank 0 writes a checkpoint, which takes 4 to 6 minutes. The others wait for it in a barrier. "
+        "All other calls are over within seconds. Which time-out do you choose for the job?",
+        answers=(
+            Answer(
+                "30 seconds: the sooner a hang is found, the better",
+                "Then the first checkpoint ends the job. The barrier waits 4 to 6 minutes, and that is no hang.",
+            ),
+            Answer(
+                "6 minutes: the longest that a call ever takes",
+                "On the day when the disk is a little slower, a healthy job ends.",
+            ),
+            Answer(
+                "10 to 15 minutes, or a group with a long time-out for the barrier alone",
+                "Above the longest wait of a healthy job, with room. `new_group(timeout=...)` gives the barrier a "
+                "limit of its own, so that all other calls can have a short one.",
+            ),
+            Answer(
+                "Hours: a wrong alarm costs more than a hang",
+                "A hang at night then costs hours of all GPUs. The limit need only lie above the longest honest wait.",
+            ),
+        ),
+        right=2,
+    ),
+    Statement(
+        name="clinic_myth_same_line",
+        topic="tools",
+        text="The stacks of all four ranks show the same `all_reduce` in the same line. So no rank is missing, and the "
+        "network must be to blame.",
+        true=False,
+        why="The line may stand in a loop, and one rank in another round of it. What tells them apart is the number of "
+        "the call, which the flight recorder has.",
+    ),
+    Statement(
+        name="clinic_myth_after",
+        topic="tools",
+        text="When a call of gloo's has timed out, later calls of the same group fail, too.",
+        true=True,
+        why="The time-out closes connections between the ranks. A job that goes on needs a new group; most begin anew.",
+    ),
+)

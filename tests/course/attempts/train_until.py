@@ -1,0 +1,63 @@
+"""Attempts at train_until."""
+
+LOOP = """
+def train_until(epoch, goal):
+    epochs = 0
+    while True:
+        loss = torch.tensor(epoch())
+        epochs += 1
+        {decide}
+            return epochs
+"""
+
+
+def decided(*lines):
+    return LOOP.format(decide="\n        ".join(lines))
+
+
+RIGHT = {
+    "the mean": decided("dist.all_reduce(loss)", "if loss / world_size < goal:"),
+    "a share of each": """
+def train_until(epoch, goal):
+    epochs, mean = 0, torch.tensor(float("inf"))
+    while mean >= goal:
+        epochs, mean = epochs + 1, torch.tensor([epoch() / world_size], dtype=torch.float64)
+        dist.all_reduce(mean)
+    return epochs
+""",
+    "counting": """
+def train_until(epoch, goal):
+    for epochs in range(1, 1000):
+        total = torch.tensor([epoch()])
+        dist.all_reduce(total)
+        if total.item() < goal * dist.get_world_size():
+            return epochs
+""",
+}
+
+WRONG = {
+    "each by its own loss": (decided("if loss < goal:"), "wait"),
+    "the sum": (decided("dist.all_reduce(loss)", "if loss < goal:"), "and should be"),
+    "the largest": (decided("dist.all_reduce(loss, dist.ReduceOp.MAX)", "if loss < goal:"), "and should be"),
+    "the smallest": (decided("dist.all_reduce(loss, dist.ReduceOp.MIN)", "if loss < goal:"), "and should be"),
+    "counted from 0": (
+        decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return epochs - 1"),
+        "the number that it returns",
+    ),
+    "rank 0 decides by the mean, and alone": (
+        decided("dist.all_reduce(loss)", "if rank == 0 and loss / world_size < goal:"),
+        "wait",
+    ),
+    "only those that are not there yet add up": (
+        decided("if loss < goal: return epochs", "dist.all_reduce(loss)", "if loss / world_size < goal:"),
+        "wait",
+    ),
+    "returns nothing": (
+        decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return"),
+        "it returned NoneType",
+    ),
+    "returns the loss": (
+        decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return loss"),
+        "it returned Tensor",
+    ),
+}
