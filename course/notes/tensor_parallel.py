@@ -77,15 +77,10 @@ NOTES = Notes(
             "`tp_sequence`: the same bytes, so what is it for?",
         ),
         Part(
-            16,
+            20,
             "Who goes inside the machine?",
             "As in the short plan. Let them predict both times from the wires before the model does. `tp_choose` "
             "at the end.",
-        ),
-        Part(
-            4,
-            "Myth check",
-            "The three of them, hands only.",
         ),
     ),
     home="`f_and_g` and `row_parallel_linear`; sequence parallel.",
