@@ -72,7 +72,7 @@ lint: .venv/test.stamp
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 .venv/course.stamp: pyproject.toml etc/ipython/ipython_kernel_config.py
-	@echo "setting up .venv: one or two minutes and 1.5 GB, most of it torch; this is done once"
+	@echo "setting up .venv: one or two minutes and 2 GB, most of it torch; this is done once"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip $(INSTALL) $(QUIET) --editable .
 # No news and no update check: nothing of the course asks the internet for anything.

@@ -13,7 +13,7 @@ Left out: time. A Schedule knows order, not seconds; `collectives.cost` adds a n
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,7 +80,7 @@ class Schedule:
         *,
         buffers: Sequence[str] = ("data",),
         **more: Any,
-    ) -> "Schedule":
+    ) -> Self:
         """What the algorithms use: steps are made from array expressions when they are asked for."""
         steps = LazySteps(phases, tuple(buffers), chunks)
         return cls(collective, algorithm, ranks, chunks, steps, buffers=buffers, **more)
@@ -96,7 +96,7 @@ class Schedule:
         *,
         buffers: Sequence[str] = ("data",),
         **more: Any,
-    ) -> "Schedule":
+    ) -> Self:
         """From explicit steps: (phase, caption, [Transfer, ...]), of a recording sources and effect (see `Step`)."""
         buffers = tuple(buffers)
         numbers = {name: number for number, name in enumerate(buffers)}

@@ -45,7 +45,21 @@ def test_collectives_needs_numpy_alone():
 
 def test_a_rank_loads_neither_widgets_nor_collectives():
     loaded = modules_after("import launch.agent.__main__, launch.rank.main, launch.rank.perform")
-    assert {"launch", "torch"} <= loaded and not loaded & {"widgets", "collectives", "course", "anywidget", "plotly"}
+    assert {"launch", "torch"} <= loaded and not loaded & {
+        "widgets",
+        "collectives",
+        "course",
+        "anywidget",
+        "plotly",
+        "jax",
+    }
+
+
+def test_only_what_a_student_runs_in_chapter_16_imports_jax():
+    """It takes a second and starts threads, in a rank as in a notebook."""
+    sources = [source for package in ORDER for source in (ROOT / package).rglob("*.py")]
+    found = [source.relative_to(ROOT).as_posix() for source in sources if "jax" in imported_packages(source)]
+    assert found == ["course/solutions/ring_sum.py"]
 
 
 def test_what_runs_in_a_rank_imports_neither_either():

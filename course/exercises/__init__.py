@@ -4,6 +4,7 @@ from course.exercises import (
     algorithms,
     all_reduce,
     capstone,
+    compiler,
     compose,
     cost,
     data_parallel,
@@ -24,7 +25,7 @@ from course.exercises.exercise import Exercise
 CHAPTERS = (
     *(start, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, compose),
-    *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    *(data_parallel, sharding, tensor_parallel, pipeline, experts, compiler),
     when_it_hangs,
     capstone,
 )

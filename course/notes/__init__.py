@@ -7,6 +7,7 @@ from course.notes import (
     algorithms,
     all_reduce,
     capstone,
+    compiler,
     compose,
     cost,
     data_parallel,
@@ -42,6 +43,7 @@ CHAPTERS: tuple = (
     tensor_parallel,
     pipeline,
     experts,
+    compiler,
     capstone,
     interview,
 )

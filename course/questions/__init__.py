@@ -4,6 +4,7 @@ from course.questions import (
     algorithms,
     all_reduce,
     capstone,
+    compiler,
     compose,
     cost,
     data_parallel,
@@ -26,7 +27,7 @@ from course.questions.question import Question
 CHAPTERS: tuple = (
     *(start_here, ranks, messages, rooted, everyone),
     *(all_reduce, cost, algorithms, groups, topology, compose),
-    *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    *(data_parallel, sharding, tensor_parallel, pipeline, experts, compiler),
     when_it_hangs,
     capstone,
     interview,

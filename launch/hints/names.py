@@ -30,7 +30,7 @@ OTHER_NAMES = {"receive": "recv", "ireceive": "irecv", "async_send": "isend", "g
 """What others call it -> torch.distributed's name, where it is not spelt nearly alike."""
 PACKAGES = {  # module -> what pip calls it
     **{name: name for name in ("matplotlib", "pandas", "seaborn", "scipy", "torchvision", "transformers", "psutil")},
-    **{name: name for name in ("tensorboard", "datasets", "sympy", "networkx", "einops", "jax", "mpi4py")},
+    **{name: name for name in ("tensorboard", "datasets", "sympy", "networkx", "einops", "mpi4py")},
     "sklearn": "scikit-learn",
     "PIL": "pillow",
     "cv2": "opencv-python",

@@ -25,6 +25,7 @@ from course.questions import (
     QUESTIONS,
     algorithms,
     capstone,
+    compiler,
     compose,
     cost,
     data_parallel,
@@ -42,7 +43,7 @@ from tests.course.amount import amount
 
 MODULES = (
     *(ring, cost, algorithms, groups, topology, compose),
-    *(data_parallel, sharding, tensor_parallel, pipeline, experts),
+    *(data_parallel, sharding, tensor_parallel, pipeline, experts, compiler),
     when_it_hangs,
     capstone,
     interview,
@@ -231,6 +232,9 @@ FOUND = {
     "interview_ring_time": lambda: seconds(all_reduce.ring(8), 8e3, SHEET),
     "interview_ring_half": lambda: half_starts(all_reduce.ring(8)),
     "interview_overlap": lambda: max(80e-3, 60e-3),
+    "estimate_compiled": lambda: counts("ring", 8).busiest * 8192 * 8192 * 2 / 370e9,
+    "xla_calls": lambda: 1,  # chapter 16 compiles it
+    "xla_processes": lambda: 4 * 2,
     "estimate_overlap": lambda: max(80e-3 / 6 * ready + 12e-3 * (7 - ready) for ready in range(1, 7)),
 }
 

@@ -26,6 +26,7 @@ import { range } from "./schedule.js";
 
 const PAD = 8;
 const LEAST_LINE = 17; // of a cell in a card
+const LETTER = 7; // width of one in a buffer's name
 
 /**
  * @param {Schedule} schedule @param {number} w @param {number} tall what there is for one card; it may take more
@@ -36,7 +37,8 @@ export function card({ chunks, buffers }, w, tall, scale, slim) {
   const head = scale > 1 ? 34 : 28;
   const foot = slim ? 14 : 32;
   const chip = w >= 90 ? 26 * scale : w >= 60 ? 18 : 0;
-  const across = buffers.length > 1 && (w - chip) / buffers.length >= 56;
+  const longest = Math.max(...buffers.map((name) => name.length)); // beside each other their names have to fit, too
+  const across = buffers.length > 1 && (w - chip) / buffers.length >= Math.max(56, LETTER * longest * scale);
   const name = buffers.length > 1 ? 18 * scale : 0;
   const stacked = across ? 1 : buffers.length;
   const line = (tall - head - foot - stacked * name) / (stacked * chunks);

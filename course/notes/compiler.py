@@ -1,0 +1,132 @@
+"""Notes on chapter 16: a program that is read before it runs."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            8,
+            "One program, four devices",
+            "`xla_devices` by hands. Then the table: cover the torch column and let the room fill it in.",
+        ),
+        Part(
+            10,
+            "Read what was compiled",
+            "One line of HLO on the wall, large. Each piece of it to one row of students: what does yours say?",
+        ),
+        Part(
+            6,
+            "Two axes",
+            "`xla_axis`. Draw the 2 x 2 square, one axis down and one across.",
+        ),
+        Part(
+            7,
+            "What a compiler may change",
+            "`xla_calls`. Four hands up for four calls; they come down one by one, with the reason.",
+        ),
+        Part(
+            12,
+            "Say where the data lies",
+            "`xla_data_parallel`, then `xla_mlp` on the square: colour the copies of one part of the weights.",
+        ),
+        Part(
+            7,
+            "Placements",
+            "`xla_partial`. Then name two placements and let the room shout the collective.",
+        ),
+    ),
+    ninety=(
+        Part(
+            8,
+            "One program, four devices",
+            "As in the short plan.",
+        ),
+        Part(
+            10,
+            "Read what was compiled",
+            "As in the short plan.",
+        ),
+        Part(
+            6,
+            "Two axes",
+            "As in the short plan.",
+        ),
+        Part(
+            4,
+            "Estimate",
+            "`estimate_compiled` on paper: bytes first, then the 1.75.",
+        ),
+        Part(
+            10,
+            "Write: ring_sum",
+            "Alone. Five lines, and the judging cell below it says right or wrong.",
+        ),
+        Part(
+            7,
+            "What a compiler may change",
+            "As in the short plan.",
+        ),
+        Part(
+            13,
+            "Say where the data lies",
+            "As in the short plan.",
+        ),
+        Part(
+            5,
+            "Diagnose: along which axis?",
+            "`xla_wrong_axis` in pairs: find the two ranks of a group on the square first.",
+        ),
+        Part(
+            6,
+            "Several processes",
+            "`xla_processes`. Then look for the word Gloo in what the ranks print.",
+        ),
+        Part(
+            9,
+            "The same in torch",
+            "Where could the compiler put `mm` in that graph? Between the call and the wait.",
+        ),
+        Part(
+            10,
+            "Write: redistribute",
+            "In pairs, one conversion each, then put together.",
+        ),
+        Part(
+            2,
+            "Myth check",
+            "`xla_own_network`, `xla_free`.",
+        ),
+    ),
+    home="`redistribute`, if it was not written in the room.",
+    room="xla_mlp",
+    ask="Draw the 2 x 2 square with `data` down and `model` across. Ask who holds a copy of rank 0's columns. It is "
+    "the rank "
+    "below it, 2. Who has the same rows of the batch? The one beside it, 1. Gradients are summed among copies, so "
+    "along "
+    "`data`. Only then open the Player.",
+    wrong=(
+        Mistake(
+            "xla_mlp",
+            "They sum where the forward pass summed. Beside each other lie different columns; copies lie below each "
+            "other.",
+            answer=0,
+        ),
+        Mistake(
+            "xla_text_says",
+            "They look for the ring. HLO names what is to be true afterwards; the way there is the library's.",
+            answer=0,
+        ),
+        Mistake(
+            "xla_calls",
+            "They count what is written. So it is in torch: each call is carried out. Show both numbers.",
+            answer=0,
+        ),
+        Mistake(
+            "xla_devices",
+            "Four devices here are four threads of one process. No time measured on them says anything about a "
+            "network.",
+            answer=0,
+        ),
+    ),
+    sheet=("xla_text_says", "xla_axis", "xla_data_parallel", "xla_mlp", "xla_partial"),
+)

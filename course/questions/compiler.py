@@ -1,0 +1,232 @@
+"""The questions of chapter 16: one program on many devices, what its text says, and where data lies."""
+
+from course.questions.question import Answer, Choose, FindLine, Number, Statement
+
+QUESTIONS = (
+    Choose(
+        name="xla_devices",
+        topic="compiler",
+        text="You tell JAX to make 4 devices out of the CPU of your laptop. How many processes will you see?",
+        answers=(
+            Answer(
+                "4, one for each device",
+                "That is how torch does it: one process, one rank. JAX needs no more than one.",
+            ),
+            Answer(
+                "1",
+                "One Python process has one program compiled, and four threads run it. Several processes are "
+                "possible, "
+                "and come further down.",
+            ),
+            Answer(
+                "5: one for each device, and yours", "%%ranks does it so. The devices of JAX live inside your process."
+            ),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="xla_text_says",
+        topic="compiler",
+        text="`all-reduce(%param.1), replica_groups={{0,1,2,3}}, to_apply=%region_0.0`: what does this line settle?",
+        answers=(
+            Answer(
+                "That a ring is used",
+                "No algorithm stands in it. The library below picks one when the program runs.",
+            ),
+            Answer(
+                "How many messages are sent",
+                "That depends on the algorithm, and the line names none.",
+            ),
+            Answer(
+                "Who takes part, and what each of them has afterwards",
+                "The groups, the operation and the function that joins two numbers. How the bytes travel is left to "
+                "the library.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="xla_axis",
+        topic="groups",
+        text="A mesh of 2 x 2: the axes are `data` and `model`, rank r has row r // 2 and column r % 2. "
+        '`psum(mine, "data")` runs along the axis `data`. Which groups will stand in the program?',
+        answers=(
+            Answer("{0,1} {2,3}", "These two have the same row. Along `data` the row is what changes."),
+            Answer(
+                "{0,2} {1,3}",
+                "Along `data` the row changes and the column stays: 0 and 2 are in column 0, 1 and 3 in 1.",
+            ),
+            Answer("{0,1,2,3}", 'That is psum over both axes: psum(mine, ("data", "model")).'),
+            Answer("{0,3} {1,2}", "Ranks 0 and 3 differ in both: they lie on a diagonal."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="xla_calls",
+        topic="compiler",
+        text="The function calls psum and pmax four times in all, on two arrays. How many all-reduces does the "
+        "compiled "
+        "program have?",
+        right=Answer(
+            "1",
+            "Nobody uses the maximum, so it is dropped. `again` is `total`, so it is computed once. The sums of `a` "
+            "and `b` have the "
+            "same groups, so both travel in one all-reduce: a bucket, made by the compiler.",
+        ),
+        wrong=(
+            Answer("4", "So it is in torch, where each call is carried out. A compiler may drop and join."),
+            Answer("3", "The one that nobody uses is dropped. But `again` is the same as `total`."),
+            Answer("2", "`total` and `other` are needed. They have the same groups, so one all-reduce carries both."),
+        ),
+        unit="all-reduces",
+        p=4,
+    ),
+    Choose(
+        name="xla_data_parallel",
+        topic="data parallel",
+        text="The weights are the same on all ranks, the batch is cut into four. Somebody asks for the gradient of "
+        "the mean "
+        "loss, and writes no collective. What does the compiler put into the program?",
+        answers=(
+            Answer(
+                "Nothing: each rank gets the gradient of its rows",
+                "Then the ranks would differ, as in chapter 0. The function is about the whole batch, and so is "
+                "what it "
+                "returns.",
+            ),
+            Answer(
+                "An all-gather of the batch",
+                "It would be right, and each rank would do all of the work. The rows stay where they are.",
+            ),
+            Answer(
+                "An all-reduce of the gradient",
+                "Each rank has a sum over its rows. The gradient is the sum over all rows: an all-reduce, as DDP "
+                "does it.",
+            ),
+            Answer(
+                "A broadcast of rank 0's gradient",
+                "Rank 0 has seen only its own rows.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="xla_mlp",
+        topic="tensor parallel",
+        text="Now the first layer is cut by columns along `model`, the second by rows, and the batch along `data`, "
+        "on the same "
+        "2 x 2 mesh. In which groups are the gradients of the weights summed?",
+        answers=(
+            Answer(
+                "{0,1} {2,3}",
+                "Ranks 0 and 1 hold different columns. Their gradients are of different numbers. Here the "
+                "row-parallel "
+                "layer sums its outputs, in the forward pass.",
+            ),
+            Answer(
+                "{0,2} {1,3}",
+                "Ranks 0 and 2 have copies of the same columns, and have seen different rows of the batch.",
+            ),
+            Answer("{0,1,2,3}", "That would add gradients of different columns."),
+            Answer(
+                "None: each rank has its own part of the weights",
+                "Along `model` yes. Along `data` there are two copies.",
+            ),
+        ),
+        right=1,
+    ),
+    Number(
+        name="estimate_compiled",
+        topic="cost",
+        text="In the program of a real training you read `bf16[8192,8192] all-reduce(...), "
+        "replica_groups={{0,1,2,3,4,5,6,7}}`. "
+        "On this machine an all_reduce among 8 GPUs has a busbw of 370 GB/s. How long does it take? (bf16: 2 bytes "
+        "a number)",
+        right=Answer(
+            "2*8192*8192*2*(p-1)/p/370e9",
+            "8192 x 8192 x 2 bytes are 134 MB. busbw counts 2(p-1)/p = 1.75 times that: 235 MB at 370 GB/s.",
+        ),
+        wrong=(
+            Answer("2*8192*8192/370e9", "That is N / busbw. busbw counts 2(p-1)/p N, here 1.75 N."),
+            Answer("4*8192*8192*2*(p-1)/p/370e9", "bf16 has 2 bytes, not 4."),
+            Answer(
+                "2*8192*8192*2*(p-1)/370e9",
+                "2(p-1) N goes over all links together. busbw is about one rank's share, 1/p of it.",
+            ),
+        ),
+        unit="s",
+        p=8,
+        within=0.05,
+    ),
+    FindLine(
+        name="xla_wrong_axis",
+        topic="tensor parallel",
+        text="Somebody's training step, on the 2 x 2 mesh: `x` is cut along `data`, the columns of `w` along "
+        "`model`. It runs, and "
+        "learns nonsense. The compiled program holds `all_reduce (sum) ...: {0,1} {2,3}`. Which line is wrong?",
+        source="""def step(w, x):
+    def loss(w):
+        return jnp.square(x @ w).mean()
+    value, grad = jax.value_and_grad(loss)(w)
+    grad = lax.pmean(grad, "model")
+    value = lax.pmean(value, ("data", "model"))
+    return w - 0.1 * grad, value""",
+        right=(5,),
+        why="{0,1} have the same rows and different columns of w: the line averages gradients of different weights. "
+        "Copies of one "
+        'part of w lie along the other axis: pmean(grad, "data").',
+        wrong=(
+            Answer("3", "Each rank takes the mean over its own part; line 6 joins the parts."),
+            Answer("4", "The gradient of this rank's columns over this rank's rows: that is what has to be averaged."),
+            Answer(
+                "6", "All four parts of the output are equally large, so the mean of their means is the mean of all."
+            ),
+        ),
+    ),
+    Number(
+        name="xla_processes",
+        topic="compiler",
+        text="Four processes, each with two JAX devices, have met by `jax.distributed.initialize`. How many devices "
+        "does `jax.devices()` list on rank 2?",
+        right=Answer("8", "All of the job: meshes are made of them. Its own are `jax.local_devices()`."),
+        wrong=(
+            Answer("2", "That is `jax.local_devices()`. A mesh is made of everybody's."),
+            Answer("4", "So many are the processes. Each brings two devices."),
+            Answer("6", "It counts its own as well."),
+        ),
+        unit="devices",
+        p=4,
+    ),
+    Choose(
+        name="xla_partial",
+        topic="placement",
+        text="Each rank holds a vector of N bytes that still has to be summed with the others' (Partial). Each "
+        "wants only its part "
+        "of the sum (Shard). Which collective is that?",
+        answers=(
+            Answer(
+                "all_reduce, and then each keeps its part",
+                "It is right and sends twice as much: the parts that are thrown away travel, too.",
+            ),
+            Answer("reduce_scatter", "Sum, and leave each rank its part: (p-1)/p N sent by each rank."),
+            Answer("all_gather", "It joins parts and adds nothing."),
+            Answer("none: each cuts out its part", "A part of its own summand is not the sum."),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="xla_own_network",
+        topic="compiler",
+        text="A compiled program needs no communication library: the compiler makes the code that sends.",
+        true=False,
+        why="You have seen JAX's processes connect with gloo. On NVIDIA GPUs XLA calls NCCL. The compiler decides "
+        "what is called, and when.",
+    ),
+    Statement(
+        name="xla_free",
+        topic="placement",
+        text="To go from Replicate to Shard, DTensor sends nothing.",
+        true=True,
+        why="Each rank has everything and keeps its part. The way back, Shard to Replicate, is an all_gather.",
+    ),
+)

@@ -1,0 +1,54 @@
+"""Attempts at redistribute."""
+
+BOOK = """
+def redistribute(x, before, after):
+    if before == "partial" and after == "shard":
+        {partial_shard}
+    if before == "shard" and after == "replicate":
+        {shard_replicate}
+    if before == "replicate" and after == "shard":
+        {replicate_shard}
+    if before == "partial" and after == "replicate":
+        {partial_replicate}
+"""
+PARTS = {
+    "partial_shard": "mine = x.new_empty(len(x) // world_size, 2); dist.reduce_scatter_single(mine, x); return mine",
+    "shard_replicate": "whole = x.new_empty(len(x) * world_size, 2); dist.all_gather_single(whole, x); return whole",
+    "replicate_shard": "return x.chunk(world_size)[rank]",
+    "partial_replicate": 'return redistribute(redistribute(x, "partial", "shard"), "shard", "replicate")',
+}
+
+
+def filled(**other):
+    return BOOK.format(**(PARTS | other))
+
+
+RIGHT = {
+    "case by case": filled(),
+    "with lists": filled(
+        partial_shard="mine = torch.empty_like(x.chunk(world_size)[0]); "
+        "dist.reduce_scatter(mine, list(x.chunk(world_size))); return mine",
+        shard_replicate="every = [torch.empty_like(x) for _ in range(world_size)]; "
+        "dist.all_gather(every, x); return torch.cat(every)",
+    ),
+    "by index": filled(replicate_shard="n = len(x) // world_size; return x[rank * n : (rank + 1) * n].clone()"),
+}
+
+WRONG = {
+    "not written": (filled(partial_shard="..."), "not written yet"),
+    "the built-in for it": (filled(partial_replicate="dist.all_reduce(x); return x"), "all_reduce"),
+    "its part of its own summand": (filled(partial_shard=PARTS["replicate_shard"]), "partial to shard"),
+    "the part of the rank beside it": (
+        filled(replicate_shard="return x.chunk(world_size)[rank - 1]"),
+        "replicate to shard",
+    ),
+    "shards in the wrong order": (
+        filled(shard_replicate=PARTS["shard_replicate"].replace("return whole", "return whole.flip(0)")),
+        "shard to replicate",
+    ),
+    "scattered although everybody has it": (
+        filled(replicate_shard=PARTS["partial_shard"].replace("return mine", "return mine // world_size")),
+        "5 ",
+    ),
+    "nothing returned": (filled(partial_replicate="pass"), "None"),
+}
