@@ -161,26 +161,23 @@ QUESTIONS = (
     FindLine(
         name="xla_wrong_axis",
         topic="tensor parallel",
-        text="Somebody's training step, on the 2 x 2 mesh: `x` is cut along `data`, the columns of `w` along "
-        "`model`. It runs, and "
-        "learns nonsense. The compiled program holds `all_reduce (sum) ...: {0,1} {2,3}`. Which line is wrong?",
+        text="Somebody's training step, on the 2 x 2 mesh: `x` is cut along `data`, the columns of `w` along `model`. "
+        "It runs, and learns nonsense. In the compiled program the gradients are summed in the groups {0,1} {2,3}. "
+        "Which line is wrong?",
         source="""def step(w, x):
     def loss(w):
-        return jnp.square(x @ w).mean()
+        return jnp.square(x @ w).mean(axis=0).sum()
     value, grad = jax.value_and_grad(loss)(w)
     grad = lax.pmean(grad, "model")
-    value = lax.pmean(value, ("data", "model"))
+    value = lax.psum(lax.pmean(value, "data"), "model")
     return w - 0.1 * grad, value""",
         right=(5,),
         why="{0,1} have the same rows and different columns of w: the line averages gradients of different weights. "
-        "Copies of one "
-        'part of w lie along the other axis: pmean(grad, "data").',
+        'Copies of one part of w lie along the other axis: pmean(grad, "data").',
         wrong=(
-            Answer("3", "Each rank takes the mean over its own part; line 6 joins the parts."),
-            Answer("4", "The gradient of this rank's columns over this rank's rows: that is what has to be averaged."),
-            Answer(
-                "6", "All four parts of the output are equally large, so the mean of their means is the mean of all."
-            ),
+            Answer("3", "The mean over this rank's rows, added up over its columns. Line 6 joins these parts."),
+            Answer("4", "The gradient of this rank's columns over its rows: that is what has to be averaged."),
+            Answer("6", "Rows are averaged along `data`, columns added up along `model`: the loss of the whole."),
         ),
     ),
     Number(
