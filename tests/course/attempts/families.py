@@ -87,7 +87,14 @@ THROUGH_ALL_DOORS = ("ring_all_reduce", "clip_norm")
 
 ALL_RANKS = re.compile(r"dist\.get_world_size\((group)?\)")
 
-NOT_GIVEN_X = ("all_reduce_many", "bucketed_average", "overlapped_average", "grad_norm", "bytes_per_step", "redistribute")
+NOT_GIVEN_X = (
+    "all_reduce_many",
+    "bucketed_average",
+    "overlapped_average",
+    "grad_norm",
+    "bytes_per_step",
+    "redistribute",
+)
 """Exercises whose function is given a list, a model, or numbers, made of x, or is called several times."""
 
 FROM_EVERYONES = {
