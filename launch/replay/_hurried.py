@@ -4,14 +4,14 @@
 happens. The account has the ops between the call and the end of its wait, and where in memory they read and wrote, so
 that nothing here depends on luck.
 
-Left out: sends (`_happened` knows which of them were written to), calls that nobody waits for, what DDP does in C++.
+Left out: tensors that are scattered too widely; sends (`_happened` knows which of them were written to), calls that nobody waits for, what DDP does in C++.
 """
 
 from typing import NamedTuple
 
 from launch.replay._calls import Call
 from launch.replay._happened import MOST_AHEAD, Happened
-from launch.replay._torch_ops import makes
+from launch.replay._torch_ops import makes, runs
 
 ITSELF = """_unsafe_view wait_tensor all_gather_into_tensor all_reduce all_to_all_single broadcast
 reduce_scatter_tensor""".split()
@@ -49,7 +49,9 @@ def hurried(happened: Happened) -> list[Hurried]:
 def _meets(rank, numbers: list[int], places: list) -> bool:
     """Whether any of the places of an op's row lies over one of those of a call: [storage, first byte, bytes]."""
     for place in (rank.places[n] for n in numbers if n >= 0):
-        lo, hi = place.span if place.numel else (0, 0)
-        if any(p and p[0] == place.storage and p[1] < hi and lo < p[1] + p[2] for p in places):
-            return True
+        cut = runs(place, place.shape) if place.numel else None  # None: too scattered to know
+        for first in cut[0] if cut else ():
+            lo, hi = first * place.itemsize, (first + cut[1]) * place.itemsize
+            if any(p and p[0] == place.storage and p[1] < hi and lo < p[1] + p[2] for p in places):
+                return True
     return False

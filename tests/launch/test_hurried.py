@@ -36,6 +36,23 @@ def test_who_leaves_it_alone_is_not(gang, meanwhile):
     assert hurried(gang, meanwhile) == []
 
 
+ROWS = """
+x = torch.zeros(4, 2)
+if rank == 0:
+    dist.send(torch.ones(2), 1)
+else:
+    work = dist.irecv(x[1], 0)
+    {use}
+    work.wait()
+"""
+
+
+@pytest.mark.parametrize("use, told", {"x[::2] += 1": [], "x[:, 0] += 1": [(1, "recv", 6, 8, True)]}.items())
+def test_rows_beside_the_one_that_comes_are_free(gang, use, told):
+    answers = gang.run(ROWS.format(use=use), 2)
+    assert Recording([answer["recording"] for answer in answers]).hurried == told
+
+
 @pytest.mark.parametrize("use", USES)
 def test_after_the_wait_it_may_be_used(gang, use):
     assert hurried(gang, "pass", afterwards=use) == []
