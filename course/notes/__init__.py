@@ -22,6 +22,7 @@ from course.notes import (
     start_here,
     tensor_parallel,
     topology,
+    when_it_hangs,
 )
 from course.notes.note import Notes
 
@@ -42,6 +43,7 @@ CHAPTERS: tuple = (
     tensor_parallel,
     pipeline,
     experts,
+    when_it_hangs,
     capstone,
     interview,
 )
