@@ -23,6 +23,7 @@ from course.notes import (
     start_here,
     tensor_parallel,
     topology,
+    when_it_hangs,
 )
 from course.notes.note import Notes
 
@@ -44,6 +45,7 @@ CHAPTERS: tuple = (
     pipeline,
     experts,
     compiler,
+    when_it_hangs,
     capstone,
     interview,
 )

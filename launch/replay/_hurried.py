@@ -4,7 +4,8 @@
 happens. The account has the ops between the call and the end of its wait, and where in memory they read and wrote, so
 that nothing here depends on luck.
 
-Left out: tensors that are scattered too widely; sends (`_happened` knows which of them were written to), calls that nobody waits for, what DDP does in C++.
+Left out: tensors that are scattered too widely; sends (`_happened` knows which of them were written to), calls that
+nobody waits for, what DDP does in C++.
 """
 
 from typing import NamedTuple

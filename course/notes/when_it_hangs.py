@@ -1,0 +1,108 @@
+"""Notes on chapter 17: the room are the doctors, the ranks are the patients."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            4,
+            "17 · When it hangs",
+            "The rule of the hour: read, say which rank waits for which, and only then run. Nobody scrolls.",
+        ),
+        Part(
+            26,
+            "The ward round",
+            "Patients 1, 2, 4, 5 and 7, five minutes each: two to read in pairs, one for hands (`clinic_early`, "
+            "`clinic_logs`, `clinic_crossed`, `clinic_dropped`, `clinic_killed`), two to run and to read the "
+            "sentence. Draw who waits for whom.",
+        ),
+        Part(
+            14,
+            "Without a doctor",
+            "The same fault three times: nothing, a time-out, DETAIL. What does each say, and what not? Then the "
+            "table of what to take when.",
+        ),
+        Part(
+            4,
+            "How long to wait",
+            "`clinic_timeout`: above the longest honest wait, and why that is not 30 seconds.",
+        ),
+        Part(
+            2,
+            "Take away",
+            "The first line, together: look for the rank that is *not* in the list.",
+        ),
+    ),
+    ninety=(
+        Part(
+            4,
+            "17 · When it hangs",
+            "As in the short plan.",
+        ),
+        Part(
+            38,
+            "The ward round",
+            "All seven. After each: where in your own code could this stand? `clinic_slow` is the one in which "
+            "the doctor says nothing.",
+        ),
+        Part(
+            14,
+            "Repair one",
+            "`train_until`, alone. Any rule will do, if every rank decides by the same number.",
+        ),
+        Part(
+            22,
+            "Without a doctor",
+            "As in the short plan, with `clinic_detail`, the stacks and the flight recorder: which of them tells "
+            "two rounds of one loop apart?",
+        ),
+        Part(
+            6,
+            "How long to wait",
+            "As in the short plan, with `clinic_hours` on paper.",
+        ),
+        Part(
+            4,
+            "Myth check",
+            "Both.",
+        ),
+        Part(
+            2,
+            "Take away",
+            "As in the short plan.",
+        ),
+    ),
+    home="`train_until`, and patients 3 and 6.",
+    room="clinic_crossed",
+    ask="Draw the 2 x 2 mesh and put a student on each corner. Each holds out the right hand along the machine or "
+    "across, in the order of the program, and may use the other hand only when the first was shaken. All four "
+    "stand with a hand out. Now ask again: who is to blame?",
+    wrong=(
+        Mistake(
+            "clinic_crossed",
+            "Each call by itself is right. What must agree is the order *between* groups: nobody has two hands free.",
+        ),
+        Mistake(
+            "clinic_early",
+            "all_reduce is a call of all. Three ranks cannot finish what four have to begin.",
+            answer=2,
+        ),
+        Mistake(
+            "clinic_dropped",
+            "They trust `isend`. Ask where the handle is when `start_sending` has returned.",
+        ),
+        Mistake(
+            "clinic_slow",
+            "So they wait, for half a second. A rank at work may still come, so it is never accused.",
+        ),
+        Mistake(
+            "clinic_killed",
+            "A killed process writes no last words. Look for a log that ends.",
+        ),
+        Mistake(
+            "clinic_detail",
+            "Shapes are what it does compare. The operation and the root it does not.",
+        ),
+    ),
+    sheet=("clinic_early", "clinic_dropped", "clinic_killed", "clinic_detail", "clinic_timeout"),
+)
