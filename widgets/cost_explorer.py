@@ -16,13 +16,14 @@ from collectives import Network, ScheduleError, Topology, compare, presets
 from collectives.catalogue import algorithms as known
 from collectives.network import check_network
 from collectives.units import duration, size
+from widgets._still import BOXED, INK
 
 SIZES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(31))  # 1 B to 10 GB, three to a power of ten
-OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
 DASHES = ("solid", "dash", "dot", "dashdot")
-INK, PAPER, FAINT = "#14171a", "#ffffff", "#e3e5e7"
 OVER_WORDS = 64  # pixels: three lines about who wins stand between the plot and what is chosen
-UNDERLAY = "rgba(20, 23, 26, 0.13)"
+UNDERLAY = "rgba(120, 120, 120, 0.3)"
+ON_A_WALL = {"paper_bgcolor": "#ffffff", "plot_bgcolor": "#ffffff"}  # where the page around is not seen
 
 
 def cost_explorer(
@@ -144,7 +145,7 @@ def _draw(figure, comparison, names: list[str]) -> None:
         name="crossover", mode="markers+text", visible=True, cliponaxis=False,
         textposition=[f"bottom {'left' if 100 * cross.nbytes > sizes[-1] else 'right'}" for cross in crossovers],
         marker={"symbol": "circle-open", "size": 13, "color": INK, "line": {"width": 2}},
-        textfont={"color": INK, "size": 13}, hovertemplate="%{text}: %{customdata}<extra></extra>",
+        textfont={"size": 13}, hovertemplate="%{text}: %{customdata}<extra></extra>",
     )  # fmt: skip
 
 
@@ -154,11 +155,14 @@ def _short(seconds) -> list[float]:
 
 
 def _lay_out(figure, title: str, meta: dict) -> None:
-    axis = {"type": "log", "gridcolor": FAINT, "linecolor": INK, "zeroline": False, "ticks": "outside"}
+    from widgets.figure import ON_THE_PAGE
+
+    figure.layout.template = ON_THE_PAGE  # `update_layout` would add it to plotly's own
+    axis = {"type": "log", "ticks": "outside"}
     figure.update_layout(
-        template="none", height=640, meta=meta, hovermode="closest",
+        height=640, meta=meta, hovermode="closest",
         title={"text": title, "x": 0.02, "xanchor": "left", "y": 0.97, "yanchor": "top"},
-        font={"color": INK, "size": 14}, paper_bgcolor=PAPER, plot_bgcolor=PAPER,
+        font={"size": 14},
         margin={"l": 20, "r": 20, "t": 130, "b": 20},
         # Plotly makes no room for the axis above a legend: empty lines do, and the axis is named by an annotation.
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0,
@@ -216,7 +220,8 @@ def for_a_wall(figure, height: int) -> None:
     growth, room = text / figure.layout.font.size, height / 720
     figure.update_layout(
         height=round(0.94 * height),
-        font={"size": text},
+        font={"size": text, "color": BOXED},
+        **ON_A_WALL,
         title={"subtitle": {"font": {"size": text}}, "font": {"size": text}},
         margin={side: round(room * figure.layout.margin[side]) for side in "tblr"},
     )

@@ -10,6 +10,15 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from widgets._still import INK
+
+CLEAR = "rgba(0, 0, 0, 0)"
+AXIS = {"gridcolor": "rgba(120, 120, 120, 0.3)", "linecolor": INK, "zeroline": False}
+ON_THE_PAGE = {
+    "layout": {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {"color": INK}, "xaxis": AXIS, "yaxis": AXIS}
+}
+"""A template for plotly: the page is the paper, light or dark, and what stands on it a grey that reads on both."""
+
 
 class Figure(go.Figure):
     """A go.Figure whose `layout.meta` is {"name": what its repr calls it, "sentences": [...]}."""

@@ -284,6 +284,21 @@ def asked(schedule):
     return player
 
 
+def test_a_question_makes_room_for_the_bars_of_jupyterlab(show):
+    """Its notebook is 610 pixels high where the window has 720, and above the picture stands the line that asks."""
+    page = show(asked(all_reduce.ring(ranks=4)))
+    tall = "document.querySelector('.rs-picture').clientHeight"
+    before = page.evaluate(tall)
+    page.evaluate("""() => {
+        document.body.className = 'jp-WindowedPanel-outer';
+        document.body.style = 'height: 610px; overflow: auto';
+    }""")
+    page.locator(".rs-frame").focus()
+    page.keyboard.press("?")  # drawn anew
+    page.keyboard.press("?")
+    page.wait_for_function(f"{tall} < {before} - 5")
+
+
 @pytest.mark.parametrize("keys", [("?",), ("1", "Enter"), ()], ids=["keys", "answered wrongly", "asked"])
 def test_keys_and_a_question_fit_on_a_laptop_with_a_readable_picture(show, keys):
     page = show(Player(all_reduce.ring(ranks=4)) if keys == ("?",) else asked(all_reduce.ring(ranks=4)))

@@ -25,6 +25,8 @@ import { plural } from "./words.js";
 const LONGEST_FLIGHT = 900; // ms
 const MOST_LINES = 4; // of code that have room kept for them
 const LOWEST = 260; // pixels of a picture, whatever stands beside it
+const LAPTOP = 720; // pixels of a window that shows a question and its picture at once
+const ASKED = 45; // of the line of code above them
 
 /** @type {[string, string]} */
 const TRACE = ["Enter", "trace: where the content of that cell came from (or click a cell); Esc or a second time ends it"];
@@ -285,7 +287,14 @@ class PlayerView {
 
   /** Pixels of what stands with the picture for a while, so that all of it is on the screen: the question, the keys. */
   #beside() {
-    return (this.gate?.node.offsetHeight ?? 0) + this.frame.find(".rs-keys").offsetHeight;
+    const asks = this.gate ? this.gate.node.offsetHeight + this.#bars() : 0;
+    return asks + this.frame.find(".rs-keys").offsetHeight;
+  }
+
+  /** What JupyterLab's bars take of a laptop's window. */
+  #bars() {
+    const notebook = this.root.closest(".jp-WindowedPanel-outer");
+    return notebook ? Math.max(0, LAPTOP - notebook.clientHeight + ASKED) : 0;
   }
 
   /** Keeps room for the longest sentence and for the most lines of code, so that the controls hold still. */
