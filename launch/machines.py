@@ -18,8 +18,8 @@ On every machine, where Ringside is installed; with torchrun, for two of them:
   torchrun --nnodes=2 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=FIRST_MACHINE:29500 -m launch.machine {0}
 With Slurm:
   srun --nodes=2 --ntasks-per-node=1 python -m launch.machine {0}
-The file holds the key of this once, for you alone. Machines that do not share your home folder need a copy: scp -p.
-Stop this cell to wait no longer."""
+The file holds a one-time key that only you can read. Machines without your home folder need a copy of it: scp -p.
+To give up, stop this cell."""
 
 
 def attach(ranks: Ranks, where: str) -> None:
