@@ -238,7 +238,7 @@ class Ranks:
         `where` this notebook listens, "" for the address that others most likely reach. `on_ticket(path)` is told what
         to start machines with, `on_more(names, expected)` who is there. The stop button ends the waiting.
         """
-        if self.attached and self.supervisor.machines():
+        if self.attached:
             raise UsageError("machines are attached already: %ranks attach off lets them go")
         door = Door(self.hub)
         on_ticket(self.hub.run(door.listen(where)).result())
@@ -260,9 +260,10 @@ class Ranks:
 
     def detach(self) -> bool:
         """Ranks are on this machine again. False if they are already."""
-        attached = self.attached
+        if not self.attached:
+            return False
         self._wait(self.supervisor.attach(None, []))
-        return attached
+        return True
 
     @property
     def attached(self) -> bool:

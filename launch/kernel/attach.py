@@ -163,15 +163,11 @@ class Door:
 
     async def listen(self, where: str) -> str:
         """Listens at an address of this machine, "10.0.0.1" or "10.0.0.1:5000"; the path of the ticket."""
-        from zmq.auth.asyncio import AsyncioAuthenticator  # not needed by ranks on this machine
-
         host, _, port = where.partition(":")
         host = host or own_address()
         public, own = zmq.curve_keypair()
         theirs, secret = zmq.curve_keypair()
-        self._authenticator = AsyncioAuthenticator(self.hub.context)
-        self._authenticator.start()
-        self._authenticator.configure_curve_callback("*", OnlyThis(theirs))
+        self.hub.let_in(OnlyThis(theirs))
         self.socket = self.hub.context.socket(zmq.ROUTER)
         self.socket.linger = 1000
         self.socket.sndhwm = self.socket.rcvhwm = 0
@@ -180,7 +176,6 @@ class Door:
         try:
             self.socket.bind(f"tcp://{host}:{port or '*'}")
         except zmq.ZMQError as error:
-            self._authenticator.stop()
             self.socket.close(0)
             raise UsageError(f"the notebook cannot listen at {where or host}: {error.strerror.lower()}") from None
         self.address = self.socket.get_string(zmq.LAST_ENDPOINT)
@@ -218,7 +213,6 @@ class Door:
         for task in self._tasks:
             task.cancel()
         self.hub.ways.clear()
-        self._authenticator.stop()
         self.socket.close(1000)
 
     def send(self, peer: bytes, kind: bytes, *frames: bytes) -> None:

@@ -19,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
+from typing import Any
 
 import zmq
 from jupyter_client.session import Session
@@ -46,6 +47,7 @@ class Hub:
         self.loop = asyncio.new_event_loop()
         self.on_iopub: Callable[[str, dict], None] = lambda name, message: None
         self.on_stdin: Callable[[str, dict], None] = lambda name, message: None
+        self._authenticator: Any = None
         self._replies: dict[str, asyncio.Future] = {}
         self.ways: dict[bytes, Callable] = {}  # address of a rank on another machine -> (channel, frames) to there
         self._heard = {"shell": self._on_reply, "control": self._on_reply}
@@ -142,10 +144,21 @@ class Hub:
         with contextlib.suppress(zmq.ZMQError):
             await self.sockets[channel].send_multipart(frames)
 
+    def let_in(self, who) -> None:
+        """Over encrypted sockets that are bound here nobody else comes in. In the hub's thread."""
+        from zmq.auth.asyncio import AsyncioAuthenticator  # not needed by ranks on this machine
+
+        if self._authenticator is None:  # one for all, since zmq is slow to give up its place
+            self._authenticator = AsyncioAuthenticator(self.context)
+            self._authenticator.start()
+        self._authenticator.configure_curve_callback("*", who)
+
     def close(self) -> None:
         """Closes the sockets and ends the thread."""
 
         async def close():
+            if self._authenticator is not None:
+                self._authenticator.stop()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)

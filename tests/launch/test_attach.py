@@ -241,8 +241,9 @@ def test_a_ticket_that_others_can_read_is_refused(tmp_path):
 def wait_for(notebook, where: str) -> tuple[str, Path]:
     """A notebook that waits for machines: (which cell, the ticket)."""
     cell = notebook.send(f"%ranks attach {where}")
-    shown = notebook.collect(cell, lambda output, _: "no machine is here yet" in output.stdout).stdout
-    return cell, Path(shlex.split(re.search("launch.machine (.*)", shown)[1])[0])
+    output = notebook.collect(cell, lambda output, _: "no machine is here yet" in output.stdout)
+    assert not output.error, output.error
+    return cell, Path(shlex.split(re.search("launch.machine (.*)", output.stdout)[1])[0])
 
 
 def test_a_machine_ends_when_it_is_let_go_and_when_the_notebook_has_gone(new_notebook, tmp_path):
@@ -278,6 +279,7 @@ def test_waiting_can_be_stopped(new_notebook, tmp_path):
         stopped = notebook.collect(waiting)
         assert stopped.error == "RanksStopped: stopped; no machine is attached, and the ranks are where they were"
         assert not ticket.exists()
+    assert notebook.run("%ranks attach off").stdout == "no machines are attached\n"
     assert notebook.run("%%ranks\nkept").stdout == "rank 0: 0\nrank 1: 1\n"
     error = notebook.run("%ranks attach 192.0.2.7").error
     assert error.startswith("UsageError: the notebook cannot listen at 192.0.2.7: ")
