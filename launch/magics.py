@@ -11,6 +11,7 @@
 %%ranks 4 --script ring.py the script in the place of the cell, on new ranks, as torchrun would start it
 %ranks network ethernet    for all cells that follow;  %ranks network off
 %ranks                     status;  %ranks restart;  %ranks stop
+%ranks attach              ranks on other machines, which torchrun or srun start;  %ranks attach off
 %ranks export ring.py      writes the cells as a script for torchrun
 """
 
@@ -25,7 +26,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from collectives import units
-from launch import networks, script
+from launch import machines, networks, script
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
@@ -174,7 +175,8 @@ def run_cell(line: str, cell: str) -> None:
         beyond = [rank for rank in options.only if rank >= size]
         if beyond:
             raise UsageError(f"there is no rank {beyond[0]}: --only chooses among {size} ranks, 0 to {size - 1}")
-    check_room(options.size or ranks.size, ranks.size)
+    if not ranks.attached:
+        check_room(options.size or ranks.size, ranks.size)
     forget_last_run(shell)
     network = {None: _network, "off": None}.get(options.network, options.network)
     viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE, network)
@@ -349,6 +351,8 @@ def ranks_line(line: str) -> None:
     ranks, word = session(), line.strip()
     if word.split()[:1] == ["export"]:
         print(script.export(script_name(word.removeprefix("export")), _ran))
+    elif word.split()[:1] == ["attach"]:
+        machines.attach(ranks, word.removeprefix("attach").strip())
     elif word.split()[:1] == ["network"]:
         print(set_network(word.removeprefix("network").strip()))
     elif word == "stop":
@@ -397,7 +401,9 @@ def meant_by(words: str) -> str:
     try:
         parse(words)
     except (UsageError, ValueError):
-        close = get_close_matches(words.lower().split()[0], ["restart", "stop", "network", "export"], n=1, cutoff=0.75)
+        close = get_close_matches(
+            words.lower().split()[0], ["restart", "stop", "network", "export", "attach"], n=1, cutoff=0.75
+        )
         meant = f"did you mean %ranks {close[0]}? " if close else ""
         return f"{meant}%ranks says what the ranks are doing, %ranks restart makes new ones, %ranks stop ends them"
     return f"to run a cell on ranks it begins with two signs: %%ranks {words} in its first line"
@@ -406,12 +412,12 @@ def meant_by(words: str) -> str:
 def status_lines(ranks: Ranks) -> list[str]:
     """A table of the ranks, and below it a sentence for each thing that the student may have to do."""
     status, lost = ranks.status(), ranks.lost()
-    rows = [("rank", "pid", "backend", "memory", "doing")]
+    rows = [("rank", "pid", "backend", "memory", "doing", "machine" if ranks.attached else "")]
     for one in status:
         at_rest = one.doing.state in ("idle", "new")
         now = "dead" if one.rank in lost else "ready" if at_rest else doing(one.doing)
-        rows.append((str(one.rank), str(one.pid), one.backend, units.size(one.memory), now))
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        rows.append((str(one.rank), str(one.pid), one.backend, units.size(one.memory), now, one.machine))
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines += [f"rank {rank} died ({how}): the next cell starts it anew, empty" for rank, how in lost.items()]
     return lines + ([] if lost else [f"{name_ranks(who)}: {said}" for who, said in ranks.to_do()])

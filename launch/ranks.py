@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from concurrent.futures import CancelledError
+from collections.abc import Callable
+from concurrent.futures import CancelledError, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from launch import networks
-from launch.kernel import machine
+from launch.kernel.attach import Door
 from launch.kernel.cell import Answer
 from launch.kernel.hub import Hub
 from launch.kernel.questions import Questions, front_end
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = 4
 BEGINNING = 2  # seconds after the stop button in which a cell that was asked for begins, or a rank answers
 MOST_OPEN = 2  # calls of one rank that `%ranks` names
+ATTACHING = 0.2  # seconds between two looks at who has come
 CLOSING = 10  # seconds; a bound for what takes milliseconds, or as long as a start that is under way
 
 
@@ -44,6 +46,7 @@ class RankStatus:
     backend: str
     memory: int
     doing: Status
+    machine: str = ""  # that the rank is on; "" for this one
 
 
 def unfinished(call: OpenCall) -> str:
@@ -123,6 +126,8 @@ class Ranks:
             self._wait(self._play())
 
     def _choose(self, network) -> None:
+        if network is not None and self.attached:
+            raise UsageError("a network is played on one machine: the machines that are attached have a real one")
         asked = network, self.size or DEFAULT_SIZE
         if asked != self._asked_for:
             self.network = networks.chosen(*asked)
@@ -221,16 +226,49 @@ class Ranks:
         self._tapes, self._recording = None, recording
 
     def status(self) -> list[RankStatus]:
+        memory, backend = self._wait(self.supervisor.memory()), self.supervisor.backend
         return [
-            RankStatus(
-                m.rank,
-                m.pid,
-                self.supervisor.backend,
-                machine.proportional_memory(m.pid),
-                self.supervisor.doing(m.rank),
-            )
+            RankStatus(m.rank, m.pid, backend, memory[m.rank], self.supervisor.doing(m.rank), str(m.link))
             for m in self.supervisor.workers
         ]
+
+    def attach(self, where: str, on_ticket: Callable[[str], None], on_more: Callable[[list[str], int], None]) -> int:
+        """Waits for machines that an engine starts; from then on ranks are on them. How many machines.
+
+        `where` this notebook listens, "" for the address that others most likely reach. `on_ticket(path)` is told what
+        to start machines with, `on_more(names, expected)` who is there. The stop button ends the waiting.
+        """
+        if self.attached:
+            raise UsageError("machines are attached already: %ranks attach off lets them go")
+        door = Door(self.hub)
+        on_ticket(self.hub.run(door.listen(where)).result())
+        waiting, told = self.hub.run(door.all_here()), -1
+        try:
+            while not waiting.done():
+                here = [str(machine) for machine in list(door.machines.values())]
+                if len(here) != told:
+                    told = len(here)
+                    on_more(here, door.expected)
+                wait([waiting], timeout=ATTACHING)
+            machines = waiting.result()
+        except BaseException:
+            waiting.cancel()
+            self.hub.run(door.close()).result()
+            raise
+        self._wait(self.supervisor.attach(door, machines))
+        return len(machines)
+
+    def detach(self) -> bool:
+        """Ranks are on this machine again. False if they are already."""
+        if not self.attached:
+            return False
+        self._wait(self.supervisor.attach(None, []))
+        return True
+
+    @property
+    def attached(self) -> bool:
+        """Whether the ranks are on other machines."""
+        return self.supervisor.door is not None
 
     def restart(self, viewer=None) -> None:
         """New processes under the same numbers; all variables are new."""

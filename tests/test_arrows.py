@@ -74,6 +74,7 @@ ROOMS = {
     "hints": {"hints"},
     "doctor": {"doctor", "shared"},
     "replay": {"replay", "shared"},
+    "machine": {"machine", "kernel", "shared"},  # it stands between the two
     "kernel": {"kernel", "backends", "shared", "doctor", "hints"},
     "agent": {"agent", "backends", "shared", "rank"},  # it becomes a rank
     "rank": {"rank", "backends", "shared", "hints"},

@@ -18,13 +18,18 @@ ALL_TO_ALL = "all_to_all_single"
 MOST_CALLS = 64  # of a group in a cell that are compared; the shared memory holds twice as many
 
 
-def find_trouble(board, answers: dict, diagnosis: Diagnosis | None) -> Trouble | None:
-    """The trouble of a cell whose `answers` are complete; None if no rank disturbed another, or one died."""
+def find_trouble(board, answers: dict, diagnosis: Diagnosis | None, far: bool = False) -> Trouble | None:
+    """The trouble of a cell whose `answers` are complete; None if no rank disturbed another, or one died.
+
+    `far`: the ranks are on several machines, and compare their calls with what these have told each other.
+    """
     if any(answer.how is How.DIED for answer in answers.values()):
         return None
     # Who was freed first has lost count of what the others do.
     refused = [rank for rank, a in answers.items() if a.ename == "MismatchError" and a.how is not How.FREED]
-    sentence = _mismatch(board, refused) if refused else ""
+    if far and all(answer.how in (How.LEFT, How.FREED) for answer in answers.values()):
+        refused = sorted(answers)  # calls on two machines may have met before either was seen on the other one
+    sentence = mismatch(board, refused) if refused else ""
     if sentence:
         return Trouble(MismatchError, sentence, tuple(refused))
     if diagnosis is None:
@@ -40,7 +45,7 @@ def _lost(board) -> Trouble | None:
     return Trouble(LostMessageError, explain.lost(views, lost), tuple(loss.rank for loss in lost)) if lost else None
 
 
-def _mismatch(board, refused: list[int]) -> str:
+def mismatch(board, refused: list[int]) -> str:
     """The first collective, or else message, of the refused ranks that does not fit another rank's."""
     marks = {rank: flight_recorder.fingerprints(board, rank) for rank in range(board.ranks)}
     calls: dict[tuple, dict[int, Fingerprint]] = {}

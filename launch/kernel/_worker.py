@@ -17,6 +17,7 @@ import struct
 import termios
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from launch.kernel.hub import Hub
 from launch.shared.errors import LaunchError, RankError
@@ -81,8 +82,9 @@ class PipeReader:
 class Worker:
     """A process under the number `rank`, from the start numbered `serial`. Made and used in the hub's thread."""
 
-    def __init__(self, rank: int, serial: int, hub: Hub):
+    def __init__(self, rank: int, serial: int, hub: Hub, link: Any):
         self.rank, self.hub = rank, hub
+        self.link = link  # to its agent: an AgentLink, or a Machine
         self.name = f"{rank}.{serial}"  # never used twice, so that nothing from a dead rank is taken for a living one's
         self.pid = 0
         self.spawned = False
@@ -95,9 +97,9 @@ class Worker:
 
     def started(self, pid: int, spawned: bool, fds: list[int], on_text: Callable[[Worker, str, str], None]) -> None:
         self.pid, self.spawned = pid, spawned
-        self.readers = [
+        self.readers = [  # none of a rank on another machine, which sends what it reads there
             PipeReader(self.hub.loop, fd, partial(on_text, self, stream))
-            for fd, stream in zip(fds, ("stdout", "stderr"), strict=True)
+            for fd, stream in zip(fds, ("stdout", "stderr"), strict=False)
         ]
 
     def is_up(self) -> None:
@@ -130,8 +132,10 @@ class Worker:
             self.hub.request(self.name, channel, self.hub.message("rank_request", content), buffers)
         )
         either: set[asyncio.Future] = {reply, self.ended}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if reply.done():
-            return reply.result()
-        reply.cancel()
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if reply.done():
+                return reply.result()
+        finally:
+            reply.cancel()
         raise RankError(f"rank {self.rank}: its process has died", (self.rank,))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from launch.doctor import Diagnosis
 from launch.doctor.snapshot import Ending, How
-from launch.doctor.trouble import find_trouble
+from launch.doctor.trouble import find_trouble, mismatch
 from launch.hints import Hint
 from launch.kernel.watchdog import Live, Watchdog
 from launch.shared.errors import Trouble, is_lost, name_ranks
@@ -82,7 +82,9 @@ class Cell:
             self.running,
             endings=self.endings,
             ask=supervisor.ask,
+            refresh=supervisor.refresh,
             suspended=supervisor.suspended,
+            mismatched=self.mismatched,
             give_up=self.give_up,
         )
         self._clears: set[int] = set()
@@ -96,13 +98,14 @@ class Cell:
             await asyncio.gather(*(self._follow(rank) for rank in self.workers))
         finally:
             watch.cancel()
+        await self.supervisor.refresh()
         diagnosis = self._watchdog.diagnosis
         failed = failed_before(diagnosis, self.answers) if diagnosis else set()
         excuse(self.answers, self.freed - failed)
         for rank, answer in self.answers.items():
             if answer.how is How.FREED:  # also of those that gloo threw out, before it was known why
                 self._live.ended(rank, not self.stops, answer.ename, answer.ename == "KeyboardInterrupt")
-        trouble = find_trouble(self.supervisor.board, self.answers, diagnosis)
+        trouble = find_trouble(self.supervisor.board, self.answers, diagnosis, self.supervisor.door is not None)
         for answer in self.answers.values():
             answer.trouble = trouble
         return [self.answers[rank] for rank in sorted(self.answers)]
@@ -191,6 +194,11 @@ class Cell:
         """Which ranks do nothing more in this cell, and what they did last."""
         absent = {rank: Ending(How.ABSENT) for rank in range(self.supervisor.size) if rank not in self.workers}
         return absent | {rank: ending(answer) for rank, answer in self.answers.items() if rank not in self.running}
+
+    def mismatched(self) -> bool:
+        """Whether calls on several machines do not fit: on one, a rank would have refused its own (rank/guard.py)."""
+        board = self.supervisor.board
+        return self.supervisor.door is not None and bool(mismatch(board, list(range(board.ranks))))
 
     def give_up(self) -> None:
         """The ranks that are left wait for ever."""

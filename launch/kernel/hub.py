@@ -19,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
+from typing import Any
 
 import zmq
 from jupyter_client.session import Session
@@ -35,17 +36,22 @@ class Hub:
     question; set them before ranks are started.
     """
 
-    def __init__(self):
+    CHANNELS: tuple[str, ...] = ("shell", "control", "stdin", "iopub")
+
+    def __init__(self, key: bytes | None = None):
         self.folder = tempfile.mkdtemp(prefix="ringside-")
         if len(self.folder) > LONGEST_FOLDER:
             self.folder = tempfile.mkdtemp(prefix="ringside-", dir="/tmp")
-        self.key = secrets.token_bytes(32)
+        self.key = key or secrets.token_bytes(32)
         self.session = Session(key=self.key)
         self.loop = asyncio.new_event_loop()
         self.on_iopub: Callable[[str, dict], None] = lambda name, message: None
         self.on_stdin: Callable[[str, dict], None] = lambda name, message: None
+        self._authenticator: Any = None
         self._replies: dict[str, asyncio.Future] = {}
-        self._names: dict[bytes, str] = {}
+        self.ways: dict[bytes, Callable] = {}  # address of a rank on another machine -> (channel, frames) to there
+        self._heard = {"shell": self._on_reply, "control": self._on_reply}
+        self._heard |= {"stdin": self._on_stdin, "iopub": self._on_iopub}
         self.thread = threading.Thread(target=self._serve, name="ringside", daemon=True)
         self.thread.start()
         self.run(self._open()).result()
@@ -65,7 +71,7 @@ class Hub:
     async def _open(self) -> None:
         self.context = Context()
         self.sockets = {}
-        for channel in ("shell", "control", "stdin", "iopub"):
+        for channel in self.CHANNELS:
             bound = self.context.socket(zmq.SUB if channel == "iopub" else zmq.ROUTER)
             bound.linger = 0
             bound.rcvhwm = bound.sndhwm = 0  # nothing is dropped
@@ -76,22 +82,20 @@ class Hub:
                 bound.identity = self.address("notebook")
             bound.bind(f"ipc://{self.folder}/{channel}")
             self.sockets[channel] = bound
-        self._tasks = [
-            self.loop.create_task(self._receive("shell", self._on_reply)),
-            self.loop.create_task(self._receive("control", self._on_reply)),
-            self.loop.create_task(self._receive("stdin", self._on_stdin)),
-            self.loop.create_task(self._receive("iopub", self._on_iopub)),
-        ]
+        self._tasks = [self.loop.create_task(self._receive(channel)) for channel in self.CHANNELS]
 
-    async def _receive(self, channel: str, handle: Callable[[dict], None]) -> None:
+    async def _receive(self, channel: str) -> None:
         while True:
-            frames = await self.sockets[channel].recv_multipart()
-            try:
-                _, parts = self.session.feed_identities(frames)
-                message = self.session.deserialize(parts)
-            except (ValueError, TypeError, IndexError):
-                continue  # not signed with our key, damaged, or cut off before the signature
-            handle(message)
+            self.hears(channel, await self.sockets[channel].recv_multipart())
+
+    def hears(self, channel: str, frames: list[bytes]) -> None:
+        """A message of a rank, from wherever."""
+        try:
+            _, parts = self.session.feed_identities(frames)
+            message = self.session.deserialize(parts)
+        except (ValueError, TypeError, IndexError):
+            return  # not signed with our key, damaged, or cut off before the signature
+        self._heard[channel](message)
 
     def _on_reply(self, message: dict) -> None:
         reply = self._replies.get(message["parent_header"].get("msg_id"))
@@ -111,29 +115,50 @@ class Hub:
         """Sends the message to a rank and returns the reply. Never returns if the rank dies: wait for both."""
         msg_id = message["header"]["msg_id"]
         reply = self._replies[msg_id] = self.loop.create_future()
-        frames = [*self.session.serialize(message, ident=self.address(name)), *buffers]
         try:
-            while True:
-                try:
-                    await self.sockets[channel].send_multipart(frames)
-                    break
-                except zmq.ZMQError as error:
-                    if error.errno != zmq.EHOSTUNREACH:
-                        raise
-                    await asyncio.sleep(RETRY)
+            await self.deliver(channel, [*self.session.serialize(message, ident=self.address(name)), *buffers])
             return await reply
         finally:
             del self._replies[msg_id]
 
+    async def deliver(self, channel: str, frames: list[bytes]) -> None:
+        """To the rank whose address comes first, as soon as it is there."""
+        if way := self.ways.get(frames[0]):
+            way(channel, frames)
+            return
+        while True:
+            try:
+                await self.sockets[channel].send_multipart(frames)
+                return
+            except zmq.ZMQError as error:
+                if error.errno != zmq.EHOSTUNREACH:
+                    raise
+                await asyncio.sleep(RETRY)
+
     async def tell(self, name: str, channel: str, message: dict) -> None:
         """Sends the message to a rank; it is lost if the rank has gone."""
+        frames = self.session.serialize(message, ident=self.address(name))
+        if way := self.ways.get(frames[0]):
+            way(channel, frames)
+            return
         with contextlib.suppress(zmq.ZMQError):
-            await self.sockets[channel].send_multipart(self.session.serialize(message, ident=self.address(name)))
+            await self.sockets[channel].send_multipart(frames)
+
+    def let_in(self, who) -> None:
+        """Over encrypted sockets that are bound here nobody else comes in. In the hub's thread."""
+        from zmq.auth.asyncio import AsyncioAuthenticator  # not needed by ranks on this machine
+
+        if self._authenticator is None:  # one for all, since zmq is slow to give up its place
+            self._authenticator = AsyncioAuthenticator(self.context)
+            self._authenticator.start()
+        self._authenticator.configure_curve_callback("*", who)
 
     def close(self) -> None:
         """Closes the sockets and ends the thread."""
 
         async def close():
+            if self._authenticator is not None:
+                self._authenticator.stop()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)

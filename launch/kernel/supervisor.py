@@ -1,8 +1,7 @@
 """The processes behind the ranks: brought up by the agent, given cells, asked, restored when one dies or is stuck.
 
-`AgentLink` is the kernel's end of the agent: it starts the process, asks it for ranks and hears what becomes of them.
-The agent is started at once, in the background, and is at work on its imports long before anybody asks; a request sent
-meanwhile waits in the socket.
+There is one agent (kernel/agent_link.py), or one on each machine that is attached (kernel/attach.py); here both are
+links. Of ranks on other machines the flight recorder is what these have sent: `refresh` waits for the newest.
 
 All of it runs in the hub's thread, except for reading plain attributes; launch/ranks.py is what others call. After a
 cell in which a rank failed, was freed or died, `recover` gives all of them a new process group under the same objects;
@@ -12,22 +11,19 @@ a dead rank is forked anew under its number, the others keep their variables.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import json
 import os
-import select
 import signal
-import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_swapped
 from launch.kernel import machine
 from launch.kernel._worker import COMING, Worker
+from launch.kernel.agent_link import AgentLink
+from launch.kernel.attach import Door, Machine
 from launch.kernel.cell import Answer, Cell
 from launch.kernel.hub import Hub, all_or_none
 from launch.kernel.machine import Deaths
@@ -35,7 +31,7 @@ from launch.kernel.played import Played
 from launch.shared import flight_recorder
 from launch.shared.errors import LaunchError, RankError, UsageError, name_ranks
 from launch.shared.flight_recorder import Board, OpenCall, Status
-from launch.shared.start_file import NO_WIDGETS, fresh_environ, meeting_place, write_start_file
+from launch.shared.start_file import fresh_environ, meeting_place
 from launch.shared.text import Text
 
 # Of all ranks. Two belong to every group that was ever renewed, and torch gives none back: a cell that makes groups,
@@ -62,6 +58,8 @@ class Supervisor:
         self._serial = itertools.count(1)
         self._work: asyncio.Task | None = None  # starting or restoring
         self._closed = False
+        self.door: Door | None = None  # where machines have come in; None: the ranks are on this one
+        self._machines: list[Machine] = []
         self.played = Played(self)
         self._launch_agent(beside)
 
@@ -88,9 +86,9 @@ class Supervisor:
     def _launch_agent(self, beside: AgentLink | None = None) -> None:
         self.agent = AgentLink(self.hub.folder, beside)
         self._agent_ready = self.hub.loop.create_future()
-        self.hub.loop.call_soon_threadsafe(self.agent.listen, self.hub.loop, self._on_agent)
+        self.hub.loop.call_soon_threadsafe(self.agent.listen, self.hub.loop, partial(self._on_agent, self.agent))
 
-    def _on_agent(self, event: dict, fds: list[int]) -> None:
+    def _on_agent(self, link: AgentLink | Machine, event: dict, fds: list[int]) -> None:
         kind = event["event"]
         if kind == "ready":
             self.gpus = event["gpus"]
@@ -100,23 +98,34 @@ class Supervisor:
             if worker is None:
                 for fd in fds:
                     os.close(fd)
-                self.agent.send(do="kill", pids=[event["pid"]])
+                link.send(do="kill", pids=[event["pid"]])
             else:
                 worker.started(event["pid"], event["spawned"], fds, self._on_text)
         elif kind == "refused" and (worker := self._coming.get(event["name"])):
             worker.fail(f"the system refused a new process: {event['why']}")
         elif kind == "exited":
-            for worker in {*self.workers, *self._coming.values()}:
+            for worker in self._of(link):
                 if worker.pid == event["pid"]:
-                    worker.has_ended(self._deaths.how(event["status"]))
+                    worker.has_ended(event.get("how") or self._deaths.how(event["status"]))
+        elif kind == "text":
+            for worker in self._of(link):
+                if worker.name == event["name"]:
+                    self._on_text(worker, event["stream"], event["text"])
+        elif isinstance(link, Machine):
+            for worker in self._of(link):
+                worker.has_ended(event["how"])
         elif kind in ("failed", "gone"):
             why = event.get("why", "the agent has died; its log was lost with it")
             if not self._agent_ready.done():
                 self._agent_ready.set_exception(LaunchError(f"ranks cannot be started on this machine: {why}"))
                 self._agent_ready.exception()
             how = self._deaths.how(-signal.SIGKILL)  # of the agent, which its ranks do not outlive
-            for worker in {*self.workers, *self._coming.values()}:
+            for worker in self._of(link):
                 worker.has_ended(how)
+
+    def _of(self, link: AgentLink | Machine) -> set[Worker]:
+        """The workers that the link has been asked for."""
+        return {worker for worker in {*self.workers, *self._coming.values()} if worker.link is link}
 
     def _on_iopub(self, name: str, message: dict) -> None:
         if name in self._coming:
@@ -145,6 +154,35 @@ class Supervisor:
         if self._work:
             self._work.cancel()
             await asyncio.wait({self._work})
+        if self.door:
+            await self.door.close()
+
+    async def attach(self, door: Door | None, machines: list[Machine]) -> None:
+        """From now on ranks are on those machines; on this one again if there is no door."""
+        await self.stop()
+        if self.door:
+            await self.door.close()
+        self.door, self._machines = door, machines
+        if door:
+            door.on_board, door.epoch = self._on_board, lambda: flight_recorder.current_epoch(self.board.memory)
+        for each in machines:
+            each.on_event = partial(self._on_agent, each)
+
+    def _on_board(self, offset: int, raw: bytes) -> None:
+        if self._board:
+            self._board.memory[offset : offset + len(raw)] = raw
+
+    def machines(self) -> list[Machine]:
+        """Those that are there, in the order of their numbers."""
+        return [each for each in self._machines if not each.has_ended()]
+
+    async def refresh(self) -> None:
+        """Waits until what ranks on other machines have written up to now stands in the flight recorder here."""
+        if self.door:
+            await asyncio.gather(*(each.look() for each in self.machines()))
+            for worker in self.workers:
+                if isinstance(worker.link, Machine):
+                    self.board.behind[worker.rank] = worker.link.behind
 
     def end_agent(self) -> None:
         """Ends the agent and with it every rank, whatever they do; from any thread."""
@@ -164,10 +202,16 @@ class Supervisor:
     async def _start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
         if self._closed:
             raise LaunchError("the ranks have been closed")
-        if self.agent.has_ended():
-            self._launch_agent()
-        await asyncio.shield(self._agent_ready)  # the stop button ends the waiting, not the agent
-        backend = machine.choose_backend(size, backend, self.gpus, self.size)
+        if self._machines:
+            if not self.machines():
+                last = max(self._machines, key=lambda each: each.heard)
+                raise LaunchError(f"{last} {last.why}, and no other is left: %ranks attach off, then attach others")
+            backend = backend or "gloo"
+        else:
+            if self.agent.has_ended():
+                self._launch_agent()
+            await asyncio.shield(self._agent_ready)  # the stop button ends the waiting, not the agent
+            backend = machine.choose_backend(size, backend, self.gpus, self.size)
         await self.stop()
         self.backend, self.bare = backend, bare
         try:
@@ -179,22 +223,44 @@ class Supervisor:
                 "room there, or restart the kernel with TMPDIR set to another folder"
             ) from None
         self._environ = fresh_environ()
+        if self.door:
+            self.door.number, self.door.meeting = next(self._serial), self._meeting_place()
         self.came_back = {}
         self.workers = await self._bring_up(list(range(size)), size, 1, viewer)
+
+    def _meeting_place(self) -> dict[str, str]:
+        """Where ranks meet that make a process group themselves: at rank 0."""
+        there = self._link_for(0, 1)
+        return meeting_place() | ({"MASTER_ADDR": there.address} if isinstance(there, Machine) else {})
+
+    def _link_for(self, rank: int, size: int) -> AgentLink | Machine:
+        """Ranks in a row are on one machine; one whose machine is lost comes back on another."""
+        machines = self.machines()
+        if rank < len(self.workers) and not self.workers[rank].link.has_ended():
+            return self.workers[rank].link
+        return machines[rank * len(machines) // size] if machines else self.agent
 
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Worker]:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
         serial = next(self._serial)
-        wanted = [Worker(rank, serial, self.hub) for rank in ranks]
+        wanted = [Worker(rank, serial, self.hub, self._link_for(rank, size)) for rank in ranks]
         for worker in wanted:
             if viewer:
                 viewer.state(worker.rank, "starting", "")
         session = {"world_size": size, "backend": self.backend, "bare": self.bare, "generation": self._generation}
         session |= {"group_count": group_count, "board": self.board.path, "environ": self._environ}
         session |= {"network": self.played.known_to(wanted)}
-        config = write_start_file(self.hub.folder, self.hub.key, serial, **session)
         self._coming = {worker.name: worker for worker in wanted}
-        self.agent.send(do="start", config=config, ranks=ranks, spawn=not BACKENDS[self.backend].forks)
+        configs = [
+            link.start(
+                [m.rank for m in wanted if m.link is link],
+                not BACKENDS[self.backend].forks,
+                serial,
+                self.hub.key,
+                session,
+            )
+            for link in dict.fromkeys(worker.link for worker in wanted)
+        ]
         try:
             await asyncio.wait_for(asyncio.gather(*(worker.up for worker in wanted)), COMING)
         except BaseException:
@@ -202,7 +268,8 @@ class Supervisor:
             raise
         finally:
             self._coming = {}
-            os.unlink(config)
+            for config in filter(None, configs):
+                os.unlink(config)
         return wanted
 
     async def _kill(self, workers: list[Worker]) -> None:
@@ -269,11 +336,21 @@ class Supervisor:
 
     def suspended(self, ranks: Iterable[int]) -> set[int]:
         """Those of the ranks whose process SIGSTOP or the like keeps from running."""
-        return {rank for rank in ranks if machine.is_suspended(self.workers[rank].pid)}
+        return {rank for rank in ranks if self.workers[rank].link.has_suspended(self.workers[rank].pid)}
+
+    async def memory(self) -> dict[int, int]:
+        """Bytes of each rank's process."""
+        found = {}
+        for link in dict.fromkeys(worker.link for worker in self.workers):
+            mine = {worker.rank: worker.pid for worker in self.workers if worker.link is link}
+            known = await link.memory(list(mine.values()))
+            found |= {rank: known.get(pid, 0) for rank, pid in mine.items()}
+        return found
 
     def act(self, what: str, workers: list[Worker]) -> None:
         """Has the agent "kill" or "wake" processes."""
-        self.agent.send(do=what, pids=[worker.pid for worker in workers])
+        for link in {worker.link for worker in workers}:
+            link.send(do=what, pids=[worker.pid for worker in workers if worker.link is link])
 
     # Between cells
 
@@ -292,7 +369,7 @@ class Supervisor:
 
     async def dead(self) -> list[Worker]:
         """The workers whose process has ended; of one that ended a moment ago the agent's word is waited for."""
-        await asyncio.gather(*(worker.ended for worker in self.workers if machine.has_ended(worker.pid)))
+        await asyncio.gather(*(worker.ended for worker in self.workers if worker.link.has_ended_process(worker.pid)))
         return [worker for worker in self.workers if worker.ended.done()]
 
     async def recover(self) -> None:
@@ -300,8 +377,8 @@ class Supervisor:
         try:
             await self._interruptible(self._renew_in_time())
         except (LaunchError, RankError) as error:
-            self.notices.append(f"all ranks were started anew, their variables are new ({error})")
             await self.start(self.size, self.backend, self.bare, None)
+            self.notices.append(f"all ranks were started anew, their variables are new ({error})")
 
     async def _renew_in_time(self) -> None:
         try:
@@ -316,8 +393,13 @@ class Supervisor:
         if any(
             tally.peer < 0 for rank in ranks for tally in flight_recorder.message_tallies(self.board, rank)
         ) and not any(flight_recorder.open_calls(self.board, rank) for rank in ranks):
-            flight_recorder.begin_epoch(self.board.memory)
+            self._begin_epoch()
             await self.request_all("shell", "renumber", {})
+
+    def _begin_epoch(self) -> None:
+        flight_recorder.begin_epoch(self.board.memory)
+        if self.door:
+            self.door.write(0, self.board.memory[0:8])
 
     async def _renew(self) -> None:
         dead = await self.dead()
@@ -334,9 +416,11 @@ class Supervisor:
         if dead and not self.bare and (len(worlds) > 1 or "" in worlds):
             raise LaunchError("a rank has died, and others had destroyed the process group")
         names = groups_in_common(groups, {worker.rank for worker in dead}, worlds)
-        flight_recorder.begin_epoch(self.board.memory)
+        self._begin_epoch()
         # Whoever makes a group by himself after this must not meet what is left of the last one in its store.
-        self._environ |= (environ := meeting_place() if self.bare else {})
+        self._environ |= (environ := self._meeting_place() if self.bare else {})
+        if self.door and environ:
+            self.door.meeting = environ
         if (self.bare and dead) or len(worlds) > 1:
             work = [self.request_all("shell", "leave", {"environ": environ}, workers=living)]
             left = [m.rank for m, value in zip(living, known, strict=True) if not value["world"]]
@@ -385,80 +469,3 @@ def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: set[int], wo
         and all(groups[rank].get(name) == ranks for rank in ranks if rank not in dead)
     ]
     return sorted(common, key=lambda name: (len(name), name))
-
-
-class AgentLink:
-    """One agent process: forked by another agent of this kernel, `beside`, within milliseconds, or a new one.
-    `on_event(event, fds)` is called for everything it tells."""
-
-    def __init__(self, folder: str, beside: AgentLink | None = None):
-        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.process: subprocess.Popen | None = None
-        if beside is None or not beside.fork(theirs, folder):
-            environ = os.environ | {"OMP_NUM_THREADS": "1", NO_WIDGETS: "1"}
-            environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
-            environ.pop("PYTEST_CURRENT_TEST", None)
-            with open(f"{folder}/agent.log", "wb") as log:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-m", "launch.agent", str(theirs.fileno()), str(os.getpid()), folder],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=[theirs.fileno()],
-                    env=environ,
-                    start_new_session=True,  # the notebook's stop button is not meant for the agent
-                )
-        theirs.close()
-        self.socket.setblocking(False)
-
-    def fork(self, theirs: socket.socket, folder: str) -> bool:
-        """Asks for another agent at the other end of a socket. False if there is nobody to ask."""
-        request = json.dumps({"do": "fork", "folder": folder}).encode()
-        try:
-            socket.send_fds(self.socket, [request], [theirs.fileno()])
-        except OSError:
-            return False
-        return True
-
-    def has_ended(self, wait: bool = False) -> bool:
-        """Whether nobody holds the other end of the socket any more."""
-        end = select.poll()
-        end.register(self.socket, 0)  # what is reported then is the hang-up alone
-        return bool(end.poll(None if wait else 0))
-
-    def listen(self, loop: asyncio.AbstractEventLoop, on_event: Callable[[dict, list[int]], None]) -> None:
-        self.on_event = on_event
-        self.loop = loop
-        loop.add_reader(self.socket, self._receive)
-
-    def _receive(self) -> None:
-        try:
-            packet, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 2, socket.MSG_CMSG_CLOEXEC)
-        except BlockingIOError:
-            return
-        except ConnectionResetError:
-            packet, fds = b"", []
-        except OSError:
-            if self.socket.fileno() < 0:
-                return  # closed on this side since
-            raise
-        if packet:
-            self.on_event(json.loads(packet), list(fds))
-        else:
-            self.loop.remove_reader(self.socket)
-            self.on_event({"event": "gone"}, [])
-
-    def send(self, **request) -> None:
-        try:
-            self.socket.send(json.dumps(request).encode())
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # "gone" is on its way
-
-    def close(self) -> None:
-        """Ends the agent and with it every rank; returns when they are gone."""
-        with contextlib.suppress(OSError):  # it has gone already
-            self.socket.shutdown(socket.SHUT_WR)
-        self.has_ended(wait=True)
-        self.socket.close()
-        if self.process:
-            self.process.wait()

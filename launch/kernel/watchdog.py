@@ -57,7 +57,9 @@ class Watchdog:
     running    the ranks that are inside the cell, kept up to date by whoever runs it
     endings    () -> how all others came to do nothing more in it
     ask        coroutine of (ranks, request, seconds) -> the answers of the ranks that give one in that time
+    refresh    coroutine of () that waits until the board shows what ranks have written up to now
     suspended  (ranks) -> those of them that SIGSTOP or the like keeps from running
+    mismatched () -> whether calls that ranks are in do not fit together, and the library has not refused them
     give_up    () ends the cell: the ranks that are left wait for ever
     """
 
@@ -68,11 +70,15 @@ class Watchdog:
         *,
         endings: Callable[[], dict[int, Ending]],
         ask: Callable[[Iterable[int], dict, float], Awaitable[dict[int, dict]]],
+        refresh: Callable[[], Awaitable[None]],
         suspended: Callable[[Iterable[int]], set[int]],
+        mismatched: Callable[[], bool],
         give_up: Callable[[], None],
     ):
         self.board, self.running = board, running
-        self.endings, self.ask, self.suspended, self.give_up = endings, ask, suspended, give_up
+        self.endings, self.ask, self.refresh = endings, ask, refresh
+        self.suspended, self.mismatched, self.give_up = suspended, mismatched, give_up
+        self._given_up = False
         self.diagnosis: Diagnosis | None = None
         self.lines: dict[int, str] = {}
         self.stuck: dict[int, str] = {}
@@ -120,7 +126,12 @@ class Watchdog:
                 again = await self.ask(asleep, LOOK, ANSWER_WITHIN)
                 for rank in asleep:
                     answers[rank]["asleep"] = rank in again and again[rank]["cpu"] == answers[rank]["cpu"]
-            if self._state() != before:
+            await self.refresh()
+            if self._state() != before or self._given_up:
+                return
+            if all(before[0][rank].state == "waiting" for rank in self.running) and self.mismatched():
+                self._given_up = True
+                self.give_up()
                 return
             self.lines = {rank: _where(report) for rank, report in answers.items()}
             suspended = self.suspended(before[0].keys() - answers.keys())

@@ -44,6 +44,7 @@ from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
 from launch.rank import loopback, tap
+from launch.rank.far_store import FarStore
 from launch.rank.network import Network
 from launch.rank.reinit import Reinit
 from launch.rank.requests import Requests
@@ -169,8 +170,9 @@ def settle(rank: int, session: dict) -> Upkeep:
     """Environment, folder, import path, seeds and streams of this process, as the notebook's kernel has them."""
     os.environ.clear()
     os.environ.update(session["environ"])
-    size = str(session["world_size"])  # all of them on this machine
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=size, LOCAL_WORLD_SIZE=size)
+    size, here = session["world_size"], session.get("here") or list(range(session["world_size"]))
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(here.index(rank)))
+    os.environ.update(WORLD_SIZE=str(size), LOCAL_WORLD_SIZE=str(len(here)))
     os.environ[NO_WIDGETS] = "1"
     os.chdir(session["cwd"])
     sys.path[:] = session["path"]
@@ -193,8 +195,9 @@ def meet(rank: int, session: dict, reinit: Reinit) -> None:
     """The process group of all ranks."""
     backend = BACKENDS[session["backend"]]
     if backend.gpus:
-        nccl.settle(rank)
-    reinit.store = PollStore(f"{session['folder']}/store", session["generation"])
+        nccl.settle(int(os.environ["LOCAL_RANK"]))
+    place = FarStore(session["folder"]) if session.get("here") else f"{session['folder']}/store"
+    reinit.store = PollStore(place, session["generation"])
     if session["bare"]:  # the student makes the group, wherever he wants to meet; it is renewed in our store
         reinit.bare = (rank, session["world_size"])
         return
@@ -205,7 +208,7 @@ def meet(rank: int, session: dict, reinit: Reinit) -> None:
 def serve(rank: int, session: dict) -> None:
     """Is the rank until the process ends."""
     upkeep = settle(rank, session)
-    slot = Slot(session["board"], rank)
+    slot = Slot(session["board"], rank, session.get("here"))
     tap.install(slot)
     reinit = Reinit()
     loopback.install(reinit)

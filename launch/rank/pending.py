@@ -190,7 +190,8 @@ class PendingCalls:
         pending.counter.done += 1
         self.counters.write(pending.counter)
         # Asked twice, since a row that is being written cannot be read: what was begun must not be taken for not begun.
-        begun = any(messages_begun(self.memory, pending.open, self.slot.rank) for _ in range(2))
+        begun = self.slot.here is not None and pending.open.peer not in self.slot.here  # what is there is not known
+        begun = begun or any(messages_begun(self.memory, pending.open, self.slot.rank) for _ in range(2))
         # The data of a receive need a round trip, which takes longer than the rest of the line.
         at_once = pending.kind == "recv" and self.tickets == pending.open.ticket and callsite.line() == pending.line
         pending.open = pending.open._replace(dropped=DROPPED_LATE if begun and not at_once else DROPPED_EARLY)

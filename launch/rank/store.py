@@ -1,4 +1,4 @@
-"""The place where the ranks of one machine meet: a c10d store in a file that an interrupt can leave.
+"""The place where the ranks meet: a c10d store, on one machine in a file, that an interrupt can leave.
 
 torch's own stores wait in C++, where no signal reaches them; a rank that waits in `init_process_group` or `new_group`
 for one that never comes would be lost. This one polls a FileStore from Python, so that SIGINT works, and `close()`
@@ -16,16 +16,19 @@ from datetime import timedelta
 
 from torch.distributed import DistStoreError, FileStore, Store
 
+from launch.rank.far_store import FarStore
+
 FIRST_PAUSE = 0.0005  # seconds between two looks at the file; doubles up to LONGEST_PAUSE
 LONGEST_PAUSE = 0.008
 
 
 class PollStore(Store):
-    """A store over the file `path` for ranks on one machine; raises DistStoreError when closed or late."""
+    """A store over the file `path` for ranks on one machine, or over a FarStore; raises DistStoreError when closed or
+    late."""
 
-    def __init__(self, path: str, generation: int = 0):
+    def __init__(self, path: str | FarStore, generation: int = 0):
         super().__init__()
-        self._file = FileStore(path, -1)
+        self._file = FileStore(path, -1) if isinstance(path, str) else path
         self._timeout = timedelta(minutes=30)
         self._closed = False
         self._awaited: list[str] = []

@@ -72,10 +72,13 @@ class Status:
 
 
 class Slot:
-    """A rank's own part of the file. Only this rank writes here; opened after the fork."""
+    """A rank's own part of the file. Only this rank writes here; opened after the fork.
 
-    def __init__(self, path, rank: int):
-        self.rank = rank
+    `here` are the ranks of this machine, if not all of them are: what the others write comes late.
+    """
+
+    def __init__(self, path, rank: int, here: list[int] | None = None):
+        self.rank, self.here = rank, here
         self.base = HEADER_BYTES + rank * SLOT_BYTES
         self.memory = _map(path)
         self._pid = os.getpid()
@@ -119,6 +122,7 @@ class Board:
 
     def __init__(self, path, ranks: int):
         self.path, self.ranks = path, ranks
+        self.behind: dict[int, float] = {}  # rank -> seconds by which the clock of its machine is behind ours
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if os.fstat(handle).st_size < HEADER_BYTES + ranks * SLOT_BYTES:
@@ -136,8 +140,9 @@ class Board:
             return Status()
         _, since, seq, pid, peer, cell, line, flags, op, group, detail = record
         state = "waiting" if flags & INSIDE else "running" if flags & RUNNING else "idle"
+        began = since / 1e9 + self.behind.get(rank, 0.0)
         return Status(
-            state, _text(op), _text(group), seq, None if peer < 0 else peer, line, _text(detail), since / 1e9, cell, pid
+            state, _text(op), _text(group), seq, None if peer < 0 else peer, line, _text(detail), began, cell, pid
         )
 
     def clear(self, rank: int) -> None:

@@ -1,0 +1,116 @@
+"""The kernel's end of an agent on this machine: starts the process, asks it for ranks, hears what becomes of them.
+
+The agent is started at once, in the background, and is at work on its imports long before anybody asks; a request sent
+meanwhile waits in the socket. launch/kernel/attach.py has the same for a machine that is not this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+
+from launch.kernel import machine
+from launch.shared.start_file import NO_WIDGETS, write_start_file
+
+
+class AgentLink:
+    """One agent process: forked by another agent of this kernel, `beside`, within milliseconds, or a new one.
+    `on_event(event, fds)` is called for everything it tells."""
+
+    def __init__(self, folder: str, beside: AgentLink | None = None):
+        self.folder = folder
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.process: subprocess.Popen | None = None
+        if beside is None or not beside.fork(theirs, folder):
+            environ = os.environ | {"OMP_NUM_THREADS": "1", NO_WIDGETS: "1"}
+            environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
+            environ.pop("PYTEST_CURRENT_TEST", None)
+            with open(f"{folder}/agent.log", "wb") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "launch.agent", str(theirs.fileno()), str(os.getpid()), folder],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[theirs.fileno()],
+                    env=environ,
+                    start_new_session=True,  # the notebook's stop button is not meant for the agent
+                )
+        theirs.close()
+        self.socket.setblocking(False)
+
+    def fork(self, theirs: socket.socket, folder: str) -> bool:
+        """Asks for another agent at the other end of a socket. False if there is nobody to ask."""
+        request = json.dumps({"do": "fork", "folder": folder}).encode()
+        try:
+            socket.send_fds(self.socket, [request], [theirs.fileno()])
+        except OSError:
+            return False
+        return True
+
+    def has_ended(self, wait: bool = False) -> bool:
+        """Whether nobody holds the other end of the socket any more."""
+        end = select.poll()
+        end.register(self.socket, 0)  # what is reported then is the hang-up alone
+        return bool(end.poll(None if wait else 0))
+
+    def __str__(self) -> str:
+        return ""  # this machine has no name to tell it from others
+
+    def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> str:
+        """Asks for ranks. Returns the path of the file that they read, which is to be removed when they are up."""
+        config = write_start_file(self.folder, key, serial, **session)
+        self.send(do="start", config=config, ranks=ranks, spawn=spawn)
+        return config
+
+    def has_ended_process(self, pid: int) -> bool:
+        return machine.has_ended(pid)
+
+    def has_suspended(self, pid: int) -> bool:
+        return machine.is_suspended(pid)
+
+    async def memory(self, pids: list[int]) -> dict[int, int]:
+        return {pid: machine.proportional_memory(pid) for pid in pids}
+
+    def listen(self, loop: asyncio.AbstractEventLoop, on_event: Callable[[dict, list[int]], None]) -> None:
+        self.on_event = on_event
+        self.loop = loop
+        loop.add_reader(self.socket, self._receive)
+
+    def _receive(self) -> None:
+        try:
+            packet, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 2, socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            packet, fds = b"", []
+        except OSError:
+            if self.socket.fileno() < 0:
+                return  # closed on this side since
+            raise
+        if packet:
+            self.on_event(json.loads(packet), list(fds))
+        else:
+            self.loop.remove_reader(self.socket)
+            self.on_event({"event": "gone"}, [])
+
+    def send(self, **request) -> None:
+        try:
+            self.socket.send(json.dumps(request).encode())
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # "gone" is on its way
+
+    def close(self) -> None:
+        """Ends the agent and with it every rank; returns when they are gone."""
+        with contextlib.suppress(OSError):  # it has gone already
+            self.socket.shutdown(socket.SHUT_WR)
+        self.has_ended(wait=True)
+        self.socket.close()
+        if self.process:
+            self.process.wait()
