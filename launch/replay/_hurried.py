@@ -50,9 +50,10 @@ def hurried(happened: Happened) -> list[Hurried]:
 def _meets(rank, numbers: list[int], places: list) -> bool:
     """Whether any of the places of an op's row lies over one of those of a call: [storage, first byte, bytes]."""
     for place in (rank.places[n] for n in numbers if n >= 0):
-        cut = runs(place, place.shape) if place.numel else None  # None: too scattered to know
-        for first in cut[0] if cut else ():
-            lo, hi = first * place.itemsize, (first + cut[1]) * place.itemsize
+        cut = runs(place, place.shape) if place.numel else None
+        firsts, length = cut or ((), 0)  # none: too scattered to know
+        for first in firsts:
+            lo, hi = first * place.itemsize, (first + length) * place.itemsize
             if any(p and p[0] == place.storage and p[1] < hi and lo < p[1] + p[2] for p in places):
                 return True
     return False
