@@ -64,6 +64,7 @@ class Hosts:
             for pid in inside.stdout.split():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
+            ip("link", "del", self.wire(index))  # the namespace may live on for as long as one of its connections
             ip("netns", "del", self.name(index))
         for process in self.started:
             process.wait()
