@@ -139,5 +139,8 @@ def _ask(name: str, place: Place) -> None:
 
     # A picture of a chapter is a call of these two packages, Player(all_reduce.ring(4)): our own text, not a student's.
     names = {**vars(collectives), **vars(widgets)}
+    # One of a run of the chapter's own, or of what it has compiled, stands there alone: the question goes without it.
+    used = {node.id for node in ast.walk(ast.parse(place.picture)) if isinstance(node, ast.Name)}
+    picture = eval(place.picture, names) if place.picture and used <= names.keys() else None
     _say(place.above)
-    display(ask(name, eval(place.picture, names) if place.picture else None))
+    display(ask(name, picture))

@@ -128,5 +128,5 @@ NOTES = Notes(
             answer=0,
         ),
     ),
-    sheet=("xla_text_says", "xla_axis", "xla_data_parallel", "xla_mlp", "xla_partial"),
+    sheet=("xla_text_says", "xla_axis", "xla_partial"),
 )
