@@ -85,7 +85,7 @@ QUESTIONS = (
             ),
             Answer("1, then 3", "Before it has seen the order of the gradients DDP keeps them in one bucket."),
             Answer("12, then 3", "DDP never sends single parameters, unless one fills a bucket by itself."),
-            Answer("12, then 12", "A bucket of 1 MB has room for four of these layers."),
+            Answer("12, then 12", "A bucket of 1 MiB has room for four of these layers."),
         ),
         right=1,
     ),
@@ -103,7 +103,10 @@ QUESTIONS = (
         wrong=(
             Answer("1", "The first gradient leaves at once, but 16 calls pay 16 x 24 ms of starts in a row."),
             Answer("16", "One call pays 24 ms of starts, but leaves when all of the backward pass is over: 400 ms."),
-            Answer("8", "The first bucket leaves after 200 ms. Two starts are saved: 48 ms. That does not pay."),
+            Answer(
+                "8",
+                "The first bucket leaves after 200 ms, 100 ms later than with 4, and two saved starts are only 48 ms.",
+            ),
             Answer("2", "The first bucket leaves 50 ms earlier than with 4, but 4 more calls cost 96 ms."),
         ),
         unit="layers",
@@ -115,7 +118,7 @@ QUESTIONS = (
         text="Four small batches, one optimizer step. With `no_sync` around the first three DDP sends a quarter of the "
         "bytes, and ends with the same gradients, to rounding.",
         true=True,
-        why="The mean of sums is the sum of means. So it is enough to sum at home, and to all-reduce once.",
+        why="The mean of sums is the sum of means. So each rank may add up its own four, and all-reduce once.",
     ),
     Statement(
         name="dp_one_slow",
@@ -131,7 +134,7 @@ QUESTIONS = (
         text="You look at how long each rank waited for the others after its backward pass: rank 0 180 ms, rank 1 183 "
         "ms, rank 2 31 ms, rank 3 179 ms. Who is slow?",
         answers=(
-            Answer("Ranks 0, 1 and 3", "They wait because they are done. Who waits longest came first."),
+            Answer("Ranks 0, 1 and 3", "They wait because they are done. The rank that waits longest was done first."),
             Answer("Rank 2", "The one that waits the shortest came last: the others were waiting for it."),
             Answer("The network", "Then all would wait about alike: they are in the same all_reduce."),
             Answer("Nobody: such numbers are noise", "150 ms in a step, three ranks alike: that is no noise."),
@@ -156,7 +159,7 @@ def step(model, x):
         why="Each rank sorts by its own gradients, so the orders differ. Call number 1 adds layer 2 of one rank to "
         "layer 0 of another. The shapes are alike, so nothing is said.",
         wrong=(
-            Answer("1", "The head is fine."),
+            Answer("1", "This line only names the function and its arguments."),
             Answer("2", "Old gradients have to go: `backward` adds to what is there."),
             Answer("3", "Each rank has its own data, and its own loss. That is as it should be."),
             Answer("5", "Going through a list is fine, if all ranks have the same list."),

@@ -21,7 +21,7 @@ QUESTIONS = (
         wrong=(
             Answer("p", "Rank 1 has nothing to compute with before rank 0 has finished. There is one batch only."),
             Answer("2", "Forward, rank 2 starts when rank 1 has finished. Backward it is the same, the other way."),
-            Answer("p-1", "It would take several batches on their way. There is one."),
+            Answer("p-1", "For that, several batches would have to be on their way. There is one."),
         ),
         unit="ranks",
         p=4,
@@ -49,7 +49,10 @@ QUESTIONS = (
         text="8 stages. How many micro-batches does it take until no more than a tenth of the time is bubble?",
         right=Answer("9*(p-1)", "7 / (m + 7) is a tenth when m + 7 is 70."),
         wrong=(
-            Answer("10*(p-1)", "A tenth of what is computed, 7 / m. Of the whole time, m + 7, it is a little less."),
+            Answer(
+                "10*(p-1)",
+                "That makes the bubble a tenth of the computing, 7 / 70. Of the whole time, m + 7, it is less.",
+            ),
             Answer("10*p", "Only p - 1 slots are idle: the first stage starts at once."),
             Answer("p", "With as many micro-batches as stages nearly half of the time is bubble: 7 of 15 slots."),
         ),
@@ -61,7 +64,9 @@ QUESTIONS = (
         topic="activations",
         text="1F1B on 4 ranks, 10 micro-batches. Of how many micro-batches does rank 0 keep the activations, at most?",
         right=Answer(
-            "p", "Its first gradient comes back when micro-batch 1 was on all p stages. Then they take turns."
+            "p",
+            "Micro-batch 1 goes through p stages and back. p micro-batches on their way, one for each stage, keep all "
+            "stages busy.",
         ),
         wrong=(
             Answer("10", "That is GPipe, which begins the backward pass when all forward passes are over."),

@@ -81,7 +81,7 @@ QUESTIONS = (
             ),
             Answer(
                 "An all_gather of the gradients",
-                "It brings p whole gradients to each rank, which would still have to be added up: far too much.",
+                "It brings p whole gradients to each rank, which would still have to be added up: p times too much.",
             ),
             Answer(
                 "An all_reduce of the gradients",
@@ -139,11 +139,11 @@ QUESTIONS = (
         answers=(
             Answer("Plain data parallel", "It keeps 16 bytes per parameter: 128 GB on every GPU."),
             Answer("ZeRO-1", "4 x 8 + 12 x 8 / 16 = 38 GB, and the activations do not fit beside them."),
-            Answer("ZeRO-2", "It fits, and it sends no more than plain data parallel."),
+            Answer("ZeRO-2", "23 GB and 10 GB of activations fit, and it sends no more than plain data parallel."),
             Answer(
                 "ZeRO-3",
-                "It fits with the most room, but it sends half as much again, on a slow network, for room that you "
-                "do not need.",
+                "It fits with the most room, but it sends 1.5 times as much, on a slow network, for room that you do "
+                "not need.",
             ),
         ),
         right=2,
@@ -179,8 +179,8 @@ QUESTIONS = (
         topic="ZeRO",
         text="From plain data parallel to ZeRO-2 you save memory, and not one more byte crosses the network.",
         true=True,
-        why="An all_reduce is a reduce_scatter and an all_gather anyway. ZeRO-2 makes the same two; between them it "
-        "updates.",
+        why="A ring all_reduce is a reduce_scatter and an all_gather anyway. ZeRO-2 makes the same two, and updates "
+        "between them.",
     ),
     Statement(
         name="sharding_myth_all_memory",

@@ -55,7 +55,10 @@ QUESTIONS = (
                 "Each rank would hold more numbers of A and B",
                 "A quarter is a quarter, whichever way it is cut.",
             ),
-            Answer("It is the same, and a matter of taste", "Write down what stands before relu in each case."),
+            Answer(
+                "It is the same, and a matter of taste",
+                "It is not: with A by rows, each rank has only a part of a sum when relu comes.",
+            ),
         ),
         right=1,
     ),
@@ -162,7 +165,8 @@ return G.apply(y)""",
         wrong=(
             Answer("1", "The calls and their bytes are the same, but not the wires that they go over."),
             Answer(
-                "2", "The long and many calls are those of tensor parallel: they now go over wires 20 times slower."
+                "2",
+                "Most calls, and the long ones, are those of tensor parallel: they now go over wires 20 times slower.",
             ),
             Answer(
                 "20",
