@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,10 +68,17 @@ def _wait_until_up(address, server, log, limit=LIMIT / 1000):
     raise AssertionError(f"JupyterLab did not answer within {limit} s: {Path(log).read_text()}")
 
 
-def _shut_kernels_down(address):
-    for kernel in json.load(urllib.request.urlopen(f"{address}/api/kernels", timeout=LIMIT / 1000)):
-        request = urllib.request.Request(f"{address}/api/kernels/{kernel['id']}", method="DELETE")
-        urllib.request.urlopen(request, timeout=LIMIT / 1000)
+def _shut_kernels_down(address, limit=LIMIT / 1000):
+    """All of them; one that a test has killed is being restarted by the server, which then refuses once or twice."""
+    deadline = time.monotonic() + limit
+    while kernels := json.load(urllib.request.urlopen(f"{address}/api/kernels", timeout=limit)):
+        for kernel in kernels:
+            request = urllib.request.Request(f"{address}/api/kernels/{kernel['id']}", method="DELETE")
+            try:
+                urllib.request.urlopen(request, timeout=limit)
+            except urllib.error.HTTPError:
+                assert time.monotonic() < deadline, f"a kernel does not end: {kernel}"
+                time.sleep(0.05)
 
 
 FAILURES = """window.jupyterapp.shell.currentWidget.content.widgets
