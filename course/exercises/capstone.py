@@ -50,8 +50,8 @@ EXERCISES = (
         rtol=1e-4,
         hints=(
             "The norm is the root of a sum of squares. Squares add up over ranks, norms do not.",
-            "Of a weight that is cut each rank has other numbers: all of them count. Of a copy all ranks have the "
-            "same: it counts once.",
+            "Of a weight that is cut, each rank has different numbers: all of them count. Of a copy, all ranks have "
+            "the same numbers: they count once.",
             "Add up the squares of cut, all_reduce that number with group=group, then add the squares of copies.",
         ),
         world_sizes=(4, 2, 3),
@@ -75,8 +75,8 @@ EXERCISES = (
         hints=(
             "In the tensor group: f and g stand twice in a layer, f all-reduces backward and g forward, each "
             "tokens * width numbers. And one number for the norm.",
-            "In the data group: a number for each number that the rank trains, and one for the loss. Go through the "
-            "table of shapes, first what is copied, then what is cut.",
+            "In the data group: one gradient for each number that the rank trains, and one number for the loss. Go "
+            "through the table of shapes, first what is copied, then what is cut.",
             "Copied: two matrices of vocabulary * width, context * width, one norm, and in each layer two norms and a "
             "bias. Cut: 12 * width * width + 4 * width in each layer, divided by parts.",
         ),

@@ -47,9 +47,9 @@ EXERCISES = (
             "partial to replicate": 4 * p,
         },
         hints=(
-            "Three of the four ask for nothing new: one is reduce_scatter, one is all_gather, and one needs no "
-            "message at all.",
-            "replicate to shard: x.chunk(world_size)[rank]. Everybody has it already.",
+            "Three of the four are simple: one is a reduce_scatter, one is an all_gather, and one needs no message at "
+            "all.",
+            "replicate to shard: x.chunk(world_size)[rank]. Each rank already has all of x.",
             'partial to replicate: first to "shard", then from there to "replicate". Call the function itself.',
             "mine = x.new_empty(len(x) // world_size, *x.shape[1:]); dist.reduce_scatter_single(mine, x)",
         ),

@@ -8,7 +8,7 @@ NOTES = Notes(
             8,
             "A GPT in one process",
             "`cap_first_loss`, then find f and g in the code together: where does chapter 13 want them? Run the four "
-            "lonely models.",
+            "models that train alone.",
         ),
         Part(
             12,
@@ -34,7 +34,7 @@ NOTES = Notes(
         Part(
             8,
             "Tokens per second",
-            "`cap_tokens_per_second` on paper, then the Timeline: what is wide? `cap_double` at the end.",
+            "`cap_tokens_per_second` on paper, then the Timeline: what takes longest? `cap_double` at the end.",
         ),
     ),
     ninety=(
@@ -91,18 +91,25 @@ NOTES = Notes(
     ),
     home="`grad_norm` and `bytes_per_step`; a pipeline as the third dimension for those who want more.",
     room="cap_who_averages",
-    ask="Ask it with the mesh on the board. *Rank 1* gets many hands: it stands beside it. Then ask what ranks 0 and 1 "
-    "do have in common (the text), and what ranks 0 and 2 have (the weights). The rest of the chapter follows.",
+    ask="Ask it with the mesh on the board. *Rank 1* gets many hands: it stands beside rank 0. Then "
+    "ask what ranks 0 and 1 do have in common (the text), and what ranks 0 and 2 have (the weights). The rest of the "
+    "chapter follows.",
     wrong=(
-        Mistake("cap_who_averages", "Beside it stands the other half of the same matrix: other weights."),
-        Mistake("cap_bits", "Sums in another order. Ask for the sum of 1e8, 1 and -1e8 in float32, in two orders."),
+        Mistake("cap_who_averages", "Rank 1, beside it, holds the other half of the same matrix: other weights."),
+        Mistake(
+            "cap_bits", "The sums are in another order. Ask for the sum of 1e8, 1 and -1e8 in float32, in two orders."
+        ),
         Mistake(
             "cap_gradients",
-            "Alike in the tensor group, because that has read the same text. The other copy has not.",
+            "Copies are alike in the tensor group, which has read the same text. The other copy of the model has not.",
             answer=1,
         ),
-        Mistake("cap_f_before_norm", "Line 1 has no f in it, and it need not: f comes behind it.", answer=0),
-        Mistake("cap_double", "Ask which bytes grow with the tokens. Then each network answers for itself.", answer=0),
+        Mistake("cap_f_before_norm", "Line 1 needs no f: it stands behind it, in line 2.", answer=0),
+        Mistake(
+            "cap_double",
+            "Ask which bytes grow with the tokens. Then: which bytes take the time on this network?",
+            answer=0,
+        ),
     ),
     sheet=("cap_first_loss", "cap_qkv", "cap_who_averages", "cap_gradients", "cap_tokens_per_second", "cap_double"),
 )

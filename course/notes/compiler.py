@@ -100,25 +100,23 @@ NOTES = Notes(
     home="`redistribute`, if it was not written in the room.",
     room="xla_mlp",
     ask="Draw the 2 x 2 square with `data` down and `model` across. Ask who holds a copy of rank 0's columns. It is "
-    "the rank "
-    "below it, 2. Who has the same rows of the batch? The one beside it, 1. Gradients are summed among copies, so "
-    "along "
-    "`data`. Only then open the Player.",
+    "the rank below it, 2. Who has the same rows of the batch? The one beside it, 1. Gradients are summed among "
+    "copies, so along `data`. Only then open the Player.",
     wrong=(
         Mistake(
             "xla_mlp",
-            "They sum where the forward pass summed. Beside each other lie different columns; copies lie below each "
-            "other.",
+            "They sum where the forward pass summed. Ranks in one row hold different columns of the weights; ranks "
+            "in one column of the square hold copies.",
             answer=0,
         ),
         Mistake(
             "xla_text_says",
-            "They look for the ring. HLO names what is to be true afterwards; the way there is the library's.",
+            "They look for the ring. HLO says what each rank has afterwards; the library decides how.",
             answer=0,
         ),
         Mistake(
             "xla_calls",
-            "They count what is written. So it is in torch: each call is carried out. Show both numbers.",
+            "They count the lines. That is right for torch, which makes each call. Show both numbers.",
             answer=0,
         ),
         Mistake(

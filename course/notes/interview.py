@@ -1,4 +1,4 @@
-"""Notes on the interview: an oral examination in pairs, both of whom learn."""
+"""Notes on the interview: questions in pairs, answered aloud."""
 
 from course.notes.note import Mistake, Notes, Part
 
@@ -25,7 +25,7 @@ NOTES = Notes(
         Part(
             10,
             "How long",
-            "`interview_tree_time` and `interview_ring_time` on paper, with units; what has the sheet forgotten?",
+            "`interview_tree_time` and `interview_ring_time` on paper, with units. Which term does the sheet lack?",
         ),
         Part(
             12,
@@ -78,7 +78,7 @@ NOTES = Notes(
     home="`again()` until nothing is open.",
     room="interview_barriers",
     ask="Play the interviewer: read the candidate's sentence as if you believed it, and ask for a verdict in one "
-    "sentence. *So that all ranks are there* sounds right. Ask what an all_reduce could return before the last "
+    "sentence. *So that all ranks are there* sounds right to many. Ask what an all_reduce could return before the last "
     "vector has come.",
     wrong=(
         Mistake(
@@ -88,7 +88,7 @@ NOTES = Notes(
         ),
         Mistake(
             "interview_two_n",
-            "A share of what? (p - 1)/p belongs to the whole, and 100 MB is a shard.",
+            "A share of what? (p - 1)/p is a share of the whole, and 100 MB is a shard.",
         ),
         Mistake(
             "interview_calls",
@@ -101,7 +101,7 @@ NOTES = Notes(
         ),
         Mistake(
             "interview_overlap",
-            "That is one after the other. The longer hides the shorter.",
+            "That is one after the other. The shorter hides behind the longer.",
         ),
     ),
     sheet=(

@@ -1,4 +1,4 @@
-"""Notes on chapter 17: the room are the doctors, the ranks are the patients."""
+"""Notes on chapter 17: seven broken programs, diagnosed before they run."""
 
 from course.notes.note import Mistake, Notes, Part
 
@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             4,
             "17 · When it hangs",
-            "The rule of the hour: read, say which rank waits for which, and only then run. Nobody scrolls.",
+            "The rule for this hour: read, say which rank waits for which, and only then run. Nobody scrolls.",
         ),
         Part(
             26,
@@ -19,13 +19,13 @@ NOTES = Notes(
         Part(
             14,
             "Without a doctor",
-            "The same fault three times: nothing, a time-out, DETAIL. What does each say, and what not? Then the "
-            "table of what to take when.",
+            "Three outputs: a wrong sum without an error, a time-out, DETAIL. What does each say, and what not? Then "
+            "the table of what to use when.",
         ),
         Part(
             4,
             "How long to wait",
-            "`clinic_timeout`: above the longest honest wait, and why that is not 30 seconds.",
+            "`clinic_timeout`: longer than the longest wait of a healthy job, and why that is not 30 seconds.",
         ),
         Part(
             2,
@@ -42,8 +42,8 @@ NOTES = Notes(
         Part(
             38,
             "The ward round",
-            "All seven. After each: where in your own code could this stand? `clinic_slow` is the one in which "
-            "the doctor says nothing.",
+            "All seven. After each: where in your own code could this be? `clinic_slow` is the one that ends without "
+            "a message.",
         ),
         Part(
             14,
@@ -76,15 +76,15 @@ NOTES = Notes(
     room="clinic_crossed",
     ask="Draw the 2 x 2 mesh and put a student on each corner. Each holds out the right hand along the machine or "
     "across, in the order of the program, and may use the other hand only when the first was shaken. All four "
-    "stand with a hand out. Now ask again: who is to blame?",
+    "stand with a hand out. Now ask again: which rank is to blame?",
     wrong=(
         Mistake(
             "clinic_crossed",
-            "Each call by itself is right. What must agree is the order *between* groups: nobody has two hands free.",
+            "Each call by itself is right. The order *between* groups must agree: a rank makes one call at a time.",
         ),
         Mistake(
             "clinic_early",
-            "all_reduce is a call of all. Three ranks cannot finish what four have to begin.",
+            "all_reduce is a call of all ranks. Three of four cannot finish it.",
             answer=2,
         ),
         Mistake(
@@ -93,15 +93,15 @@ NOTES = Notes(
         ),
         Mistake(
             "clinic_slow",
-            "So they wait, for half a second. A rank at work may still come, so it is never accused.",
+            "They do wait, for half a second. A rank that runs its own code may still come, so it is never accused.",
         ),
         Mistake(
             "clinic_killed",
-            "A killed process writes no last words. Look for a log that ends.",
+            "A killed process writes nothing more. Look for a log that ends.",
         ),
         Mistake(
             "clinic_detail",
-            "Shapes are what it does compare. The operation and the root it does not.",
+            "Shapes it does compare. It does not compare the reduce operation and the root.",
         ),
     ),
     sheet=("clinic_early", "clinic_dropped", "clinic_killed", "clinic_detail", "clinic_timeout"),

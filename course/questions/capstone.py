@@ -10,10 +10,10 @@ QUESTIONS = (
         "mean of -ln(probability of the right character). How large is it?",
         right=Answer("3.466", "Each character has the probability 1/32, and -ln(1/32) = ln 32 = 3.47."),
         wrong=(
-            Answer("5", "That is log2 of 32, so many bits. The loss is taken with the natural logarithm: 5 x 0.693."),
+            Answer("5", "That is log2 of 32, in bits. The loss takes the natural logarithm: 5 x 0.693."),
             Answer("1/32", "That is the probability. The loss is minus its logarithm."),
             Answer("32", "That is the number of characters. Take its logarithm."),
-            Answer("1", "A loss is no share of mistakes: with very wrong guesses it grows without end."),
+            Answer("1", "A loss is not the share of wrong guesses: it can be larger than 1. Here it is -ln(1/32)."),
         ),
         unit="nats",
         within=0.02,
@@ -30,13 +30,13 @@ QUESTIONS = (
             ),
             Answer(
                 "All of Q and half of K",
-                "The first 96 columns. It cuts what comes out into three again and takes columns of Q for K. Every "
-                "shape fits, so no error is raised.",
+                "These are the first 96 columns. Rank 0 then cuts its result into three, and takes columns of Q for K. "
+                "Every shape fits, so no error is raised.",
             ),
             Answer("An error: the heads do not fit", "96 columns are three times 32: every shape fits."),
             Answer(
                 "Half of the rows of all three",
-                "By columns each rank keeps all rows.",
+                "Cut by columns, each rank keeps all rows.",
             ),
         ),
         right=1,
@@ -47,11 +47,13 @@ QUESTIONS = (
         text="Rank 0 holds the left half of a matrix. With whom must it average the gradient of that half?",
         answers=(
             Answer("Rank 1", "Rank 1 holds the right half: other weights, with gradients of their own."),
-            Answer("Rank 2", "Rank 2 holds the same half, and has read other text."),
+            Answer("Rank 2", "Rank 2 holds the same half, and was trained on other text."),
             Answer(
                 "Ranks 1, 2 and 3", "Ranks 1 and 3 hold the right half. The mean of two different halves is no use."
             ),
-            Answer("Nobody: its half is its own", "Rank 2 has it, too. If the two do not average, they drift apart."),
+            Answer(
+                "Nobody: its half is its own", "Rank 2 has the same half. If the two do not average, they drift apart."
+            ),
         ),
         right=1,
     ),
@@ -82,10 +84,10 @@ y = norm(f(x)) * w["norm2", i]
 z = g(mlp(y, w, i))
 x = x + z + w["bias", i]""",
         right=(3,),
-        why="Backward, the sum of f comes after norm2, so norm2 gets the gradient of this rank's piece alone: its "
-        "copies drift apart. f belongs right in front of the pieces.",
+        why="In the backward pass norm2 comes before f, so norm2 gets the gradient of this rank's piece alone, and its "
+        "copies drift apart. f belongs directly in front of the pieces.",
         wrong=(
-            Answer("1", "Nothing is cut here. The gradient that comes back to it is whole if f stands behind it."),
+            Answer("1", "Nothing is cut here. Its gradient is whole, because f stands behind it, in line 2."),
             Answer("2", "f in front of the pieces, g behind them: as it should be."),
             Answer("4", "g adds up the parts, as it should. Look at where this y comes from."),
             Answer("5", "The bias stands behind g: it is added once, and its gradient is whole."),
@@ -98,7 +100,7 @@ x = x + z + w["bias", i]""",
         "gradients must it average with the other copy of the model?",
         answers=(
             Answer(
-                "Of all 105,408", "Half of the matrices is on another rank of its tensor group, which does it there."
+                "Of all 105,408", "Half of each cut matrix is on the other rank of its tensor group, which averages it."
             ),
             Answer(
                 "Of the 49,408 in pieces",
@@ -107,10 +109,10 @@ x = x + z + w["bias", i]""",
             ),
             Answer(
                 "Of the 6,592 in copies",
-                "The pieces also exist twice: in the other copy of the model, which has read other text.",
+                "The other copy of the model has the same pieces, and has read other text.",
             ),
             Answer(
-                "Of all 56,000 that it trains", "Whatever it trains is trained in the other copy of the model, too."
+                "Of all 56,000 that it trains", "The other copy of the model trains the same 56,000, on other text."
             ),
         ),
         right=3,
@@ -132,7 +134,7 @@ x = x + z + w["bias", i]""",
                 "That is half: one copy of the model alone, or a ring of two that sends 2 N instead of N.",
             ),
             Answer(
-                "1024/(8*65536/20e6+224000/0.5e6)", "The two ranks of a copy work on the same tokens: count them once."
+                "1024/(8*65536/20e6+224000/0.5e6)", "The two ranks of a copy train on the same tokens: count them once."
             ),
             Answer("512/(8*65536/20e6)", "That is tensor parallel alone. The gradients take 448 ms more."),
         ),
@@ -146,11 +148,12 @@ x = x + z + w["bias", i]""",
         answers=(
             Answer(
                 "Nearly twice as many on both networks",
-                "On `flat` most of the time goes to activations, and they become twice as long.",
+                "On `flat` most of the time goes to activations, and these become twice as large.",
             ),
             Answer(
                 "Nearly twice as many on `machines`, few more on `flat`",
-                "Gradients do not grow with the tokens, activations do. On `machines` gradients take the time.",
+                "Activations grow with the tokens, gradients do not. On `machines` nearly all the "
+                "time goes to gradients.",
             ),
             Answer(
                 "Nearly twice as many on `flat`, few more on `machines`",
@@ -158,7 +161,7 @@ x = x + z + w["bias", i]""",
             ),
             Answer(
                 "The same as before: every byte has to travel",
-                "Gradients are as long as the weights, however many tokens there are.",
+                "Not all bytes grow: gradients are as large as the weights, however many tokens there are.",
             ),
         ),
         right=1,
@@ -175,12 +178,12 @@ x = x + z + w["bias", i]""",
             ),
             Answer(
                 "Rank 0 sends all of x, and the one that gets it passes it on",
-                "Now x goes over once, but one card carries all of it while the other has nothing to do.",
+                "Now x crosses once, but one card carries all of it while the other has nothing to do.",
             ),
             Answer(
                 "Each rank sends half of x, and the receivers all_gather it",
-                "x goes over once, shared by two cards, and is put together on the fast wires inside. Megatron-LM does "
-                "it.",
+                "x crosses once, half on each card, and is put together on the fast wires inside. "
+                "Megatron-LM can do this.",
             ),
             Answer(
                 "An all_reduce of x over all four",
@@ -204,7 +207,7 @@ x = x + z + w["bias", i]""",
         text="Somebody divides the gradients by 4, where the data group has 2 ranks, and does not clip. With Adam you "
         "see it in the loss: its steps are half as long.",
         true=False,
-        why="Adam divides each gradient by its own size of late, so a factor cancels. The loss looks right; the "
-        "comparison of gradients with one process finds it.",
+        why="Adam divides each gradient by a running average of its size, so a factor cancels. The loss looks right. "
+        "To find it, compare the gradients with those of one process.",
     ),
 )

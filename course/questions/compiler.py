@@ -14,12 +14,12 @@ QUESTIONS = (
             ),
             Answer(
                 "1",
-                "One Python process has one program compiled, and four threads run it. Several processes are "
-                "possible, "
-                "and come further down.",
+                "One Python process compiles one program, and four threads run it. Several processes are "
+                "possible, and come further down.",
             ),
             Answer(
-                "5: one for each device, and yours", "%%ranks does it so. The devices of JAX live inside your process."
+                "5: one for each device, and yours",
+                "That is how %%ranks does it. JAX's devices are inside your process.",
             ),
         ),
         right=1,
@@ -31,7 +31,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "That a ring is used",
-                "No algorithm stands in it. The library below picks one when the program runs.",
+                "The line names no algorithm. The library below picks one when the program runs.",
             ),
             Answer(
                 "How many messages are sent",
@@ -39,8 +39,8 @@ QUESTIONS = (
             ),
             Answer(
                 "Who takes part, and what each of them has afterwards",
-                "The groups, the operation and the function that joins two numbers. How the bytes travel is left to "
-                "the library.",
+                "It has the groups, the operation and the function that joins two numbers. How the bytes travel is "
+                "left to the library.",
             ),
         ),
         right=2,
@@ -65,16 +65,14 @@ QUESTIONS = (
         name="xla_calls",
         topic="compiler",
         text="The function calls psum and pmax four times in all, on two arrays. How many all-reduces does the "
-        "compiled "
-        "program have?",
+        "compiled program have?",
         right=Answer(
             "1",
             "Nobody uses the maximum, so it is dropped. `again` is `total`, so it is computed once. The sums of `a` "
-            "and `b` have the "
-            "same groups, so both travel in one all-reduce: a bucket, made by the compiler.",
+            "and `b` have the same groups, so both travel in one all-reduce: a bucket, made by the compiler.",
         ),
         wrong=(
-            Answer("4", "So it is in torch, where each call is carried out. A compiler may drop and join."),
+            Answer("4", "That is torch, which makes each call. A compiler may drop and join calls."),
             Answer("3", "The one that nobody uses is dropped. But `again` is the same as `total`."),
             Answer("2", "`total` and `other` are needed. They have the same groups, so one all-reduce carries both."),
         ),
@@ -85,14 +83,12 @@ QUESTIONS = (
         name="xla_data_parallel",
         topic="data parallel",
         text="The weights are the same on all ranks, the batch is cut into four. Somebody asks for the gradient of "
-        "the mean "
-        "loss, and writes no collective. What does the compiler put into the program?",
+        "the mean loss, and writes no collective. What does the compiler put into the program?",
         answers=(
             Answer(
                 "Nothing: each rank gets the gradient of its rows",
-                "Then the ranks would differ, as in chapter 0. The function is about the whole batch, and so is "
-                "what it "
-                "returns.",
+                "Then the ranks would differ, as in chapter 0. The function takes the mean over the whole batch, so "
+                "its gradient is that of the whole batch.",
             ),
             Answer(
                 "An all-gather of the batch",
@@ -100,8 +96,8 @@ QUESTIONS = (
             ),
             Answer(
                 "An all-reduce of the gradient",
-                "Each rank has a sum over its rows. The gradient is the sum over all rows: an all-reduce, as DDP "
-                "does it.",
+                "Each rank has what its own rows add to the gradient. The gradient is the sum of these parts: an "
+                "all-reduce, as in DDP.",
             ),
             Answer(
                 "A broadcast of rank 0's gradient",
@@ -114,14 +110,12 @@ QUESTIONS = (
         name="xla_mlp",
         topic="tensor parallel",
         text="Now the first layer is cut by columns along `model`, the second by rows, and the batch along `data`, "
-        "on the same "
-        "2 x 2 mesh. In which groups are the gradients of the weights summed?",
+        "on the same 2 x 2 mesh. In which groups are the gradients of the weights summed?",
         answers=(
             Answer(
                 "{0,1} {2,3}",
-                "Ranks 0 and 1 hold different columns. Their gradients are of different numbers. Here the "
-                "row-parallel "
-                "layer sums its outputs, in the forward pass.",
+                "Ranks 0 and 1 hold different columns, so their gradients are for different weights. In these groups "
+                "the row-parallel layer adds its outputs, in the forward pass.",
             ),
             Answer(
                 "{0,2} {1,3}",
@@ -130,7 +124,7 @@ QUESTIONS = (
             Answer("{0,1,2,3}", "That would add gradients of different columns."),
             Answer(
                 "None: each rank has its own part of the weights",
-                "Along `model` yes. Along `data` there are two copies.",
+                "Along `model`, yes. But along `data` each part has two copies.",
             ),
         ),
         right=1,
@@ -139,9 +133,8 @@ QUESTIONS = (
         name="estimate_compiled",
         topic="cost",
         text="In the program of a real training you read `bf16[8192,8192] all-reduce(...), "
-        "replica_groups={{0,1,2,3,4,5,6,7}}`. "
-        "On this machine an all_reduce among 8 GPUs has a busbw of 370 GB/s. How long does it take? (bf16: 2 bytes "
-        "a number)",
+        "replica_groups={{0,1,2,3,4,5,6,7}}`. On this machine an all_reduce among 8 GPUs has a busbw of 370 GB/s. "
+        "How long does it take? (bf16: 2 bytes a number)",
         right=Answer(
             "2*8192*8192*2*(p-1)/p/370e9",
             "8192 x 8192 x 2 bytes are 134 MB. busbw counts 2(p-1)/p = 1.75 times that: 235 MB at 370 GB/s.",
@@ -185,11 +178,11 @@ QUESTIONS = (
         topic="compiler",
         text="Four processes, each with two JAX devices, have met by `jax.distributed.initialize`. How many devices "
         "does `jax.devices()` list on rank 2?",
-        right=Answer("8", "All of the job: meshes are made of them. Its own are `jax.local_devices()`."),
+        right=Answer("8", "All of the job: 4 x 2. A mesh is made of them. Rank 2's own are `jax.local_devices()`."),
         wrong=(
-            Answer("2", "That is `jax.local_devices()`. A mesh is made of everybody's."),
-            Answer("4", "So many are the processes. Each brings two devices."),
-            Answer("6", "It counts its own as well."),
+            Answer("2", "That is `jax.local_devices()`. `jax.devices()` lists those of all processes."),
+            Answer("4", "That is the number of processes. Each brings two devices."),
+            Answer("6", "Those are the other processes' devices. The list has its own two as well."),
         ),
         unit="devices",
         p=4,
@@ -198,16 +191,15 @@ QUESTIONS = (
         name="xla_partial",
         topic="placement",
         text="Each rank holds a vector of N bytes that still has to be summed with the others' (Partial). Each "
-        "wants only its part "
-        "of the sum (Shard). Which collective is that?",
+        "wants only its part of the sum (Shard). Which collective is that?",
         answers=(
             Answer(
                 "all_reduce, and then each keeps its part",
-                "It is right and sends twice as much: the parts that are thrown away travel, too.",
+                "The result is right, but it sends twice as much: each rank also gets the parts that it throws away.",
             ),
             Answer("reduce_scatter", "Sum, and leave each rank its part: (p-1)/p N sent by each rank."),
             Answer("all_gather", "It joins parts and adds nothing."),
-            Answer("none: each cuts out its part", "A part of its own summand is not the sum."),
+            Answer("none: each cuts out its part", "A part of one rank's vector is not a part of the sum."),
         ),
         right=1,
     ),
@@ -217,7 +209,7 @@ QUESTIONS = (
         text="A compiled program needs no communication library: the compiler makes the code that sends.",
         true=False,
         why="You have seen JAX's processes connect with gloo. On NVIDIA GPUs XLA calls NCCL. The compiler decides "
-        "what is called, and when.",
+        "what is called, and when. (On TPUs the compiler and what sends come in one library, libtpu.)",
     ),
     Statement(
         name="xla_free",

@@ -16,9 +16,7 @@ QUESTIONS = (
                 "2",
                 'You went by the name. There is no "all" in broadcast, and every rank holds the root\'s data after it.',
             ),
-            Answer(
-                "4", "One too many: reduce_scatter and all_to_all give every rank as much, but each one something else."
-            ),
+            Answer("4", "One too many: reduce_scatter and all_to_all give every rank as much, but different data."),
             Answer(
                 "5", "After reduce_scatter each rank holds its own piece of the sum, after all_to_all its own column."
             ),
@@ -42,8 +40,8 @@ QUESTIONS = (
             ),
             Answer(
                 "60, 64, 68, 72: the sum of all four x",
-                "Piece 2 of each rank is all of its x. Every rank gets this sum: an all_reduce that took four times "
-                "the input.",
+                "Piece 2 of each rank is all of its x. Every rank gets this sum: the result of an all_reduce, from "
+                "four times the input.",
             ),
             Answer(
                 "80, 84, 88, 92: four times its own x",
@@ -63,11 +61,11 @@ QUESTIONS = (
         "total = torch.stack(everyone).sum(dim=0)\n",
         right=(2,),
         why="`* world_size` puts one and the same tensor into the list four times. Each vector overwrites the one "
-        "before, and rank 3's is left: four times 30 is 120.",
+        "before, and rank 3's remains. It is added four times: 4 x 30 = 120.",
         wrong=(
             Answer("1", "Each rank has its own numbers here, as it should."),
-            Answer("3", "That is the right call: first the list that is filled, then what this rank gives."),
-            Answer("4", "It adds up the four tensors of the list. The trouble is that they are one tensor."),
+            Answer("3", "This call is right: first the list to fill, then this rank's vector."),
+            Answer("4", "It adds up the four entries of the list. But all four are one tensor."),
         ),
     ),
     Statement(
@@ -83,13 +81,13 @@ QUESTIONS = (
         text='"Reduce-scatter is an all-reduce of which each rank keeps its piece." Built like that, on a ring, how '
         "many times the bytes of a real reduce_scatter does each rank send?",
         right=Answer(
-            "2", "The ring's second half brings every piece to every rank, and then all but one are thrown away."
+            "2",
+            "2 (p - 1) pieces instead of p - 1. The ring's second half brings every piece to "
+            "every rank, which keeps one.",
         ),
         wrong=(
-            Answer(
-                "1", "That is so for the result. But the all_reduce also brings you the pieces that you throw away."
-            ),
-            Answer("p", "You keep one piece of p. What is sent is 2 (p - 1) pieces, against p - 1."),
+            Answer("1", "The result is the same. But the all_reduce also sends you the pieces that you throw away."),
+            Answer("p", "You keep one piece of p. But each rank sends 2 (p - 1) pieces instead of p - 1."),
             Answer("1/2", "The other way round: reduce_scatter is the first half of a ring all_reduce."),
         ),
         unit="times",
@@ -104,8 +102,8 @@ QUESTIONS = (
             "7*100e6", "Each rank passes on seven shards. That is 7 times the shard, and 7/8 of the whole 800 MB."
         ),
         wrong=(
-            Answer("7/8*100e6", "(p - 1)/p is a share of the whole, 800 MB. You took it of a shard."),
-            Answer("100e6", "That is one step. Then each rank passes on what has come, six times."),
+            Answer("7/8*100e6", "(p - 1)/p is a share of the whole, 800 MB. You used a shard, 100 MB."),
+            Answer("100e6", "That is one step. In the next six steps each rank passes on what it received."),
             Answer("8*100e6", "The last shard that reaches a rank need not go on: seven, not eight."),
             Answer("7*8*100e6", "That is what all 8 GPUs send together."),
         ),
@@ -129,9 +127,9 @@ QUESTIONS = (
         "cross the network?",
         right=Answer("p*(p-1)", "Each of 8 ranks has a piece for each of the 7 others."),
         wrong=(
-            Answer("p", "That is one message a rank. Each rank has a piece for each of the 7 others."),
+            Answer("p", "That is one message for each rank. Each rank has a piece for each of the 7 others."),
             Answer("p*p", "A rank's piece for itself does not cross the network: 7 of 8 do."),
-            Answer("p*(p-1)/2", "There are so many pairs, and each of them exchanges two messages, one each way."),
+            Answer("p*(p-1)/2", "That is the number of pairs. Each pair exchanges two messages, one each way."),
         ),
         unit="messages",
         p=8,
@@ -162,7 +160,7 @@ QUESTIONS = (
         right=Answer("14*(10e-6 + 1e3/10e9)", "2 (p - 1) = 14 steps in a row; each starts a message and carries 1 kB."),
         wrong=(
             Answer("2*7/8*8e3/10e9", "That is the sheet's formula. It forgets that 14 messages start in a row."),
-            Answer("2*10e-6", "Two halves, but each has 7 steps, and each step waits for the one before."),
+            Answer("2*10e-6", "There are two halves, but each has 7 steps, and each step waits for the one before."),
             Answer("7*(10e-6 + 1e3/10e9)", "That is the reduce-scatter half. The all-gather half takes as long again."),
             Answer("14*(10e-6 + 8e3/10e9)", "Each message is a piece of 1 kB, not the whole vector."),
         ),
@@ -175,11 +173,14 @@ QUESTIONS = (
         topic="cost",
         text='"Latency dominates small tensors, bandwidth large ones." Where does small end? Give the size of the '
         "vector at which this ring spends half of its time on starts.",
-        right=Answer("p*10e-6*10e9", "Each step starts one message and carries N/p: alpha = N/p x beta."),
+        right=Answer(
+            "p*10e-6*10e9",
+            "Each step costs alpha + N/p x beta. The halves are equal when N = p x alpha/beta: 8 x 100 kB.",
+        ),
         wrong=(
             Answer("10e-6*10e9", "That is for one message. The ring cuts the vector: its messages are N/8."),
-            Answer("14*10e-6*10e9", "14 starts against N once. But a rank sends 14 pieces, 1.75 N."),
-            Answer("10e-6*10e9/p", "Turned round: a piece has 100 kB, so the vector has 8 times that."),
+            Answer("14*10e-6*10e9", "You compared 14 starts with N. But a rank sends 14 pieces: 1.75 N."),
+            Answer("10e-6*10e9/p", "The other way round: a piece has 100 kB, so the vector has 8 times that."),
         ),
         unit="bytes",
         p=8,
@@ -201,11 +202,12 @@ QUESTIONS = (
         answers=(
             Answer(
                 "both call reduce_scatter and all_gather",
-                "Only FSDP does. DDP calls one collective for each bucket; what a library's ring does inside is no "
-                "call.",
+                "Only FSDP does. DDP calls one collective for each bucket. What the library's ring does inside is "
+                "not a call.",
             ),
             Answer(
-                "both call all_reduce", "DDP does. FSDP keeps a shard of the gradient, so the whole sum is too much."
+                "both call all_reduce",
+                "DDP does. FSDP keeps only a shard of the gradient, so it does not need the whole sum.",
             ),
             Answer(
                 "DDP calls all_reduce; FSDP calls all_gather and reduce_scatter",
@@ -213,8 +215,7 @@ QUESTIONS = (
             ),
             Answer(
                 "DDP calls reduce and broadcast; FSDP calls all_gather and reduce_scatter",
-                "DDP broadcasts once, at the start, and these are weights. A root for each bucket would be a "
-                "bottleneck.",
+                "DDP broadcasts once, at the start: weights. With reduce and broadcast the root would be a bottleneck.",
             ),
         ),
         right=2,
@@ -233,14 +234,14 @@ QUESTIONS = (
             "reduce_scatter the gradients",
             "optimizer step on my shard",
         ),
-        why="The weights are needed whole twice, forward and backward; the gradient is needed only as a shard. That "
-        "makes three collectives.",
+        why="The layer needs its whole weights twice, forward and backward. The optimizer needs only a shard of the "
+        "gradient. That makes three collectives.",
         wrong=(
             Answer("1, 0", "The forward pass needs the whole weights, and each rank has a shard."),
             Answer("3, 2", "Why gather what you have not freed yet?"),
             Answer("4, 3", "The backward pass needs the whole weights, too, and they were freed."),
             Answer("5, 4", "There is no gradient before the backward pass."),
-            Answer("6, 5", "The optimizer would use the gradient of your own data only."),
+            Answer("6, 5", "Then the optimizer would use the gradient of this rank's data only."),
         ),
     ),
     Choose(
@@ -259,8 +260,8 @@ QUESTIONS = (
             ),
             Answer(
                 "right for NCCL, where the call returns at once",
-                "The call returns, but the sum is finished on the GPU when all vectors have come. What follows in its "
-                "stream waits for it.",
+                "The call returns, but on the GPU the sum is finished only when all vectors have come. What uses it "
+                "waits for it.",
             ),
             Answer(
                 "wrong: barriers in a loop end in a deadlock",
@@ -274,11 +275,13 @@ QUESTIONS = (
         topic="estimate",
         text="`work = dist.all_reduce(g, async_op=True)`, then 60 ms of backward pass that does not need g, then "
         "`work.wait()`. The all_reduce alone takes 80 ms. How long do the three lines take?",
-        right=Answer("80e-3", "The longer of the two hides the other: 20 ms of the all_reduce are left to wait for."),
+        right=Answer(
+            "80e-3", "The shorter one hides behind the longer. `wait` takes the 20 ms of the all_reduce that are left."
+        ),
         wrong=(
             Answer("140e-3", "That is one after the other, without async_op."),
             Answer("60e-3", "The sum is not there yet: `wait` holds you until the all_reduce is over."),
-            Answer("20e-3", "So long does `wait` take, after the 60 ms of backward pass."),
+            Answer("20e-3", "That is `wait` alone. Before it come 60 ms of backward pass."),
         ),
         unit="s",
         within=0.05,
@@ -297,11 +300,12 @@ QUESTIONS = (
         "reduce_scatter with sequence parallel.",
         wrong=(
             Answer("1", "That is DDP: one all_reduce for each bucket."),
-            Answer("2", "That is FSDP: whole weights for the time of a layer, and a shard of the gradient."),
+            Answer("2", "That is FSDP: whole weights while a layer runs, and a shard of the gradient."),
             Answer(
-                "4", "Neighbours hand over activations, and their gradients on the way back. No collective is needed."
+                "4",
+                "Neighbouring stages send activations, and their gradients on the way back. No collective is needed.",
             ),
-            Answer("5", "Each rank has other tokens for each expert. That is what all_to_all is for."),
+            Answer("5", "Each rank has different tokens for each expert. That is what all_to_all is for."),
         ),
     ),
     Choose(
@@ -312,7 +316,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "flat: one hop for every rank, so the lowest latency",
-                "Latency is not the trouble. Seven gigabytes leave the card of rank 0: 140 ms.",
+                "Latency hardly counts for 1 GB. Seven gigabytes leave the card of rank 0: 140 ms.",
             ),
             Answer(
                 "a binomial tree: three steps instead of seven",
@@ -320,8 +324,8 @@ QUESTIONS = (
             ),
             Answer(
                 "scatter, then all_gather: pieces, so that all cards work",
-                "Each half takes 7/8 of a gigabyte: 35 ms together. The scatter sends a byte from rank 0 once, not "
-                "three times.",
+                "Each half takes 7/8 of a gigabyte: 35 ms together. The scatter sends each byte from rank 0 once, the "
+                "tree three times.",
             ),
         ),
         right=2,
@@ -341,7 +345,7 @@ QUESTIONS = (
         "that is 2 away, in step 2 quarters with its neighbour, and piece r ends at rank r. Click the cells that "
         "step 1 writes.",
         step=1,
-        why="Ranks 0 and 1 will end with pieces 0 and 1, so ranks 2 and 3 send them these two. Pieces 2 and 3 go the "
-        "other way.",
+        why="Ranks 0 and 1 end with pieces 0 and 1, so ranks 2 and 3 send them these two. Pieces 2 and 3 go the other "
+        "way.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The questions of chapter 17: seven patients, what the tools see, how long to wait, and two myths."""
+"""The questions of chapter 17: seven broken programs, what the tools see, how long to wait, and two myths."""
 
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
@@ -10,12 +10,12 @@ QUESTIONS = (
         answers=(
             Answer(
                 "All ranks stop after the same epoch",
-                "They have the same weights, but not the same data. So each has a loss of its own.",
+                "They have the same weights, but different data. So each has its own loss.",
             ),
             Answer(
                 "One rank stops first, and the others wait for it in their next all_reduce",
-                "Its loss is below 0.1, theirs are not. They go into the next epoch, and it never calls all_reduce "
-                "again.",
+                "Its loss is below 0.1, theirs are not. They begin the next epoch, and it never "
+                "calls all_reduce again.",
             ),
             Answer(
                 "One rank stops first, and the others go on without it",
@@ -90,7 +90,7 @@ counts
             ),
             Answer(
                 "It hangs: 0 waits for 1, 1 for 3, 3 for 2, and 2 for 0",
-                "Each rank stands in a call of one group, and that group's other rank in a call of another one.",
+                "Each rank is in a call of one group, and the other rank of that group is in a call of another group.",
             ),
             Answer(
                 "It hangs: 0 and 3 wait for each other, and so do 1 and 2",
@@ -110,7 +110,7 @@ counts
         answers=(
             Answer(
                 "Each rank gets its left-hand neighbour's x",
-                "The messages have been started, but nobody keeps them until they are received.",
+                "The messages were started, but a message lives only as long as its handle, and no rank kept it.",
             ),
             Answer(
                 "All wait in the barrier: their sends are not over yet",
@@ -118,12 +118,12 @@ counts
             ),
             Answer(
                 "All wait in `recv`, for messages that do not exist any more",
-                "The handle was gone when `start_sending` returned, and with it the message: no rank was receiving "
-                "then. The barrier has made the loss certain.",
+                "The handle was gone when `start_sending` returned, and the message with it. The barrier makes this "
+                "certain: no rank receives before it.",
             ),
             Answer(
                 "All wait in `recv`: every rank should have received before it sends",
-                "With `isend` the order is right, if the message lives until it is received.",
+                "This order is right with `isend`, if each rank keeps its handle until the message is received.",
             ),
         ),
         right=2,
@@ -135,7 +135,7 @@ counts
         answers=(
             Answer(
                 "Ranks 0, 1 and 2 wait in all_reduce for rank 3",
-                "So they do, for half a second. But rank 3 is at work, and whoever works may still come.",
+                "They do wait, for half a second. But rank 3 runs its own code, and such a rank may still come.",
             ),
             Answer(
                 "Nothing",
@@ -143,7 +143,7 @@ counts
             ),
             Answer(
                 "Rank 3 is too slow",
-                "There is no such sentence: how long is too long? To see a slow rank you take a Timeline.",
+                "It never says that: how long is too long? To see a slow rank, look at a Timeline.",
             ),
         ),
         right=1,
@@ -156,19 +156,19 @@ counts
         answers=(
             Answer(
                 "Rank 2's: that is where it happened",
-                "A killed process writes no more words. Its log just ends.",
+                "A killed process writes nothing more. Its log just ends.",
             ),
             Answer(
                 "Everybody's",
-                "Rank 2 has no chance to write one. Its log just ends.",
+                "Not rank 2's: a killed process cannot write. Its log just ends.",
             ),
             Answer(
                 "That of other ranks, who have done nothing wrong",
-                "Those with a connection to rank 2 in use see it end. The rest wait for those, until a time-out.",
+                "Ranks that exchange messages with rank 2 see its connections close. The rest wait, until a time-out.",
             ),
             Answer(
                 "Nobody's",
-                "The end of a process ends its connections, and whoever is sending or receiving there notices.",
+                "When a process ends, its connections close, and a rank that sends or receives there notices.",
             ),
         ),
         right=2,
@@ -195,10 +195,10 @@ counts
         topic="estimate",
         text="A job on 512 GPUs hangs. NCCL's time-out is torch's own, 10 minutes, and starting again from the last "
         "checkpoint loses another 20 minutes. How many GPU hours does the hang cost?",
-        right=Answer("256", "Half an hour on each of 512 GPUs: nobody works while one call waits."),
+        right=Answer("256", "10 + 20 minutes on each of 512 GPUs: 512 x 1/2 hour. No GPU works while one call waits."),
         wrong=(
             Answer("512/6", "That is the time-out alone. The work since the last checkpoint is lost, too."),
-            Answer("512/3", "That is what starting again loses. Before that the job stood still for 10 minutes."),
+            Answer("512/3", "That is what starting again loses. Before that all GPUs waited for 10 minutes."),
             Answer("0.5", "That is one GPU's. The other 511 wait as long."),
             Answer("512*30", "Those are minutes."),
         ),
@@ -213,20 +213,21 @@ counts
         answers=(
             Answer(
                 "30 seconds: the sooner a hang is found, the better",
-                "Then the first checkpoint ends the job. The barrier waits 4 to 6 minutes, and that is no hang.",
+                "Then the first checkpoint ends the job. The barrier takes 4 to 6 minutes, and that is no hang.",
             ),
             Answer(
                 "6 minutes: the longest that a call ever takes",
-                "On the day when the disk is a little slower, a healthy job ends.",
+                "If the disk is a little slower one day, a healthy job ends.",
             ),
             Answer(
                 "10 to 15 minutes, or a group with a long time-out for the barrier alone",
-                "Above the longest wait of a healthy job, with room. `new_group(timeout=...)` gives the barrier a "
-                "limit of its own, so that all other calls can have a short one.",
+                "It is longer than the longest wait of a healthy job, with room. `new_group(timeout=...)` gives the "
+                "barrier a limit of its own, so all other calls can have a short one.",
             ),
             Answer(
                 "Hours: a wrong alarm costs more than a hang",
-                "A hang at night then costs hours of all GPUs. The limit need only lie above the longest honest wait.",
+                "A hang at night then costs hours of all GPUs. The longest wait of a healthy job, "
+                "and some room, is enough.",
             ),
         ),
         right=2,
@@ -237,14 +238,15 @@ counts
         text="The stacks of all four ranks show the same `all_reduce` in the same line. So no rank is missing, and the "
         "network must be to blame.",
         true=False,
-        why="The line may stand in a loop, and one rank in another round of it. What tells them apart is the number of "
-        "the call, which the flight recorder has.",
+        why="The line may be in a loop, and one rank in another round of it. The number of the call tells them apart: "
+        "the flight recorder has it.",
     ),
     Statement(
         name="clinic_myth_after",
         topic="tools",
         text="When a call of gloo's has timed out, later calls of the same group fail, too.",
         true=True,
-        why="The time-out closes connections between the ranks. A job that goes on needs a new group; most begin anew.",
+        why="The time-out closes connections between the ranks. To go on, a job needs a new group; "
+        "most jobs start again.",
     ),
 )
