@@ -1,17 +1,23 @@
 """Several hosts on one machine: network namespaces, each with its own address, behind one bridge.
 
-What runs in a host sees no other network than this one, so that a host can be cut off and connected again. It needs
-root and Debian's iproute2; processes, files and clocks are those of the one machine.
+What runs in a host sees no other network than this one, so that a host can be cut off and connected again. The bridge
+and the notebook have a namespace of their own, too: a browser stops what it is loading when a network of its machine
+changes (ERR_NETWORK_CHANGED), and other tests have browsers. It needs root and Debian's iproute2; processes, files and
+clocks are those of the one machine.
 """
 
 import contextlib
+import ctypes
 import os
 import secrets
+import select
 import shutil
-import signal
 import subprocess
 
+import psutil
 import pytest
+
+LIMIT = 60  # seconds; a bound
 
 
 def needs_root():
@@ -21,20 +27,42 @@ def needs_root():
         complain("several hosts are network namespaces: they need root and the package iproute2")
 
 
+def is_machine(process: psutil.Process) -> bool:
+    """Whether it is launch.machine itself, and not the torchrun that has started it."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        words = process.cmdline()
+        return "launch.machine" in words and "torch.distributed.run" not in words
+    return False
+
+
 def ip(*words):
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
+def enter(namespace: int) -> None:
+    """From now on this thread, and what it starts, is in the namespace of this open file."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace, 0):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
 class Hosts:
-    """`count` hosts with addresses[i]; the notebook, outside of them, is at `outside`."""
+    """`count` hosts with addresses[i]; the notebook, outside of them, is at `outside`, where the caller's thread is until
+    `close`."""
 
     def __init__(self, count: int):
         self.tag = secrets.token_hex(3)
+        self.before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        ip("netns", "add", self.name("home"))
+        with open(f"/run/netns/{self.name('home')}") as home:
+            enter(home.fileno())
+        ip("link", "set", "lo", "up")
         net = f"10.{secrets.randbelow(100) + 100}.{secrets.randbelow(250)}"
         self.outside, self.addresses = f"{net}.1", [f"{net}.{10 + index}" for index in range(count)]
         ip("link", "add", f"rs{self.tag}", "type", "bridge")
         ip("addr", "add", f"{self.outside}/24", "dev", f"rs{self.tag}")
         ip("link", "set", f"rs{self.tag}", "up")
+        ip("route", "add", "default", "dev", f"rs{self.tag}")
         for index, address in enumerate(self.addresses):
             ip("netns", "add", self.name(index))
             ip("link", "add", self.wire(index), "type", "veth", "peer", "name", "eth0", "netns", self.name(index))
@@ -43,7 +71,7 @@ class Hosts:
                 ip("-n", self.name(index), *command.split())
         self.started: list[subprocess.Popen] = []
 
-    def name(self, index: int) -> str:
+    def name(self, index: int | str) -> str:
         return f"rs{self.tag}-{index}"
 
     def wire(self, index: int) -> str:
@@ -58,14 +86,32 @@ class Hosts:
         """Nothing goes in or out any more, and nobody is told."""
         ip("link", "set", self.wire(index), "down")
 
+    def inside(self, index: int) -> list[psutil.Process]:
+        """What runs in the host."""
+        pids = subprocess.run(["ip", "netns", "pids", self.name(index)], capture_output=True, text=True).stdout.split()
+        found = []
+        for pid in pids:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(int(pid)))
+        return found
+
     def close(self) -> None:
+        """Ends what runs in the hosts. A machine that has joined is asked first, since it takes its folder away; it may
+        be one that was cut off and does not know it yet."""
+        left = [process for index in range(len(self.addresses)) for process in self.inside(index)]
+        for process in left:
+            if is_machine(process):
+                with open(os.pidfd_open(process.pid)) as ended:  # readable as soon as it has, whoever is to reap it
+                    process.terminate()
+                    select.select([ended], [], [], LIMIT)
         for index in range(len(self.addresses)):
-            inside = subprocess.run(["ip", "netns", "pids", self.name(index)], capture_output=True, text=True)
-            for pid in inside.stdout.split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+            for process in self.inside(index):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
             ip("link", "del", self.wire(index))  # the namespace may live on for as long as one of its connections
             ip("netns", "del", self.name(index))
         for process in self.started:
             process.wait()
-        ip("link", "del", f"rs{self.tag}")
+        enter(self.before)
+        os.close(self.before)
+        ip("netns", "del", self.name("home"))  # and the bridge with it

@@ -33,7 +33,7 @@ class Attached:
     """A notebook and two hosts; `ticket` is what stood in its file while the notebook waited."""
 
     def __init__(self, home: Path):
-        self.hosts = Hosts(2)
+        self.home, self.hosts = home, Hosts(2)
         self.notebook = Notebook({"HOME": str(home)})
         try:
             self.run("%load_ext launch\nimport launch, os")
@@ -55,6 +55,7 @@ class Attached:
         words = " ".join(command).replace("FIRST_MACHINE", self.hosts.addresses[0]).split()
         words[0:1] = [sys.executable, "-m", "torch.distributed.run", f"--rdzv-conf=is_host={int(host == 0)}"]
         environ = {**os.environ, "RES_OPTIONS": "timeout:1 attempts:1", "PYTHONPATH": str(ROOT)}
+        environ["TMPDIR"] = str(self.home)  # torchrun leaves a folder behind
         self.hosts.run(host, words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def refused(self, how) -> int:

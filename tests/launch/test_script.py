@@ -57,6 +57,7 @@ SHOWN = [
 def test_a_notebook_runs_unchanged_under_torchrun(exported):
     said, path = exported
     environ = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED} | ALIKE
+    environ["TMPDIR"] = str(path.parent)  # torchrun leaves a folder behind
     run = subprocess.run([*TORCHRUN, str(path)], capture_output=True, text=True, env=environ, timeout=300)
     assert run.returncode == 0, run.stderr
     assert number(run.stdout) == SHOWN
