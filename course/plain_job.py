@@ -63,8 +63,7 @@ def be_rank(rank: int, size: int, source: str, folder: str, parent: Connection) 
     os.dup2(words, 1)
     os.dup2(words, 2)
     sys.stdout = sys.stderr = open(1, "w", buffering=1, closefd=False)
-    store = dist.FileStore(f"{folder}/store", size)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=TIMEOUT))
+    connect(rank, size, dist.FileStore(f"{folder}/store", size))
     try:
         exec(compile(source, CELL, "exec"), {"rank": rank, "world_size": size, "torch": torch, "dist": dist})
     except BaseException as error:
@@ -77,6 +76,13 @@ def be_rank(rank: int, size: int, source: str, folder: str, parent: Connection) 
     parent.send("done")
     parent.recv()  # until all are
     os._exit(0)
+
+
+def connect(rank: int, size: int, store: dist.Store) -> None:
+    """Make the process group, and return when all have: who dies in its program dies to none that still connects."""
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=TIMEOUT))
+    store.set(f"connected/{rank}", "")
+    store.wait([f"connected/{each}" for each in range(size)])
 
 
 def read(file: Path, exitcode: int | None) -> str:

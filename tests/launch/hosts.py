@@ -47,8 +47,8 @@ def enter(namespace: int) -> None:
 
 
 class Hosts:
-    """`count` hosts with addresses[i]; the notebook, outside of them, is at `outside`, where the caller's thread is until
-    `close`."""
+    """`count` hosts with addresses[i]. The notebook, outside of them, is at `outside`; the caller's thread is there
+    until `close`."""
 
     def __init__(self, count: int):
         self.tag = secrets.token_hex(3)
