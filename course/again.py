@@ -19,14 +19,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
-from course import memory
+from course import chapters, memory
 from course.ask import ask
 from course.questions import CHAPTERS, QUESTIONS
 
-NOTEBOOKS = Path(__file__).parent
 FEW = 5
 """Questions at a time: more widgets under one cell are scrolled past, not answered."""
 
@@ -63,9 +61,9 @@ def again(about: str = "") -> None:
 def _about(about: Any) -> set[str] | None:
     """The questions of a topic or a chapter, all for ""; None if there is no such thing, which is said."""
     by_word: dict[str, set[str]] = {"": set(QUESTIONS)}
-    for module in CHAPTERS:
+    for chapter, module in CHAPTERS.items():
         for question in module.QUESTIONS:
-            for word in (module.__name__.split(".")[-1], question.topic):
+            for word in (chapter, question.topic):
                 by_word.setdefault(word.lower(), set()).add(question.name)
     word = str(about).lower()
     if word in by_word:
@@ -99,7 +97,7 @@ def _nothing_missed(about: str) -> str:
 
 def _chapters(names: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Place]]]:
     """File, title and by question its place, of each chapter that asks one of the names."""
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+    for path in chapters.notebooks():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = re.search(r"^# (.*)$", "".join(cells[0]["source"]), re.MULTILINE)
         places = {name: place for name, place in _places(cells) if name in names}

@@ -22,13 +22,14 @@ from pathlib import Path
 
 import nbformat
 
-CHAPTERS = Path(__file__).parent
+from course import chapters
+
 GIVEN = ".given.json"  # in the folder: the hash of each chapter as it was given last
 
 
 def own_folder() -> Path:
     """Where the student's copies are kept if no folder is named."""
-    beside = CHAPTERS.parent
+    beside = chapters.FOLDER.parent
     return beside / "my-course" if os.access(beside, os.W_OK) else Path.home() / "ringside"
 
 
@@ -39,7 +40,7 @@ def hand_out(folder: Path) -> list[str]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     given, told = _given(folder), []
-    for chapter in sorted(CHAPTERS.glob("*.ipynb")):
+    for chapter in chapters.notebooks():
         text, theirs = without_outputs(chapter), folder / chapter.name
         if not theirs.exists() or (_hash(theirs.read_bytes()) == given.get(chapter.name) != _hash(text)):
             _write(theirs, text)

@@ -17,7 +17,7 @@ from latex2mathml.converter import convert
 from nbconvert import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-CHAPTERS = Path(__file__).parent
+from course import chapters
 
 
 class _Renderer(IPythonRenderer):
@@ -39,7 +39,7 @@ class Page(HTMLExporter):
 
     def __init__(self, **traits):
         super().__init__(
-            template_name="page", extra_template_basedirs=[str(CHAPTERS)], exclude_anchor_links=True, **traits
+            template_name="page", extra_template_basedirs=[str(chapters.FOLDER)], exclude_anchor_links=True, **traits
         )
 
     @pass_context
@@ -68,7 +68,7 @@ def write(folder: Path) -> list[Path]:
     """Write a page of every chapter into `folder`, which is made if need be. OSError if that cannot be."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = []
-    for chapter in sorted(CHAPTERS.glob("*.ipynb")):
+    for chapter in chapters.notebooks():
         pages.append(folder / f"{chapter.stem}.html")
         pages[-1].write_text(page(nbformat.read(chapter, as_version=4), chapter.stem), encoding="utf-8")
     return pages

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import nbformat
 
-CHAPTERS = Path(__file__).parent
+from course import chapters
+
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MEASURED = "nbval-ignore-output"
 EXAMPLE = "(one run, as an example: yours will differ)\n"
@@ -73,7 +74,7 @@ def execute(notebook: nbformat.NotebookNode) -> None:
         kernel_name="python3",
         store_widget_state=False,
         record_timing=False,
-        resources={"metadata": {"path": str(CHAPTERS)}},
+        resources={"metadata": {"path": str(chapters.FOLDER)}},
     ).execute()
     for cell, outputs in examples:
         cell.outputs = outputs
@@ -87,7 +88,7 @@ def as_text(notebook: nbformat.NotebookNode) -> str:
 def main(arguments: list[str]) -> int:
     """Refresh or check the chapters named, or all of them; return the number of files not in normal form."""
     only_check = "--check" in arguments
-    paths = [Path(name) for name in arguments if name != "--check"] or sorted(CHAPTERS.glob("*.ipynb"))
+    paths = [Path(name) for name in arguments if name != "--check"] or chapters.notebooks()
     wrong = 0
     for path in paths:
         print(f"{path.name} ...", flush=True)

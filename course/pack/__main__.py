@@ -25,6 +25,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from course import pages
+from course.chapters import name_of, notebooks
 from course.own import without_outputs
 from course.pack import paper, run
 
@@ -76,14 +77,14 @@ def print_pdf(page: Path) -> bool:
 def write_index(folder: Path) -> None:
     """List every chapter that is there whole, also those of an earlier run."""
     chapters = []
-    for chapter in sorted(pages.CHAPTERS.glob("*.ipynb")):
+    for chapter in notebooks():
         stem, listed = chapter.stem, folder / "pictures" / chapter.stem / run.PICTURES
         if (folder / "notes" / f"{stem}.html").exists() and listed.exists():
             chapters.append(
                 {
                     "stem": stem,
                     "title": paper.title(nbformat.read(chapter, as_version=4)),
-                    "noted": paper.name_of(stem) in paper.NOTES,
+                    "noted": name_of(stem) in paper.NOTES,
                     "handout": (folder / "handouts" / f"{stem}.html").exists(),
                     "pdf": (folder / "handouts" / f"{stem}.pdf").exists(),
                     "pictures": len(json.loads(listed.read_text(encoding="utf-8"))),
@@ -94,12 +95,12 @@ def write_index(folder: Path) -> None:
 
 def chosen(names: list[str]) -> list[Path]:
     """The chapters of those names or numbers, all without any; LookupError if there is no such chapter."""
-    chapters = sorted(pages.CHAPTERS.glob("*.ipynb"))
+    chapters = notebooks()
     if not names:
         return chapters
     found = []
     for name in names:
-        fits = [each for each in chapters if name in (each.stem, each.stem.partition("_")[0], paper.name_of(each.stem))]
+        fits = [each for each in chapters if name in (each.stem, each.stem.partition("_")[0], name_of(each.stem))]
         if not fits:
             raise LookupError(name)
         found += fits

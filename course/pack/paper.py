@@ -14,6 +14,7 @@ import nbformat
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 from markupsafe import Markup
 
+from course.chapters import name_of
 from course.notes import NOTES
 from course.notes.note import Mistake, mistaken
 from course.pack.run import Picture
@@ -31,11 +32,6 @@ TAKE_AWAY = re.compile(r"^## (?:Take away|Key takeaways)\n(.*?)(?=^## |^\*\*|^\[
 _templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=select_autoescape(default=True))
 _templates.filters["markdown"] = lambda text: Markup(to_html(text))
 _templates.filters["rich"] = lambda text: Markup(rich(text))
-
-
-def name_of(stem: str) -> str:
-    """ "all_reduce" of "05_all_reduce": the name under which questions and notes know a chapter."""
-    return re.sub(r"^\d+_", "", stem)
 
 
 def title(notebook: nbformat.NotebookNode) -> str:

@@ -1,14 +1,14 @@
 """The saved chapters: one normal form, nothing in them that differs between machines or runs. nbval runs them."""
 
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
 
+from course.chapters import notebooks
 from course.refresh import EXAMPLE, MEASURED, as_text, normalise
 
-CHAPTERS = sorted((Path(__file__).parents[2] / "course").glob("*.ipynb"))
+CHAPTERS = notebooks()
 PICTURE = re.compile(r"(Player|Race|Timeline|TopologyMap|Zoo|cost_explorer)\(")
 PRIVATE = {
     "a memory address": re.compile(r"\b0x[0-9a-f]{6,}\b"),

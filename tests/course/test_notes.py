@@ -3,13 +3,13 @@
 import nbformat
 import pytest
 
+from course.chapters import name_of, notebooks
 from course.notes import NOTES
 from course.notes.note import mistaken
-from course.pack.paper import headings, name_of
-from course.pages import CHAPTERS
+from course.pack.paper import headings
 from course.questions import QUESTIONS
 
-CHAPTER = {name_of(path.stem): path for path in CHAPTERS.glob("*.ipynb")}
+CHAPTER = {name_of(path.stem): path for path in notebooks()}
 
 
 def asked(chapter) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 import nbformat
 import pytest
 
-from course import own
+from course import chapters, own
 
 CHAPTER = "02_messages.ipynb"
 
@@ -18,8 +18,8 @@ def course(tmp_path, monkeypatch):
     folder = tmp_path / "course"
     folder.mkdir()
     for name in ("00_start_here.ipynb", CHAPTER):
-        (folder / name).write_bytes((own.CHAPTERS / name).read_bytes())
-    monkeypatch.setattr(own, "CHAPTERS", folder)
+        (folder / name).write_bytes((chapters.FOLDER / name).read_bytes())
+    monkeypatch.setattr(chapters, "FOLDER", folder)
     return folder
 
 
@@ -35,9 +35,9 @@ def names(folder):
 
 def test_the_copies_are_the_chapters_without_outputs_and_nothing_else(tmp_path):
     assert own.hand_out(tmp_path / "mine") == []
-    assert names(tmp_path / "mine") == sorted(path.name for path in own.CHAPTERS.glob("*.ipynb"))
+    assert names(tmp_path / "mine") == [path.name for path in chapters.notebooks()]
     for path in (tmp_path / "mine").glob("*.ipynb"):
-        ours, theirs = (nbformat.read(folder / path.name, as_version=4) for folder in (own.CHAPTERS, path.parent))
+        ours, theirs = (nbformat.read(folder / path.name, as_version=4) for folder in (chapters.FOLDER, path.parent))
         nbformat.validate(theirs)
         assert [cell.source for cell in ours.cells] == [cell.source for cell in theirs.cells]
         assert not any(cell.get("outputs") or cell.get("execution_count") for cell in theirs.cells)
@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path, capsys):
 
 
 def test_where_nothing_can_be_written_beside_the_course_it_is_in_the_home_folder(tmp_path, monkeypatch):
-    assert own.own_folder() == own.CHAPTERS.parent / "my-course"
+    assert own.own_folder() == chapters.FOLDER.parent / "my-course"
     monkeypatch.setattr(own.os, "access", lambda path, mode: False)  # root may write everywhere
     monkeypatch.setenv("HOME", str(tmp_path))
     assert own.own_folder() == tmp_path / "ringside"

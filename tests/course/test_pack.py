@@ -8,10 +8,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course.chapters import FOLDER, name_of, notebooks
 from course.notes import NOTES
 from course.pack import __main__ as pack
 from course.pack import paper, run
-from course.pages import CHAPTERS
 
 STEM = "00_start_here"
 LEADS = re.compile(r'(?:href|src)="(?!https?:|#|data:)([^"#]+)')
@@ -43,7 +43,7 @@ def test_links_lead_to_files_that_are_there_and_nothing_is_loaded_from_elsewhere
 
 
 def test_every_picture_of_the_saved_chapter_has_its_page(built):
-    saved = nbformat.read(CHAPTERS / f"{STEM}.ipynb", as_version=4)
+    saved = nbformat.read(FOLDER / f"{STEM}.ipynb", as_version=4)
     picture = re.compile(r"^(?:Player|Question|WaitFor)\(")
     shows = [
         cell.id
@@ -60,7 +60,7 @@ def test_every_picture_of_the_saved_chapter_has_its_page(built):
 def test_the_filled_notebook_has_our_solution_and_its_verdict_and_the_stripped_one_has_neither(built):
     filled, stripped = (nbformat.read(built / kind / f"{STEM}.ipynb", as_version=4) for kind in ("filled", "stripped"))
     nbformat.validate(filled)
-    ours = (CHAPTERS / "solutions" / "pass_it_on.py").read_text().strip()
+    ours = (FOLDER / "solutions" / "pass_it_on.py").read_text().strip()
     assert any(cell.source.endswith(ours) for cell in filled.cells)
     check = next(cell for cell in filled.cells if cell.source == 'check("pass_it_on")')
     assert "solved" in str(check.outputs).lower()
@@ -91,10 +91,10 @@ def test_every_picture_opens_from_its_file_without_a_network(built, browser):
 
 def test_the_handout_of_every_chapter_is_one_sheet_of_a4(browser):
     page = browser.new_page()
-    for chapter in sorted(CHAPTERS.glob("*.ipynb")):
+    for chapter in notebooks():
         html = paper.handout(nbformat.read(chapter, as_version=4), chapter.stem)
         if html is not None:
-            assert paper.NOTES[paper.name_of(chapter.stem)].sheet and "<li>" in html.split("To keep")[1]
+            assert paper.NOTES[name_of(chapter.stem)].sheet and "<li>" in html.split("To keep")[1]
             page.set_content(html)
             printed = page.pdf(prefer_css_page_size=True)
             assert len(PAGES.findall(printed)) == 1, f"{chapter.stem}: its handout does not fit on one sheet"
@@ -109,7 +109,7 @@ def test_the_pdf_beside_the_handout_is_that_sheet(built, browser):  # where ther
 
 def test_a_chapter_without_notes_is_in_the_pack_and_says_so(monkeypatch):
     monkeypatch.delitem(NOTES, "start_here")
-    chapter = nbformat.read(CHAPTERS / f"{STEM}.ipynb", as_version=4)
+    chapter = nbformat.read(FOLDER / f"{STEM}.ipynb", as_version=4)
     page = paper.notes_page(chapter, STEM, [run.Picture("cell-02", "cell-02.html", "Player(ring)")])
     assert "Nobody has written notes" in page and "cell-02.html" in page
     assert paper.handout(chapter, STEM) is None
@@ -117,7 +117,7 @@ def test_a_chapter_without_notes_is_in_the_pack_and_says_so(monkeypatch):
 
 def test_solutions_that_are_not_in_this_copy_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "COURSE", tmp_path)
-    chapter = nbformat.read(CHAPTERS / f"{STEM}.ipynb", as_version=4)
+    chapter = nbformat.read(FOLDER / f"{STEM}.ipynb", as_version=4)
     assert run.fill(chapter) == ["pass_it_on"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course import pages
+from course import chapters, pages
 
 LOADED = re.compile(r"<(?:script|img|iframe|link|source|video)\b[^>]*?(?:src|href)=[\"'](?!data:|#)([^\"']+)")
 
@@ -16,7 +16,7 @@ def written(tmp_path_factory) -> dict[str, str]:
 
 
 def test_there_is_a_page_of_every_chapter(written):
-    assert {Path(name).stem for name in written} == {path.stem for path in pages.CHAPTERS.glob("*.ipynb")}
+    assert {Path(name).stem for name in written} == {path.stem for path in chapters.notebooks()}
 
 
 def test_a_page_loads_nothing_from_elsewhere(written):

@@ -1,0 +1,30 @@
+"""The chapters, in the order in which they are read: the notebooks of this folder, and what else has a chapter's name.
+
+A chapter `05_all_reduce.ipynb` has its questions in `course/questions/all_reduce.py`, its exercises and the notes on it
+in modules of that name in `course/exercises` and `course/notes`. So nothing is registered anywhere: what has no module
+there has no questions, no exercises or no notes.
+"""
+
+import importlib
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+FOLDER = Path(__file__).parent
+
+
+def notebooks() -> list[Path]:
+    """The files of the chapters."""
+    return sorted(FOLDER.glob("*.ipynb"))
+
+
+def name_of(stem: str) -> str:
+    """ "all_reduce" of "05_all_reduce": the name under which questions, exercises and notes know a chapter."""
+    return re.sub(r"^\d+_", "", stem)
+
+
+def modules(package: str) -> dict[str, ModuleType]:
+    """By the name of their chapter, the modules in the package that belong to one."""
+    names = {name: f"{package}.{name}" for name in (name_of(path.stem) for path in notebooks())}
+    return {name: importlib.import_module(module) for name, module in names.items() if find_spec(module)}
