@@ -1,4 +1,4 @@
-"""The chapters and what belongs to them: found by their names alone, so a name that is no chapter's has to be noticed."""
+"""The chapters and what belongs to them: they are found by their names, so a name that is no chapter's is a mistake."""
 
 import pytest
 
