@@ -90,7 +90,7 @@ def inflict(ranks, fault, victim, late=""):
     began = time.monotonic()
     answers, error = run(ranks, fault.code(victim, late))
     seconds = time.monotonic() - began
-    assert type(error).__name__ == fault.kind, error
+    assert type(error).__name__ == fault.kind, "\n".join([str(error), *getattr(error, "report", ())])
     assert re.fullmatch(fault.pattern(victim, ranks.size), str(error)), str(error)
     assert "launch/" not in "".join(error.report)
     usable(ranks, (victim,) if fault.dies else ())
