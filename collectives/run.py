@@ -15,6 +15,7 @@ from collectives.counting import Counts
 from collectives.network import Network, Topology
 from collectives.played import Carried
 from collectives.schedule import Schedule, Step
+from collectives.timed import Clock
 
 T = TypeVar("T")
 
@@ -39,6 +40,8 @@ class Run(Schedule):
     step_seconds  for every step how long after the step before it was over; None if nobody measured
     network       the Network or Topology that it ran on; None for the machine as it is
     carried       what went over that network's links, as `collectives.played.Carried`; None if nobody counted
+    clocks        a `collectives.timed.Clock` for each machine that the ranks were on: how far its clock was from the
+                  notebook's, and the error of that; () if they were on the notebook's own machine
 
     `counts`, `events`, `start_values` and `step_seconds` may be functions of nothing, `values` and `ways` of a step's
     index.
@@ -64,6 +67,7 @@ class Run(Schedule):
         step_seconds: Sequence[float] | None | Callable[[], Sequence[float] | None] = None,
         network: Network | Topology | None = None,
         carried: Carried | None = None,
+        clocks: Sequence[Clock] = (),
         **schedule_arguments: Any,
     ) -> None:
         super().__init__(collective, algorithm, ranks, chunks, steps, **schedule_arguments)
@@ -71,6 +75,7 @@ class Run(Schedule):
         self._values = values if callable(values) else values.__getitem__
         self._ways = ways if callable(ways) else ways.__getitem__
         self._step_seconds, self.network, self.carried = step_seconds, network, carried
+        self.clocks = tuple(clocks)
         self.built_ins, self.lonely, self.dropped = tuple(built_ins), tuple(lonely), dropped
 
     def __repr__(self) -> str:

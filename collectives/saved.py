@@ -21,7 +21,7 @@ from collectives.errors import ScheduleError
 from collectives.played import Carried, described, rebuilt
 from collectives.run import Run
 from collectives.schedule import Cell, Schedule, Transfer
-from collectives.timed import packed, unpacked
+from collectives.timed import Clock, packed, unpacked
 
 VERSION = 1
 MOST_TRANSFERS = 1_000_000  # about 40 MB of JSON; a 256-rank ring has 130,560
@@ -128,6 +128,8 @@ def _measured(run: Run) -> dict[str, Any]:
         kept["network"] = described(run.network, run.ranks)
     if run.carried is not None:
         kept["carried"] = run.carried
+    if run.clocks:
+        kept["clocks"] = [[clock.ranks, round(1e9 * clock.offset), round(1e9 * clock.error)] for clock in run.clocks]
     return kept
 
 
@@ -179,6 +181,7 @@ def _run(kept: dict[str, Any], schedule: Schedule) -> dict[str, Any]:
         "step_seconds": _step_seconds(kept, schedule),
         "network": rebuilt(kept["network"]) if "network" in kept else None,
         "carried": _carried(kept, schedule),
+        "clocks": [_clock(schedule.ranks, *row) for row in kept.get("clocks", ())],
         "start_values": _values(kept["start_values"]),
         "values": [_values(rows) for rows in kept["values"]],
         "ways": [ways.get(str(index)) or schedule.ways(index) for index in range(len(schedule.steps))],
@@ -201,6 +204,11 @@ def _carried(kept: dict[str, Any], schedule: Schedule) -> Carried | None:
         raise ValueError("what was carried is not said of every pair of ranks")
     moved = tuple(tuple(_whole(nbytes) for nbytes in row) for row in rows)
     return Carried(moved, None if reached is None else float(reached))
+
+
+def _clock(world: int, ranks: Any, offset: Any, error: Any) -> Clock:
+    """Of one machine; in a file in nanoseconds."""
+    return Clock(tuple(_whole(rank, 0, world) for rank in ranks), _whole(offset, -(2**62)) / 1e9, _whole(error) / 1e9)
 
 
 def _values(rows: list[list[Any]]) -> list[Any]:

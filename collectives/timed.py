@@ -28,8 +28,33 @@ class Match(NamedTuple):
     part: str = ""
 
 
+class Clock(NamedTuple):
+    """The clock of one machine while a run was recorded, against that of the notebook. Ranks stamp their calls with the
+    clock of their machine; the times of a run on several machines are all by the notebook's, and this says how well.
+
+    ranks   those that were on the machine
+    offset  seconds by which its clock was ahead of the notebook's; they are taken off what its ranks have stamped
+    error   seconds by which `offset` may be wrong at most, at any time of the run
+
+    Measured from messages both ways before and after the run, as in D. L. Mills et al., "Network Time Protocol Version
+    4", RFC 5905; launch/kernel/clocks.py has the arithmetic. The error holds however different the two ways are, and
+    as long as the same one of the two clocks is the faster one throughout the run.
+    """
+
+    ranks: tuple[int, ...]
+    offset: float
+    error: float
+
+
+def uncertainty(clocks: Iterable[Clock]) -> float:
+    """Seconds by which times of ranks on two machines may be wrong against each other, at most; 0.0 on one machine."""
+    errors = sorted((clock.error for clock in clocks), reverse=True)
+    return sum(errors[:2]) if len(errors) > 1 else 0.0
+
+
 class Timed(NamedTuple):
-    """One call of one rank. Times are seconds since the first call of the run; None where nobody looked.
+    """One call of one rank. Times are seconds since the first call of the run; None where nobody looked. Those of ranks
+    on one machine compare exactly; between machines see `Clock`.
 
     peer   the other side of a message, or the root of a collective, or None
     bytes  what the call sends, or the larger of its two sides for a collective

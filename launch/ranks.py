@@ -70,7 +70,8 @@ class Ranks:
         self.questions = Questions(self.supervisor)
         self._tapes: list[dict] | None = None
         self._recording: Recording | None = None
-        self._ran_on: tuple = (None, None)  # network and Carried of what is recorded
+        self._ran_on: tuple = (None, None, ())  # network, Carried and Clocks of what is recorded
+        self._clocks: dict = {}  # of machines, as they stood when the recording began
         self.network: Network | Topology | None = None  # that all cells run on
         self._asked_for: tuple = (None, 0)  # what `network` is, as it was asked for, and for how many ranks
         self._told_of: tuple = (None, 0)  # the network, and how many ranks there were
@@ -196,10 +197,13 @@ class Ranks:
 
     def start_recording(self) -> None:
         """Keeps what the ranks send, until `stop_recording`."""
+        self._need_ranks()
+        self._clocks = self._wait(self.supervisor.compare_clocks())
         self.call("record")
 
     def stop_recording(self) -> None:
-        self._recording, self._ran_on = None, (self.network, self.carried)
+        clocks = self._wait(self.supervisor.clocks_since(self._clocks))
+        self._recording, self._ran_on = None, (self.network, self.carried, clocks)
         self._tapes = [tape for tape in self.call("tape") if tape is not None]
         left_out = sum(tape["dropped"] for tape in self._tapes)
         if left_out:

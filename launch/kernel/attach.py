@@ -37,6 +37,8 @@ from typing import Any
 
 import zmq
 
+from launch.kernel import clocks
+from launch.kernel.clocks import Offset
 from launch.kernel.hub import Hub
 from launch.kernel.shelf import Shelf
 from launch.shared.errors import LaunchError, UsageError
@@ -57,11 +59,10 @@ class Machine:
         self.heard = door.hub.loop.time()
         self.gone = self.why = ""  # how its ranks ended, and why, once it is gone
         self.suspended: set[int] = set()  # processes there, at the last look
-        self.behind = 0.0  # seconds by which its monotonic clock is behind ours, or some milliseconds less
+        self.offset: Offset | None = None  # of its clock, as well as it is known
         self.on_event: Callable[[dict, list[int]], None] = lambda event, fds: None
         self.ready: asyncio.Future[int] = door.hub.loop.create_future()  # how many GPUs it has
-        self._asked: dict[int, asyncio.Future] = {}
-        self._first = True
+        self._asked: dict[int, tuple[asyncio.Future, float]] = {}  # and when, by our clock
 
     def __str__(self) -> str:
         return f"{self.name} ({self.address})"
@@ -95,24 +96,34 @@ class Machine:
         return {int(pid): taken for pid, taken in told.get("memory", {}).items()}
 
     async def look(self, memory: bool = False) -> dict:
-        """{"memory": bytes by pid, "suspended": pids}; {} if it is lost. What its flight recorder said is here by
-        then."""
+        """{"memory": bytes by pid, "suspended": pids, "offset": of its clock}; {} if it is lost. What its flight
+        recorder said is here by then."""
         if self.gone:
             return {}
         number = self.door.next_number()
-        self._asked[number] = answer = self.door.hub.loop.create_future()
+        answer = self.door.hub.loop.create_future()
+        self._asked[number] = answer, time.monotonic()
         self.send(do="look", number=number, memory=memory)
         try:
             return await answer
         finally:
             self._asked.pop(number, None)
 
+    async def compare_clocks(self) -> Offset | None:
+        """The offset of its clock now, from the quickest of several exchanges; None if it is lost."""
+        seen = [told["offset"] for _ in range(clocks.EXCHANGES) if (told := await self.look())]
+        return min(seen, key=lambda offset: offset.error, default=None)
+
     def tells(self, event: dict) -> None:
         kind = event["event"]
         if kind == "answer":
+            back = time.monotonic()
             self.suspended = set(event["suspended"])
-            if (asked := self._asked.get(event["number"])) and not asked.done():
-                asked.set_result(event)
+            answer, sent = self._asked.get(event["number"], (None, 0.0))
+            if answer and not answer.done():
+                offset = clocks.exchanged(sent, event["came"], event["left"], back)
+                self.offset = clocks.latest(self.offset, offset)
+                answer.set_result(event | {"offset": offset})
         elif kind == "ready":
             if not self.ready.done():
                 self.ready.set_result(event["gpus"])
@@ -120,12 +131,6 @@ class Machine:
             self.is_lost(event["why"])
         else:
             self.on_event(event, [])
-
-    def sets_clock(self, there: float) -> None:
-        """From the message that took least time: that is the smallest difference that was seen."""
-        difference = time.monotonic() - there
-        self.behind = difference if self._first else min(self.behind, difference)
-        self._first = False
 
     def is_lost(self, why: str) -> None:
         if self.gone:
@@ -136,9 +141,9 @@ class Machine:
         if not self.ready.done():
             self.ready.set_exception(LaunchError(f"{self} {why}"))
             self.ready.exception()
-        for asked in self._asked.values():
-            if not asked.done():
-                asked.set_result({})
+        for answer, _ in self._asked.values():
+            if not answer.done():
+                answer.set_result({})
         self.on_event({"event": "gone", "how": self.gone}, [])
 
 
@@ -190,6 +195,7 @@ class Door:
             await self.came.wait()
         here = sorted(self.machines.values(), key=lambda machine: machine.index)
         await asyncio.gather(*(machine.ready for machine in here))
+        await asyncio.gather(*(machine.compare_clocks() for machine in here))
         self.shut()
         return here
 
@@ -261,9 +267,7 @@ class Door:
                 for other in self.machines.values():
                     if other is not machine:
                         self.send(other.peer, b"board", *rest)
-        elif kind == b"beat":
-            machine.sets_clock(float(rest[0]))
-        else:
+        elif kind != b"beat":
             self.hub.hears(kind.decode(), list(rest))
 
     async def _watch(self) -> None:

@@ -17,6 +17,7 @@ import signal
 from collections.abc import Iterable
 from functools import partial
 
+from collectives.timed import Clock
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_swapped
@@ -25,6 +26,7 @@ from launch.kernel._worker import COMING, Worker
 from launch.kernel.agent_link import AgentLink
 from launch.kernel.attach import Door, Machine
 from launch.kernel.cell import Answer, Cell
+from launch.kernel.clocks import Offset, meanwhile
 from launch.kernel.hub import Hub, all_or_none
 from launch.kernel.machine import Deaths
 from launch.kernel.played import Played
@@ -180,9 +182,26 @@ class Supervisor:
         """Waits until what ranks on other machines have written up to now stands in the flight recorder here."""
         if self.door:
             await asyncio.gather(*(each.look() for each in self.machines()))
-            for worker in self.workers:
-                if isinstance(worker.link, Machine):
-                    self.board.behind[worker.rank] = worker.link.behind
+            self._set_clocks(self.workers)
+
+    def _set_clocks(self, workers: list[Worker]) -> None:
+        """The flight recorder is read by our clock, whatever the clocks of the machines are."""
+        for worker in workers:
+            if isinstance(worker.link, Machine) and worker.link.offset:
+                self.board.ahead[worker.rank] = worker.link.offset.seconds
+
+    async def compare_clocks(self) -> dict[Machine, Offset]:
+        """How far the clocks of the machines that are there are from ours."""
+        machines = self.machines()
+        found = await asyncio.gather(*(each.compare_clocks() for each in machines))
+        return {each: offset for each, offset in zip(machines, found, strict=True) if offset}
+
+    async def clocks_since(self, before: dict[Machine, Offset]) -> tuple[Clock, ...]:
+        """The clocks of the machines that the ranks are on, from when `before` was seen until now."""
+        after = await self.compare_clocks()
+        ranks = {each: tuple(worker.rank for worker in self.workers if worker.link is each) for each in after}
+        met = {each: meanwhile(before[each], after[each]) for each in after if each in before and ranks[each]}
+        return tuple(Clock(ranks[each], offset.seconds, offset.error) for each, offset in met.items())
 
     def end_agent(self) -> None:
         """Ends the agent and with it every rank, whatever they do; from any thread."""
@@ -251,6 +270,7 @@ class Supervisor:
         session |= {"group_count": group_count, "board": self.board.path, "environ": self._environ}
         session |= {"network": self.played.known_to(wanted)}
         self._coming = {worker.name: worker for worker in wanted}
+        self._set_clocks(wanted)
         configs = [
             link.start(
                 [m.rank for m in wanted if m.link is link],

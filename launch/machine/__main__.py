@@ -149,11 +149,13 @@ class Joined:
         if what == "start":
             self._start(**request)
         elif what == "look":
+            came = time.monotonic()
             self._look_once()
             pids = list(self.readers)
             memory = {pid: proportional_memory(pid) for pid in pids} if request.get("memory") else {}
             asleep = [pid for pid in pids if is_suspended(pid)]
-            self.tell(event="answer", number=request["number"], memory=memory, suspended=asleep)
+            told = {"number": request["number"], "memory": memory, "suspended": asleep, "came": came}
+            self.tell(event="answer", **told, left=time.monotonic())
         elif what == "bye":
             self.end("was let go")
         else:
@@ -212,7 +214,7 @@ class Joined:
     async def _beat(self) -> None:
         connected = self.loop.time()
         while True:
-            self.send(b"beat", b"%f" % time.monotonic())
+            self.send(b"beat")
             now = self.loop.time()
             while self.events.poll(0):
                 self.connected = recv_monitor_message(self.events)["event"] != zmq.EVENT_DISCONNECTED

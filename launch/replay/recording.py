@@ -23,6 +23,7 @@ from collectives.network import Network, Topology
 from collectives.played import Carried
 from collectives.run import Run
 from collectives.schedule import Schedule
+from collectives.timed import Clock
 from launch.replay import _perfetto
 from launch.replay._as_if import Shown, shown_as
 from launch.replay._calls import Message
@@ -56,9 +57,15 @@ def _uncollected():
 class Tapes:
     """What a Recording and its parts and what-ifs have in common: the tapes, and what is worked out from them once."""
 
-    def __init__(self, runs: list[dict], network: Network | Topology | None = None, carried: Carried | None = None):
-        self.network, self.carried = network, carried
-        self.runs = sorted(runs, key=lambda run: run["rank"])
+    def __init__(
+        self,
+        runs: list[dict],
+        network: Network | Topology | None = None,
+        carried: Carried | None = None,
+        clocks: tuple[Clock, ...] = (),
+    ):
+        self.network, self.carried, self.clocks = network, carried, clocks
+        self.runs = sorted((_on_one_clock(run, clocks) for run in runs), key=lambda run: run["rank"])
         self.happened = Happened(self.runs)
         self.memories = {run["rank"]: Memory(run["film"]) for run in self.runs}
         prefer(self.memories, self.runs)
@@ -144,6 +151,15 @@ class Tapes:
         return joined(found, lo)
 
 
+def _on_one_clock(run: dict, clocks: tuple[Clock, ...]) -> dict:
+    """A tape with its times by the notebook's clock, whatever clock its rank had."""
+    ahead = next((round(1e9 * clock.offset) for clock in clocks if run["rank"] in clock.ranks), 0)
+    if not ahead:
+        return run
+    times = [[None if time is None else time - ahead for time in event["times"]] for event in run["events"]]
+    return run | {"events": [event | {"times": own} for event, own in zip(run["events"], times, strict=True)]}
+
+
 class Recording(Run):
     """Beyond a Run:
 
@@ -195,6 +211,7 @@ class Recording(Run):
             step_seconds=self._measured,
             network=tapes.network,
             carried=tapes.carried,
+            clocks=tapes.clocks,
             start_values=self._at_start,
             values=self._after,
             ways=laid_out.ways,

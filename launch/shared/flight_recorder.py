@@ -122,7 +122,7 @@ class Board:
 
     def __init__(self, path, ranks: int):
         self.path, self.ranks = path, ranks
-        self.behind: dict[int, float] = {}  # rank -> seconds by which the clock of its machine is behind ours
+        self.ahead: dict[int, float] = {}  # rank -> seconds by which the clock of its machine is ahead of ours
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if os.fstat(handle).st_size < HEADER_BYTES + ranks * SLOT_BYTES:
@@ -140,7 +140,7 @@ class Board:
             return Status()
         _, since, seq, pid, peer, cell, line, flags, op, group, detail = record
         state = "waiting" if flags & INSIDE else "running" if flags & RUNNING else "idle"
-        began = since / 1e9 + self.behind.get(rank, 0.0)
+        began = since / 1e9 - self.ahead.get(rank, 0.0)
         return Status(
             state, _text(op), _text(group), seq, None if peer < 0 else peer, line, _text(detail), began, cell, pid
         )

@@ -9,7 +9,7 @@ import pytest
 
 from collectives import Run, SavedRun, Schedule, ScheduleError, Transfer, load
 from collectives.counting import Counts
-from collectives.timed import Match, Timed
+from collectives.timed import Clock, Match, Timed
 
 STEPS = [
     ("reduce", "One.", [Transfer(0, 1, 0, "reduce"), Transfer(0, 1, 1)], [(0, 4, "dist.send(x, 1)")]),
@@ -29,6 +29,7 @@ KNOWN = {
     "built_ins": (("all_reduce", 24, 2),),
     "lonely": ((0, "send", 1, 8),),
     "dropped": 3,
+    "clocks": (Clock((0,), -7200.5, 0.00025), Clock((1,), 3.0, 0.0)),
     "start_values": [(0, "data", 0, "1"), (1, "data", 0, "10")],
     "values": [[(1, "data", 0, "11")], [(1, "data", 0, "121"), (1, "data", 1, "5 6")], [(0, "data", 0, "121")]],
     "ways": [["max", ""], ["computed", "changed outside torch"], [""]],
@@ -49,7 +50,7 @@ def run(**changes):
 def told(run):
     """All that a run says beyond a Schedule."""
     indices = range(len(run.steps))
-    names = ("title", "events", "built_ins", "lonely", "dropped")
+    names = ("title", "events", "built_ins", "lonely", "dropped", "clocks")
     said = {name: getattr(run, name) for name in names} | {"counts": run.counts(), "start_values": run.start_values()}
     return said | {"values": [run.values(i) for i in indices], "ways": [run.ways(i) for i in indices]}
 
@@ -158,3 +159,9 @@ def test_ways_that_the_ops_say_already_are_not_kept(tmp_path):
 def test_a_file_that_says_what_cannot_be_of_a_transfer_is_refused(tmp_path, ways):
     with pytest.raises(ValueError, match="not a file that"):
         rewritten(tmp_path, lambda kept: kept.update(ways=ways))
+
+
+@pytest.mark.parametrize("clock", [[[2], 0, 0], [[0], 0.5, 0], [[0], 0, -1], [[0], 0]], ids=range(4))
+def test_a_file_with_a_clock_that_cannot_be_is_refused(tmp_path, clock):
+    with pytest.raises(ValueError, match="not a file that"):
+        rewritten(tmp_path, lambda kept: kept.update(clocks=[clock]))

@@ -2,8 +2,8 @@
 
 What runs in a host sees no other network than this one, so that a host can be cut off and connected again. The bridge
 and the notebook have a namespace of their own, too: a browser stops what it is loading when a network of its machine
-changes (ERR_NETWORK_CHANGED), and other tests have browsers. It needs root and Debian's iproute2; processes, files and
-clocks are those of the one machine.
+changes (ERR_NETWORK_CHANGED), and other tests have browsers. It needs root and Debian's iproute2. Processes and files
+are those of the one machine, and so are clocks unless `ahead_by` says otherwise (Linux 6, util-linux).
 """
 
 import contextlib
@@ -25,6 +25,12 @@ def needs_root():
     if os.geteuid() or not shutil.which("ip"):
         complain = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
         complain("several hosts are network namespaces: they need root and the package iproute2")
+
+
+def ahead_by(seconds: int) -> list[str]:
+    """What goes before a command that is to have a clock of its own, ahead of this machine's: a time namespace. The
+    command takes the place of this one, as with `ip netns exec`."""
+    return ["unshare", "--time", "--monotonic", str(seconds)]
 
 
 def is_machine(process: psutil.Process) -> bool:

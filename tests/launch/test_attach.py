@@ -21,11 +21,12 @@ from zmq.utils.monitor import recv_monitor_message
 
 from launch.kernel.shelf import Shelf
 from launch.shared.processes import descendants
-from tests.launch.hosts import Hosts, needs_root
+from tests.launch.hosts import Hosts, ahead_by, needs_root
 from tests.launch.notebook import Notebook
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120_000  # milliseconds; a bound
+AHEAD = (7_200, 100_000)  # seconds that the clocks of the hosts are ahead of the notebook's
 REFUSED = {zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL, zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL}
 
 
@@ -56,6 +57,7 @@ class Attached:
         words[0:1] = [sys.executable, "-m", "torch.distributed.run", f"--rdzv-conf=is_host={int(host == 0)}"]
         environ = {**os.environ, "RES_OPTIONS": "timeout:1 attempts:1", "PYTHONPATH": str(ROOT)}
         environ["TMPDIR"] = str(self.home)  # torchrun leaves a folder behind
+        words = [*ahead_by(AHEAD[host]), *words]
         self.hosts.run(host, words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def refused(self, how) -> int:
@@ -173,6 +175,24 @@ def test_a_run_is_recorded(attached):
     attached.run("%%ranks --record\nif rank == 1: dist.send(x, 2)\nif rank == 2: dist.recv(x, 1)")
     moves = "[(t.src, t.dst) for s in launch.recording().steps for t in s.transfers]"
     assert attached.notebook.value(moves) == [(1, 2)]
+
+
+def test_times_are_by_one_clock(attached):
+    """Nobody is through an all_reduce before all have come to it. By the hosts' own clocks they are 25 hours apart."""
+    attached.run("import time\nfrom collectives.timed import uncertainty\nfrom launch.magics import session")
+    attached.run("%%ranks --record\ndist.all_reduce(x)")
+    clocks = attached.notebook.value("[tuple(clock) for clock in launch.recording().clocks]")
+    assert [ranks for ranks, _, _ in clocks] == [(0, 1), (2, 3)]
+    for (_, offset, error), ahead in zip(clocks, AHEAD, strict=True):
+        assert abs(offset - ahead) <= error + 1e-6 and error < 100
+    calls = attached.notebook.value("[(e.start, e.end) for e in launch.recording().events]")
+    wrong = attached.notebook.value("uncertainty(launch.recording().clocks)")
+    assert len(calls) == 4 and 0 < wrong == clocks[0][2] + clocks[1][2]
+    assert max(start for start, _ in calls) <= min(end for _, end in calls) + wrong
+    since = attached.notebook.value("[time.monotonic() - one.doing.since for one in session().status()]")
+    assert len(since) == 4 and all(-100 < seconds < 1000 for seconds in since), (
+        "what a rank is doing has one clock, too"
+    )
 
 
 def test_the_stop_button_reaches_all(attached):
