@@ -9,6 +9,7 @@ Left out: what a single error says (launch/hints); results that are wrong (cours
 """
 
 import ast
+import signal
 
 from course.exercises.exercise import MESSAGES_ONLY
 from launch.shared.errors import DeadlockError, MismatchError
@@ -89,8 +90,9 @@ def _size(trial) -> str:
 
 def _lengths(trial) -> str:
     """About pieces that are not as long as their receivers expect. gloo kills ranks for it where the guard is late."""
-    unfit = "MismatchError" in trial.failure or "killed by SIGABRT" in trial.failure
-    unfit = unfit or isinstance(trial.error, MismatchError)
+    unfit = isinstance(trial.error, MismatchError) or any(
+        answer.ename == MismatchError.__name__ or answer.signal == signal.SIGABRT for answer in trial.last
+    )
     return LENGTHS if unfit and "all_to_all_single" in trial.exercise.allowed else ""
 
 

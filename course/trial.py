@@ -31,7 +31,7 @@ from launch.kernel.machine import check_room
 from launch.magics import loaded
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
-from launch.shared.errors import LaunchError, MismatchError, UsageError, name_ranks
+from launch.shared.errors import DeadlockError, LaunchError, MismatchError, UsageError, name_ranks
 
 LIMIT = 20
 """Seconds after which a function that has neither ended nor provably hung is stopped."""
@@ -189,6 +189,7 @@ class Trial:
     hints       lines that help with its fault (launch/hints, course/advice.py), once `fault` has been asked
     notes       what is odd in the function as it stands (launch/hints/leftovers.py)
     verdict     "no" if there is a fault; "stopped" if the student stopped it, "not tried" if there were no ranks for it
+    last        the ranks' Answers to the last of its cells that was over
     printed     (ranks, text) of what they wrote to standard output and error
     tapes       what the taps of its ranks kept; [] if it never began
     recording   what it sent; None if there are no tapes
@@ -208,7 +209,7 @@ class Trial:
         self.notes: list[str] = []
         self.printed: list[tuple[list[int], str]] = []
         self.tapes: list[dict] = []
-        self._errors: list[int] = []  # the ranks that raised one
+        self.last: list[Answer] = []
         self._clean = False  # whether its ranks are as they were before
         self._seed = random.randrange(2**32)
         try:
@@ -217,10 +218,11 @@ class Trial:
             self.failure, self.verdict = str(error), "stopped"
         except LaunchError as error:
             self.error, self.failure = error, _one_line(str(error))
-            if f"TypeError: {exercise.name}() " in self.failure:
+            wrongly = f"{exercise.name}() "  # begins what Python says of a call that does not fit the function
+            if any(answer.ename == "TypeError" and answer.evalue.startswith(wrongly) for answer in self.last):
                 names = {name: name for name in asdict(draw)}
                 self.failure += f"; check calls {exercise.call.format(name=exercise.name, **names)}"
-            self.failure += self._raised_at() if self._errors and not isinstance(error, MismatchError) else ""
+            self.failure += "" if isinstance(error, MismatchError) else self._raised_at()
             self.verdict = "no" if _kept[self.p].size else "not tried"
             self.hints = error.hints
         self._leave()
@@ -244,15 +246,20 @@ class Trial:
 
     def _raised_at(self) -> str:
         """ " (line 9)": where ranks raised an error, and which line is whose where that is not plain."""
+        errors = [answer.rank for answer in self.last if answer.how is How.RAISED]
+        if not errors:
+            return ""
         try:
             lines = grader_ranks(self.p).pull("_trial_line")
         except LaunchError:  # one has died
             return ""
         whose: dict[int, list[int]] = {}
-        for rank in self._errors:
+        for rank in errors:
             whose.setdefault(lines[rank], []).append(rank)
         whose.pop(0, None)
-        plain = " raised " in self.failure.rpartition("; ")[2] or " wait" not in self.failure
+        plain = True
+        if isinstance(self.error, DeadlockError):  # it ends with those that were waited for in vain
+            plain = {other for _, other, _ in self.error.edges} - {*self.error.ranks} == {*errors}
         if len(whose) == 1 and plain:
             return f" (line {next(iter(whose))})"
         where = ", ".join(f"line {line} on {name_ranks(ranks)}" for line, ranks in whose.items())
@@ -278,7 +285,7 @@ class Trial:
     def _hear(self, answers: list[Answer]) -> None:
         for stream in (lambda answer: str(answer.out), lambda answer: str(answer.err)):
             self.printed += [(ranks, str(text)) for ranks, text in output.alike(answers, stream)]
-        self._errors = [answer.rank for answer in answers if answer.how is How.RAISED]
+        self.last = answers
         self.notes = list(dict.fromkeys([*self.notes, *(note for answer in answers for note in answer.notes)]))
 
     def _evidence(self, ranks: Ranks):

@@ -156,7 +156,7 @@ class Ranks:
 
     def lost(self) -> dict[int, str]:
         """The ranks whose process has ended since the last cell, and how."""
-        return {worker.rank: worker.ended.result() for worker in self._wait(self.supervisor.dead())}
+        return {worker.rank: str(worker.ended.result()) for worker in self._wait(self.supervisor.dead())}
 
     def to_do(self) -> list[tuple[list[int], str]]:
         """[(ranks, sentence)]: what the student may have to put right on ranks that live."""

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from launch.kernel.hub import Hub
+from launch.kernel.machine import Death
 from launch.shared.errors import LaunchError, RankError
 from launch.shared.text import Text
 
@@ -93,7 +94,7 @@ class Worker:
         self.readers: list[PipeReader] = []
         self.plays = 0  # the number of the network that it was told of last; 0: none
         self.up: asyncio.Future[None] = hub.loop.create_future()
-        self.ended: asyncio.Future[str] = hub.loop.create_future()  # how it ended
+        self.ended: asyncio.Future[Death] = hub.loop.create_future()
 
     def started(self, pid: int, spawned: bool, fds: list[int], on_text: Callable[[Worker, str, str], None]) -> None:
         self.pid, self.spawned = pid, spawned
@@ -110,7 +111,7 @@ class Worker:
         if not self.up.done():
             self.up.set_exception(LaunchError(f"rank {self.rank} could not be started: {why}"))
 
-    def has_ended(self, how: str) -> None:
+    def has_ended(self, how: Death) -> None:
         if not self.ended.done():
             self.ended.set_result(how)
             self.drain()

@@ -37,6 +37,7 @@ class Answer:
     """What one rank made of a cell.
 
     how         it came to do nothing more in it; LEFT until it is over
+    signal      that its process was killed by, if it has died; 0 otherwise
     out, err    standard output and error
     value       mime bundle {"data", "metadata"} of the last expression, or None
     displays    mime bundles in the order in which they were displayed, with "display_id" or None
@@ -44,6 +45,7 @@ class Answer:
 
     rank: int
     how: How = How.LEFT
+    signal: int = 0
     ename: str = ""
     evalue: str = ""
     traceback: list[str] = field(default_factory=list)
@@ -125,7 +127,8 @@ class Cell:
             elif rank in self._lost and not self.stops:
                 answer.how, answer.ended = How.FREED, True  # its end is no news: it is what freed it
             elif worker.ended.done():
-                answer.how, answer.evalue = How.DIED, worker.ended.result()
+                death = worker.ended.result()
+                answer.how, answer.evalue, answer.signal = How.DIED, str(death), death.signal
             elif self.stops:
                 answer.how, answer.ename = How.RAISED, "KeyboardInterrupt"
             else:

@@ -12,6 +12,7 @@ for the rank if that was killed with SIGKILL in the same cell. Elsewhere than on
 from __future__ import annotations
 
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 from collectives.units import size
@@ -87,6 +88,17 @@ def _state(pid: int) -> str:
         return "X"
 
 
+@dataclass(frozen=True)
+class Death:
+    """How a process has ended. As a text it is what is said of it: 'killed by SIGKILL', 'exited with code 3'."""
+
+    how: str
+    signal: int = 0  # that has killed it; 0: none has, or it is not known
+
+    def __str__(self) -> str:
+        return self.how
+
+
 class Deaths:
     """Watches the count. `begin` before a cell, `how` for every process that ends."""
 
@@ -97,15 +109,15 @@ class Deaths:
         """Only who dies from now on can have died of what happens from now on."""
         self._known = oom_kills()
 
-    def how(self, code: int) -> str:
-        """'killed by SIGKILL', 'exited with code 3', 'out of memory: the system killed it with SIGKILL'."""
+    def how(self, code: int) -> Death:
+        """What the exit code of a process means, as `subprocess` has it: a signal is negative."""
         if code >= 0:
-            return f"exited with code {code}"
+            return Death(f"exited with code {code}")
         name = signal.Signals(-code).name
         if code == -signal.SIGKILL and oom_kills() > self._known:
             self._known += 1  # every kill that was counted explains one death
-            return f"out of memory: the system killed it with {name}"
-        return f"killed by {name}"
+            return Death(f"out of memory: the system killed it with {name}", -code)
+        return Death(f"killed by {name}", -code)
 
 
 def oom_kills() -> int:

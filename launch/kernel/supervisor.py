@@ -28,7 +28,7 @@ from launch.kernel.attach import Door, Machine
 from launch.kernel.cell import Answer, Cell
 from launch.kernel.clocks import Offset, meanwhile
 from launch.kernel.hub import Hub, all_or_none
-from launch.kernel.machine import Deaths
+from launch.kernel.machine import Death, Deaths
 from launch.kernel.played import Played
 from launch.shared import flight_recorder
 from launch.shared.errors import LaunchError, RankError, UsageError, name_ranks
@@ -108,14 +108,14 @@ class Supervisor:
         elif kind == "exited":
             for worker in self._of(link):
                 if worker.pid == event["pid"]:
-                    worker.has_ended(event.get("how") or self._deaths.how(event["status"]))
+                    worker.has_ended(Death(**event["death"]) if "death" in event else self._deaths.how(event["status"]))
         elif kind == "text":
             for worker in self._of(link):
                 if worker.name == event["name"]:
                     self._on_text(worker, event["stream"], event["text"])
         elif isinstance(link, Machine):
             for worker in self._of(link):
-                worker.has_ended(event["how"])
+                worker.has_ended(Death(event["how"]))
         elif kind in ("failed", "gone"):
             why = event.get("why", "the agent has died; its log was lost with it")
             if not self._agent_ready.done():

@@ -27,6 +27,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 
 import zmq
@@ -121,7 +122,7 @@ class Joined:
             for reader in self.readers.pop(event["pid"], ()):
                 reader.close()
             self._look_once()  # its last words
-            self.tell(event="exited", pid=event["pid"], how=self.deaths.how(event["status"]))
+            self.tell(event="exited", pid=event["pid"], death=asdict(self.deaths.how(event["status"])))
         elif kind == "gone":
             self.end("has lost its agent")
         else:

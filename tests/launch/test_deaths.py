@@ -65,14 +65,16 @@ def counted(monkeypatch, tmp_path):
 def test_only_a_count_that_has_risen_names_memory_and_each_kill_explains_one_death(counted):
     _, far = counted
     watch = Deaths()
-    assert watch.how(-9) == "killed by SIGKILL"
+    assert str(watch.how(-9)) == "killed by SIGKILL"
     far.write_text("oom_kill 6\n")
-    assert watch.how(-11) == "killed by SIGSEGV" and watch.how(3) == "exited with code 3"
-    assert watch.how(-9) == "out of memory: the system killed it with SIGKILL"
-    assert watch.how(-9) == "killed by SIGKILL"
+    assert watch.how(-11) == machine.Death("killed by SIGSEGV", 11) and watch.how(3) == machine.Death(
+        "exited with code 3"
+    )
+    assert watch.how(-9) == machine.Death("out of memory: the system killed it with SIGKILL", 9)
+    assert str(watch.how(-9)) == "killed by SIGKILL"
     far.write_text("oom_kill 8\n")
     watch.begin()
-    assert watch.how(-9) == "killed by SIGKILL"  # what was killed before the cell
+    assert str(watch.how(-9)) == "killed by SIGKILL"  # what was killed before the cell
 
 
 def test_the_nearest_count_that_there_is_is_believed(counted):
