@@ -16,9 +16,11 @@ import socket
 from torch.distributed import ProcessGroup, ProcessGroupGloo, Store
 from torch.distributed import distributed_c10d as c10d
 
-from launch.shared.errors import IN_GLOO
+from launch.shared.errors import WaitEnded
 
+IN_GLOO = "gloo/transport"  # in the messages of torch's errors that come from a lost connection
 BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # its words when the other side has gone
+LOST = "_ringside_lost"  # marks an exception that no longer says it in gloo's words
 
 
 def device():
@@ -39,9 +41,18 @@ def backend(store: Store, group: ProcessGroup, name: str, at) -> ProcessGroupGlo
     return made
 
 
-def closed_by_peer(message: str) -> bool:
-    """Whether gloo says that the other side has gone. A time-out and a length that does not fit name it, too."""
-    return IN_GLOO in message and BY_PEER.search(message) is not None
+def is_lost(error: BaseException) -> bool:
+    """Whether it comes from a connection that has ended, or a wait that was."""
+    return isinstance(error, WaitEnded) or LOST in error.__dict__ or IN_GLOO in str(error)
+
+
+def in_our_words(error: BaseException, peer: int | None) -> None:
+    """Has the exception say to whom the connection was that is lost, if that is known: gloo's own words name a port and
+    a line of its source."""
+    if IN_GLOO in str(error) and BY_PEER.search(str(error)):  # a time-out and a length that does not fit name it, too
+        who = "another rank" if peer is None else f"rank {peer}"
+        why = "it has destroyed its process group, or its process is gone"
+        error.args, error.__dict__[LOST] = (f"the connection to {who} has ended: {why}",), True
 
 
 def connected_sockets() -> dict[int, int]:

@@ -20,7 +20,7 @@ from launch.doctor.snapshot import Ending, How
 from launch.doctor.trouble import find_trouble, mismatch
 from launch.hints import Hint
 from launch.kernel.watchdog import Live, Watchdog
-from launch.shared.errors import Trouble, is_lost, name_ranks
+from launch.shared.errors import Trouble, name_ranks
 from launch.shared.flight_recorder import Status
 from launch.shared.text import Text
 
@@ -59,6 +59,7 @@ class Answer:
     line: int = 0  # of this cell, in which it raised; 0 if unknown
     hint: Hint = Hint()  # what may help with what it raised
     notes: list[str] = field(default_factory=list)  # what the cell has left behind that will be stumbled over
+    lost: bool = False  # what it raised comes from a connection that has ended, or a wait that was
     has_group: bool = True  # False if the rank has no process group in the end
     trouble: Trouble | None = None  # between the ranks; the same in every answer of a cell
 
@@ -144,7 +145,7 @@ class Cell:
     def _judge(self, answer: Answer, content: dict) -> None:
         answer.hint = Hint(**content.get("hint", {}))
         answer.line, answer.notes = content.get("line", 0), content.get("notes", [])
-        answer.has_group = content.get("has_group", True)
+        answer.lost, answer.has_group = content.get("lost", False), content.get("has_group", True)
         if content["status"] == "ok":
             return
         answer.how = How.RAISED
@@ -303,7 +304,7 @@ def excuse(answers: dict[int, Answer], freed: set[int]) -> None:
     """
     disturbed = freed or any(answer.how is How.DIED for answer in answers.values())
     for rank, answer in answers.items():
-        if answer.how is How.RAISED and (rank in freed or (disturbed and is_lost(answer.ename, answer.evalue))):
+        if answer.how is How.RAISED and (rank in freed or (disturbed and answer.lost)):
             answer.how = How.FREED
 
 
@@ -313,7 +314,7 @@ def ending(answer: Answer) -> Ending:
         return Ending(How.DIED, answer.evalue, cut=True)
     if answer.how is How.LEFT:
         return Ending(How.LEFT)
-    return Ending(How.RAISED, answer.ename, answer.evalue, cut=is_lost(answer.ename, answer.evalue))
+    return Ending(How.RAISED, answer.ename, answer.evalue, cut=answer.lost)
 
 
 def bundle(content: dict) -> dict:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from launch.doctor.snapshot import How
 from launch.kernel.cell import Answer
 from launch.kernel.watchdog import doing
-from launch.shared.errors import DeadlockError, RankError, RanksStopped, Trouble, is_lost, name_ranks
+from launch.shared.errors import DeadlockError, RankError, RanksStopped, Trouble, name_ranks
 
 GROUP_IS_GONE = "Default process group has not been initialized"
 GROUP_IS_THERE = "trying to initialize the default process group twice"
@@ -142,7 +142,7 @@ def raise_failures(answers: list[Answer], stopped: bool = False) -> None:
 
 def cut_off(answers: list[Answer]) -> list[str]:
     """Who had no process group any more when others waited for it; [] if that is not so."""
-    lost = any(answer.how is How.RAISED and is_lost(answer.ename, answer.evalue) for answer in answers)
+    lost = any(answer.how is How.RAISED and answer.lost for answer in answers)
     gone = [answer.rank for answer in answers if not answer.has_group]
     if not lost or not gone:
         return []

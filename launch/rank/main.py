@@ -40,6 +40,7 @@ from traitlets import Any, Type
 from traitlets.config import Config
 
 from launch.backends import BACKENDS, nccl
+from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
@@ -108,7 +109,8 @@ class RankKernel(IPythonKernel):
         left: list[str] = []
         with contextlib.suppress(Exception):  # it looks at objects of the student's, and must not cost the reply
             left = notes(code, self.shell.user_ns, self.given, before)
-        return {"hint": vars(hint), "notes": left, "line": line, "has_group": dist.is_initialized()}
+        lost = error is not None and is_lost(error)
+        return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, "has_group": dist.is_initialized()}
 
 
 class RankApp(IPKernelApp):

@@ -17,12 +17,11 @@ from typing import Any
 
 import torch
 
-from launch.backends.gloo import closed_by_peer
+from launch.backends.gloo import in_our_words, is_lost
 from launch.rank import callsite, interruptible
 from launch.rank.guard import Guard, MismatchError, Overtaken
 from launch.rank.ops import Call, dtype_name
 from launch.rank.tracebacks import keep
-from launch.shared.errors import is_lost, of_a_lost_connection
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
@@ -200,7 +199,7 @@ class PendingCalls:
 
     def refused(self, pending: PendingCall, error: BaseException) -> None:
         """The library has refused the call, for reasons of its own: it was never made."""
-        self.torn |= _is_lost(error)
+        self.torn |= is_lost(error)
         _in_our_words(error, pending)
         if pending.mark is not None:
             self.guard.retract(pending.mark)
@@ -262,7 +261,7 @@ class PendingCalls:
             return error
         self._write_open(pending, False)
         self.slot.leave()
-        torn = _is_lost(error)
+        torn = is_lost(error)
         self.torn |= torn
         _in_our_words(error, pending)
         return keep(pending.failed) if pending.failed and torn else error
@@ -377,19 +376,13 @@ def _in_short(call: str, members: list[int]) -> str:
 
 def _own(error: BaseException | None) -> BaseException | None:
     """The exception, unless it comes from the ranks' disturbing each other or from the stop button."""
-    if error is None or isinstance(error, (MismatchError, KeyboardInterrupt)) or _is_lost(error):
+    if error is None or isinstance(error, (MismatchError, KeyboardInterrupt)) or is_lost(error):
         return None
     return error
 
 
-def _is_lost(error: BaseException) -> bool:
-    return is_lost(type(error).__name__, str(error))
-
-
 def _in_our_words(error: BaseException, pending: PendingCall) -> None:
-    """Says of a lost connection to whom it was; gloo's own words name a port and a line of its source."""
-    if closed_by_peer(str(error)):
-        error.args = (of_a_lost_connection(pending.peer if pending.kind != "collective" else None),)
+    in_our_words(error, pending.peer if pending.kind != "collective" else None)
 
 
 def in_one_line(error: BaseException) -> str:

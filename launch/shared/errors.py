@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-IN_GLOO = "gloo/transport"  # in the messages of torch's errors that come from a lost connection
-
 
 class LaunchError(Exception):
     """A request that cannot be met, in one sentence that says what to do instead."""
@@ -106,15 +104,3 @@ def name_ranks(ranks: Iterable[int], between: str = ",", shortened: int = 2) -> 
 
 class WaitEnded(RuntimeError):
     """A rank was let out of a wait in the library for what can never come (rank/interruptible.py)."""
-
-
-def is_lost(name: str, message: str) -> bool:
-    """Whether an error of that class and message comes from a connection that has ended, or a wait that was."""
-    return name == WaitEnded.__name__ or IN_GLOO in message
-
-
-def of_a_lost_connection(peer: int | None) -> str:
-    """What to say instead of gloo's own words, which are others from run to run; `peer` is the other side, if known."""
-    who = "another rank" if peer is None else f"rank {peer}"
-    why = f"it has destroyed its process group, or its process is gone ({IN_GLOO}: connection lost)"
-    return f"the connection to {who} has ended: {why}"

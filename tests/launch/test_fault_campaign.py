@@ -302,7 +302,7 @@ def test_a_group_that_some_ranks_have_destroyed_is_left_by_all(ranks):
     assert "/pytorch/" not in "\n".join(error._render_traceback_()) and "peer" not in str(error)
     assert str(error) == (
         "ranks 1-2: RuntimeError: the connection to another rank has ended: it has destroyed its process group, or its "
-        "process is gone (gloo/transport: connection lost)"
+        "process is gone"
     )
     assert error.hints == [
         "ranks 0,3: there is no process group any more, and others waited for it: call dist.destroy_process_group() on "
