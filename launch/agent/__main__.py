@@ -1,9 +1,8 @@
 """The agent: a process that has imported torch once and forks the ranks, so that four of them are there in 0.1 s.
 
-`python -m launch.agent FD PARENT FOLDER` is started by the notebook's kernel (see `AgentLink` in
-`launch.kernel.supervisor`, which speaks the other end of the socket FD: one JSON object per packet). It watches three
-things: requests, the deaths of its ranks, and the death of the kernel, which ends everything and removes the session's
-private folder.
+`python -m launch.agent FD PARENT FOLDER` is started by the notebook's kernel (launch/kernel/agent_link.py, which speaks
+the other end of the socket FD: one JSON object per packet). It watches three things: requests, the deaths of its ranks,
+and the death of the kernel, which ends everything and removes the session's private folder.
 
 A notebook that needs a second set of ranks, as `check` does, has the agent fork itself: "fork" comes with a socket, and
 at its other end is an agent that has imported all that this one has.
@@ -30,7 +29,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
-from launch.shared.processes import adopt_orphans, descendants, die_with_parent, end, wake
+from launch.shared.processes import adopt_orphans, agent_command, descendants, die_with_parent, end, wake
 
 # What a rank imports in its first moments.
 FIRST_IMPORTS = (
@@ -87,11 +86,6 @@ def warm_tracebacks() -> None:
 def threads() -> int:
     """Of this process."""
     return len(os.listdir("/proc/self/task"))
-
-
-def command(control: socket.socket, parent: int, folder: str) -> list[str]:
-    """What starts an agent in an interpreter of its own."""
-    return [sys.executable, "-m", "launch.agent", str(control.fileno()), str(parent), folder]
 
 
 class Agent:
@@ -180,7 +174,7 @@ class Agent:
             try:
                 if spawn:
                     control.set_inheritable(True)
-                    os.execv(sys.executable, command(control, agent, folder))
+                    os.execv(sys.executable, agent_command(control.fileno(), agent, folder))
                 for fd in (self.control.fileno(), *self.ranks, *self.forks):
                     os.close(fd)
                 log = os.open(f"{folder}/agent.log", os.O_WRONLY | os.O_CREAT, 0o600)

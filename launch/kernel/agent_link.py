@@ -13,10 +13,10 @@ import os
 import select
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 
 from launch.kernel import machine
+from launch.shared.processes import agent_command
 from launch.shared.start_file import NO_WIDGETS, write_start_file
 
 
@@ -34,7 +34,7 @@ class AgentLink:
             environ.pop("PYTEST_CURRENT_TEST", None)
             with open(f"{folder}/agent.log", "wb") as log:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", "launch.agent", str(theirs.fileno()), str(os.getpid()), folder],
+                    agent_command(theirs.fileno(), os.getpid(), folder),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

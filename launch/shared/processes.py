@@ -1,4 +1,4 @@
-"""Who is whose child: the calls to Linux that make sure that no process is left behind.
+"""Who is whose child: how an agent is started, and the calls to Linux that make sure that no process is left behind.
 
 Ranks die with the agent, the agent dies with the notebook's kernel, and what a rank has started dies with the rank.
 Elsewhere than on Linux these calls do nothing or are absent; the agent then relies on the end of its socket alone.
@@ -10,8 +10,14 @@ import contextlib
 import ctypes
 import os
 import signal
+import sys
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def agent_command(fd: int, parent: int, folder: str) -> list[str]:
+    """What starts an agent in an interpreter of its own, as a child of `parent` spoken to at the socket `fd`."""
+    return [sys.executable, "-m", "launch.agent", str(fd), str(parent), folder]
 
 
 def die_with_parent(parent: int) -> None:
