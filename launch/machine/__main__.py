@@ -156,6 +156,8 @@ class Joined:
             asleep = [pid for pid in pids if is_suspended(pid)]
             told = {"number": request["number"], "memory": memory, "suspended": asleep, "came": came}
             self.tell(event="answer", **told, left=time.monotonic())
+        elif what == "withdraw":
+            self.agent.withdraw(**request)
         elif what == "bye":
             self.end("was let go")
         else:
