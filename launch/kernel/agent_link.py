@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from launch.kernel import machine
 from launch.shared.processes import agent_command
-from launch.shared.start_file import NO_WIDGETS, write_start_file
+from launch.shared.start_file import NO_WIDGETS, start_file, write_start_file
 
 
 class AgentLink:
@@ -63,11 +63,14 @@ class AgentLink:
     def __str__(self) -> str:
         return ""  # this machine has no name to tell it from others
 
-    def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> str:
-        """Asks for ranks. Returns the path of the file that they read, which is to be removed when they are up."""
+    def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> None:
+        """Asks for ranks; `withdraw` once they are up, or not wanted any more."""
         config = write_start_file(self.folder, key, serial, **session)
         self.send(do="start", config=config, ranks=ranks, spawn=spawn)
-        return config
+
+    def withdraw(self, serial: int) -> None:
+        """The file that the ranks of this start have read goes, and the key with it."""
+        os.unlink(start_file(self.folder, serial))
 
     def has_ended_process(self, pid: int) -> bool:
         return machine.has_ended(pid)

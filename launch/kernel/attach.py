@@ -67,13 +67,15 @@ class Machine:
     def __str__(self) -> str:
         return f"{self.name} ({self.address})"
 
-    def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> str:
+    def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> None:
         own = {"number": self.door.number, "epoch": self.door.epoch(), "meeting": self.door.meeting}
         told = {name: value for name, value in session.items() if name not in ("board", "environ")} | own
         for rank in ranks:
             self.door.hub.ways[self.door.hub.address(f"{rank}.{serial}")] = self._carry
         self.send(do="start", ranks=ranks, spawn=spawn, serial=serial, session=told)
-        return ""
+
+    def withdraw(self, serial: int) -> None:
+        self.send(do="withdraw", serial=serial)
 
     def _carry(self, channel: str, frames: list[bytes]) -> None:
         self.door.send(self.peer, channel.encode(), *frames)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from launch.kernel.cell import Cell
 from launch.kernel.supervisor import Supervisor
 
+GLANCE = 0.5  # seconds; a signal that comes just before the main thread falls asleep does not wake it
 GATHER = 0.1  # seconds after a question in which another rank may still ask, and be served before it
 LOOK = 50  # milliseconds between two looks whether the rank still waits for the answer
 
@@ -67,11 +68,12 @@ class Questions:
         try:
             while not future.done():
                 try:
-                    question = self._arrived.get(timeout=GATHER if self._open else None)
+                    question = self._arrived.get(timeout=GATHER if self._open else GLANCE)
                     if question:
                         self._open[question.rank] = question
                 except queue.Empty:
-                    self._put(self._open.pop(min(self._open)))
+                    if self._open:
+                        self._put(self._open.pop(min(self._open)))
             return future.result()
         finally:
             self._open.clear()

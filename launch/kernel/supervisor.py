@@ -271,16 +271,9 @@ class Supervisor:
         session |= {"network": self.played.known_to(wanted)}
         self._coming = {worker.name: worker for worker in wanted}
         self._set_clocks(wanted)
-        configs = [
-            link.start(
-                [m.rank for m in wanted if m.link is link],
-                not BACKENDS[self.backend].forks,
-                serial,
-                self.hub.key,
-                session,
-            )
-            for link in dict.fromkeys(worker.link for worker in wanted)
-        ]
+        links, spawn = dict.fromkeys(worker.link for worker in wanted), not BACKENDS[self.backend].forks
+        for link in links:
+            link.start([m.rank for m in wanted if m.link is link], spawn, serial, self.hub.key, session)
         try:
             await asyncio.wait_for(asyncio.gather(*(worker.up for worker in wanted)), COMING)
         except BaseException:
@@ -288,8 +281,8 @@ class Supervisor:
             raise
         finally:
             self._coming = {}
-            for config in filter(None, configs):
-                os.unlink(config)
+            for link in links:
+                link.withdraw(serial)
         return wanted
 
     async def _kill(self, workers: list[Worker]) -> None:

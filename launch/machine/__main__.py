@@ -43,6 +43,7 @@ from launch.shared.flight_recorder import HEADER_BYTES, SLOT_BYTES, Board
 from launch.shared.start_file import fresh_environ
 
 BROKEN_AFTER = 5.0  # seconds in which zmq has not made the connection again, though it tries several times each
+ENGINE_SAYS = 0.5  # seconds; Slurm signals every process of a job, and ours may be the last to hear it
 LOOK = 0.05  # seconds between two looks at the flight recorder
 CHUNK = 1024  # bytes of it that are sent if one of them has changed
 SIOCGIFADDR = 0x8915
@@ -123,8 +124,8 @@ class Joined:
                 reader.close()
             self._look_once()  # its last words
             self.tell(event="exited", pid=event["pid"], death=asdict(self.deaths.how(event["status"])))
-        elif kind == "gone":
-            self.end("has lost its agent")
+        elif kind == "gone":  # of itself, or since the engine ends all that runs here: then that is why
+            self.loop.call_later(ENGINE_SAYS, self.end, "has lost its agent")
         else:
             self.tell(**event)
 
@@ -157,6 +158,8 @@ class Joined:
             asleep = [pid for pid in pids if is_suspended(pid)]
             told = {"number": request["number"], "memory": memory, "suspended": asleep, "came": came}
             self.tell(event="answer", **told, left=time.monotonic())
+        elif what == "withdraw":
+            self.agent.withdraw(**request)
         elif what == "bye":
             self.end("was let go")
         else:

@@ -18,9 +18,13 @@ NO_WIDGETS = "SPYDER_NO_WIDGETS"  # by its beginning tqdm.auto knows a kernel wi
 NOT_INHERITED = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "PYTEST_CURRENT_TEST")
 
 
+def start_file(folder: str, serial: int) -> str:
+    return f"{folder}/start-{serial}.json"
+
+
 def write_start_file(folder: str, key: bytes, serial: int, **session) -> str:
     """Writes the file of the start `serial` and returns its path. `session` is what a rank reads beyond that."""
-    path = f"{folder}/start-{serial}.json"
+    path = start_file(folder, serial)
     content = {
         "folder": folder,
         "file": path,

@@ -280,6 +280,8 @@ def test_a_machine_ends_when_it_is_let_go_and_when_the_notebook_has_gone(new_not
                 assert notebook.run("%ranks attach").error.startswith("UsageError: machines are attached already")
                 (agent,) = descendants(machine.pid, deep=False)
                 assert len(descendants(agent, deep=False)) == 2
+                folder = Path(Path(f"/proc/{agent}/cmdline").read_text().split("\0")[-2])
+                assert (folder / "shell").exists() and not list(folder.glob("start-*"))  # the key of all messages
                 if last:
                     os.kill(notebook.pid, signal.SIGKILL)
                 else:

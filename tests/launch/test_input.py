@@ -3,10 +3,15 @@
 import ast
 import os
 import signal
+import sys
+import threading
 import time
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 
+from launch.kernel.questions import Questions
 from tests.launch.notebook import PATIENCE
 
 
@@ -101,3 +106,24 @@ def test_a_rank_that_dies_is_not_asked_for_and_the_cell_ends(three):
     three.client.input("yes")
     assert three.collect(cell).error == "RankError: rank 1 died (killed by SIGKILL)"
     assert three.run("%%ranks\ndist.barrier()\n'up'").stdout.strip() == "ranks 0-2: 'up'"
+
+
+def test_the_stop_button_is_heard_though_its_signal_wakes_nobody():
+    """As one that comes in the last moment before the main thread falls asleep; here it comes to another thread."""
+    main, cell_ends = threading.main_thread(), Future()
+
+    def press():
+        seen = 0
+        while seen < 20:  # in a row: it does not come from there any more
+            waits = sys._current_frames()[main.ident].f_code is Questions.wait_for.__code__
+            seen = seen + 1 if waits else 0
+            time.sleep(0.001)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    never = threading.Timer(PATIENCE, cell_ends.set_result, [None])
+    never.start()
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        Questions(SimpleNamespace(hub=SimpleNamespace())).wait_for(cell_ends)
+    assert not cell_ends.done()
+    never.cancel()
