@@ -2,7 +2,8 @@
 
 Which algorithm is fastest depends on N, latency and bandwidth; with the sliders the winner flips before one's eyes. The
 browser works out the times itself (js/cost.js, the model of `collectives.network`). Recorded runs race in the seconds
-that were measured, without sliders. Which links a message takes on a
+that were measured, without sliders; on several machines these are as sure as their clocks, and a race that is closer
+has no winner. Which links a message takes on a
 topology only Python knows: it sends what every step puts on them, and the sliders make all links faster or slower.
 
 Left out: sliders for single kinds of links; a Race on another Topology shows what they would.
@@ -17,6 +18,7 @@ from collectives import Network, Schedule, Topology
 from collectives.network import check_network
 from collectives.played import in_words
 from collectives.run import Run
+from collectives.timed import uncertainty
 from collectives.traffic import of_steps, per_rank
 from collectives.units import duration, size
 from widgets import _still
@@ -133,14 +135,20 @@ def _bars(schedules, ends: list[np.ndarray], where: str) -> str:
 
 
 def _as_measured(run: Run) -> dict:
-    """What js/cost.js calls Work of every step: seconds, whatever the network."""
-    return {"work": [{"lines": [[seconds, 0]], "added": 0} for seconds in run.step_seconds or ()]}
+    """What js/cost.js calls Work of every step: seconds, whatever the network; and by how many they may be wrong."""
+    work = [{"lines": [[seconds, 0]], "added": 0} for seconds in run.step_seconds or ()]
+    return {"work": work, "error": uncertainty(run.clocks)}
 
 
 def _places(runs: list[Run]) -> str:
     """'measured on ethernet, 10 times slower', of each run that ran elsewhere."""
-    names = dict.fromkeys(run.network.name or "a network" if run.network else "this machine" for run in runs)
-    return f"measured on {' and '.join(names)}"
+    return f"measured on {' and '.join(dict.fromkeys(map(_place, runs)))}"
+
+
+def _place(run: Run) -> str:
+    if run.network:
+        return run.network.name or "a network"
+    return f"{len(run.clocks)} machines" if len(run.clocks) > 1 else "this machine"
 
 
 def _on(topology: Topology, schedule: Schedule) -> dict:

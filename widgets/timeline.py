@@ -5,7 +5,8 @@ stands solid below it, and the faint rest is the rank's own work. An asynchronou
 backward pass is a bar above with nothing solid below.
 
 All sides of one call are linked: the bars of one collective on all its ranks, a send and its receive. Choosing one
-says who came last, and how long the others waited for that rank.
+says who came last, and how long the others waited for that rank. Where ranks were on several machines, whose clocks
+are known with an error, it says what is sure in spite of it.
 
 Of a run on a network of one's choice, each message shows how much of its time was latency and how much its bytes took.
 Of a backward pass of DDP, each bucket bears its name, and what was under way before the reducer's wait is hidden.
@@ -44,8 +45,8 @@ class Timeline(Asked):
     >>> Timeline(collectives.load("ring.json"))                # doctest: +SKIP
 
     run      `launch.recording()`, one that was saved, or any other Run with `events`: these have the fields of
-             `collectives.timed.Timed`. Ranks are compared by the clock of their machine: between machines nothing is
-             promised
+             `collectives.timed.Timed`. Ranks of one machine have one clock. Of a run on several the Timeline says
+             how far their times may be wrong against each other, and tells no order that lies within that
     chosen   number of the call that is described, counted from 0 over all ranks in order of their begin; -1 for none
 
     Only the first 20,000 calls are drawn; the widget says so. TypeError for a run without measured events.
@@ -58,6 +59,7 @@ class Timeline(Asked):
     ranks = traitlets.Int(0).tag(sync=True)
     cut = traitlets.Int(0).tag(sync=True)
     network = traitlets.Unicode("").tag(sync=True)  # what it ran on, in words; "" for the machine as it is
+    clocks = traitlets.List().tag(sync=True)  # of each machine the ranks and the error; [] of a run on one
 
     def __init__(self, run, **traits):
         events = getattr(run, "events", None)
@@ -71,6 +73,9 @@ class Timeline(Asked):
         network = getattr(run, "network", None)
         calls = [_call(event) | _parts(event, network, run.ranks) for event in events[:MOST_CALLS]]
         traits.setdefault("network", in_words(network, run.ranks) if network else "")
+        clocks = getattr(run, "clocks", ())
+        if len(clocks) > 1:
+            traits.setdefault("clocks", [{"ranks": [*clock.ranks], "error": clock.error} for clock in clocks])
         super().__init__(calls=calls, ranks=run.ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
 
     @traitlets.validate("chosen")

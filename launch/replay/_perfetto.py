@@ -14,19 +14,24 @@ Left out: what the ranks computed; torch.profiler knows that, and its trace can 
 """
 
 import json
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
+from collectives.timed import Clock
+from collectives.units import duration
 from launch.replay._events import Event
 
 
-def save(events: list[Event], path) -> None:
-    """Writes the trace of `events` to `path`."""
-    Path(path).write_text(json.dumps({"traceEvents": traced(events), "displayTimeUnit": "ms"}), encoding="utf-8")
+def save(events: list[Event], path, clocks: Sequence[Clock] = ()) -> None:
+    """Writes the trace of `events` to `path`; ranks on several machines bear in their names how sure their clock is."""
+    trace = {"traceEvents": traced(events, clocks), "displayTimeUnit": "ms"}
+    Path(path).write_text(json.dumps(trace), encoding="utf-8")
 
 
-def traced(events: list[Event]) -> list[dict]:
+def traced(events: list[Event], clocks: Sequence[Clock] = ()) -> list[dict]:
     """The trace's entries: names of processes and tracks, complete events ("X") rank by rank, then the arrows."""
+    errors = {rank: clock.error for clock in clocks for rank in clock.ranks} if len(clocks) > 1 else {}
     ranks = sorted({event.rank for event in events})
     tids = count(1 + max(ranks, default=0))
     names, slices, messages = [], [], {}
@@ -40,7 +45,8 @@ def traced(events: list[Event]) -> list[dict]:
             entry["args"] = _said(event)
             if event.match and event.op in ("send", "recv"):
                 messages.setdefault(event.match, {})[event.op] = entry
-        names.append(_named("process_name", rank, rank, name=f"rank {rank}"))
+        clock = f" (its clock ± {duration(errors[rank])})" if rank in errors else ""
+        names.append(_named("process_name", rank, rank, name=f"rank {rank}{clock}"))
         names.append(_named("process_sort_index", rank, rank, sort_index=rank))
         names += [*held.names("held by a call"), *away.names("under way")]
         slices += held.slices + away.slices

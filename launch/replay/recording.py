@@ -279,7 +279,7 @@ class Recording(Run):
 
     def save_trace(self, path) -> None:
         """Writes the measured times to `path`, for Perfetto (ui.perfetto.dev) and chrome://tracing."""
-        _perfetto.save(self._tapes.events, path)
+        _perfetto.save(self._tapes.events, path, self._tapes.clocks)
 
     def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
         """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collectives.timed import Match
+from collectives.timed import Clock, Match
 from launch.replay._perfetto import traced
 from tests.launch.programs import SETUP
 from widgets import Timeline
@@ -219,3 +219,10 @@ def test_calls_that_follow_without_a_gap_are_drawn_as_they_are():
 
 def test_a_timeline_takes_a_recording(recording):
     assert repr(Timeline(recording)) == f"Timeline(ranks=3, events={CALLS})"
+
+
+def test_ranks_on_several_machines_say_how_sure_their_clocks_are(recording):
+    clocks = [Clock((0, 1), -3600.0, 0.0004), Clock((2,), 7200.0, 0.001)]
+    told = named(traced(recording.events, clocks), "process").values()
+    assert [*told] == ["rank 0 (its clock ± 400 us)", "rank 1 (its clock ± 400 us)", "rank 2 (its clock ± 1 ms)"]
+    assert traced(recording.events, clocks[:1]) == traced(recording.events)

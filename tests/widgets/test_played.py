@@ -5,7 +5,7 @@ tests/launch/test_network.py.
 
 from collectives import Link, Network, Run, Topology, all_reduce
 from collectives.played import Carried
-from collectives.timed import Match, Timed
+from collectives.timed import Clock, Match, Timed
 from widgets import Race, Timeline, TopologyMap
 
 
@@ -58,6 +58,26 @@ def test_two_runs_race_in_the_seconds_that_were_measured(show):
     for _ in range(3):  # three steps of the ring, 42 ms each, while naive is in its first, of 162 ms
         page.keyboard.press("ArrowRight")
     assert "126 ms: your naive 0 of 6 steps, your ring 3 of 6 steps." in page.inner_text(".ringside")
+
+
+def race_on_machines(show, error: float) -> list[str]:
+    """What is said of naive and ring at their end, if each of two machines' clocks is known with that error."""
+    runs = [played(name, ETHERNET) for name in ("naive", "ring")]
+    for run in runs:
+        run.network, run.clocks = None, (Clock((0, 1), -3600.0, error), Clock((2, 3), 7200.0, error))
+    page = show(Race(*runs))
+    assert "measured on 2 machines" in page.inner_text(".ringside")
+    page.focus(".rs-scrub input")
+    page.keyboard.press("End")
+    return page.locator(".rs-won").all_text_contents()
+
+
+def test_a_race_on_several_machines_has_a_winner_only_beyond_what_their_clocks_leave_open(show):
+    assert race_on_machines(show, 0.001) == ["972 ms ± 2 ms · 3.9× as long", "252 ms ± 2 ms · fastest"]
+    assert race_on_machines(show, 0.2) == [
+        "972 ms ± 400 ms · too close to tell",
+        "252 ms ± 400 ms · too close to tell",
+    ]
 
 
 def test_the_map_shows_what_the_links_of_the_room_carried(show):

@@ -9,7 +9,7 @@ from xml.dom import minidom
 import pytest
 
 from collectives import all_reduce
-from collectives.timed import Match, Timed
+from collectives.timed import Clock, Match, Timed
 from widgets import Timeline
 
 
@@ -27,8 +27,9 @@ OVERLAPPED = [  # in seconds: rank 0 computes while its all_reduce is under way,
 ]
 
 
-def timeline(events):
-    return Timeline(SimpleNamespace(events=events, ranks=1 + max((event.rank for event in events), default=0)))
+def timeline(events, clocks=()):
+    ranks = 1 + max((event.rank for event in events), default=0)
+    return Timeline(SimpleNamespace(events=events, ranks=ranks, clocks=clocks))
 
 
 TOTALS = """async (calls) => {
@@ -210,8 +211,8 @@ def meets(page):
 
 MEETING = """async (calls) => {
     const { meeting, stayOf } = await import("/js/spans.js");
-    const { last, seconds, unsure } = meeting(calls.map(([op, times], i) => ({ i, ...stayOf({ op, times }) })));
-    return [last.i, seconds, unsure];
+    const { lasts, seconds, unsure } = meeting(calls.map(([op, times], i) => ({ i, ...stayOf({ op, times }) })));
+    return [...lasts.map(({ i }) => i), seconds, unsure];
 }"""
 
 
@@ -317,3 +318,72 @@ def test_of_many_that_waited_the_longest_is_named(show):
     assert meets(page).endswith(
         "rank 7 came last, 800 ms after the first; 7 ranks waited for it, rank 0 longest: 700 ms."
     )
+
+
+def machines(*errors):
+    """Ranks 0 and 1 on one machine, 2 and 3 on another, whose clocks are known with these errors."""
+    return [Clock((2 * machine, 2 * machine + 1), 7200.0, error) for machine, error in enumerate(errors)]
+
+
+MEETINGS = """async (trials) => {
+    const { meeting, stayOf, wrongBy } = await import("/js/spans.js");
+    return trials.map(([clocks, calls]) => {
+        const sides = calls.map((times, rank) => ({ rank, op: "broadcast", ...stayOf({ op: "broadcast", times }) }));
+        const { lasts, seconds, close } = meeting(sides, wrongBy(clocks));
+        return [lasts.map(({ rank }) => rank), seconds, close];
+    });
+}"""
+
+
+def test_what_is_told_of_two_machines_is_true_wherever_in_their_errors_the_clocks_are(page):
+    """The truth is made first, in whole milliseconds, and stamped by clocks that are wrong by no more than is said."""
+    dice = random.Random(19)
+    truths, trials = [], []
+    for _ in range(400):
+        errors = [dice.randrange(6) for _ in range(2)]
+        wrong = [dice.randint(-error, error) for error in errors]
+        truth, seen = [], []
+        for rank in range(4):
+            begun, issued, waits, waited = sorted(dice.randrange(25) for _ in range(4))
+            truth.append([begun, waits, waited])
+            seen.append([time + wrong[rank // 2] for time in (begun, issued, waits, waited, waited)])
+        truths.append(truth)
+        trials.append([[{"ranks": [0, 1], "error": errors[0]}, {"ranks": [2, 3], "error": errors[1]}], seen])
+    told, sure = page.evaluate(MEETINGS, trials), 0
+    for truth, (lasts, seconds, close) in zip(truths, told, strict=True):
+        late = max(begun for begun, _, _ in truth)
+        waited = [max(0, min(until, late) - since) if until > late else 0 for _, since, until in truth]
+        assert any(truth[rank][0] == late for rank in lasts)
+        assert all(least <= true for least, true in zip(seconds, waited, strict=True))
+        assert any(seconds) or close or not any(waited), "none is told only where none was"
+        sure += len(lasts) == 1
+    assert 100 < sure < 400, "some are told, some cannot be"
+
+
+def test_between_machines_the_error_is_told_and_no_order_within_it(show):
+    """LATE on two machines: ranks 2 and 3 have one clock, so rank 2 came after rank 3; of the rest at least is told."""
+    page = show(timeline(LATE, machines(0.01, 0.02)))
+    assert page.inner_text(".rs-header .rs-muted").endswith(" · 2 machines, their clocks ± 30 ms")
+    press(page, "ArrowRight")
+    assert meets(page) == (
+        "all_reduce #3 of world: rank 2 came last, 500 ms ± 30 ms after the first; "
+        "rank 0 waited at least 370 ms for it, rank 1 at least 70 ms."
+    )
+    assert page.locator(".rs-came").count() == 0 and page.locator(".rs-open").count() == 1
+    assert page.locator(".rs-machine").get_attribute("d").startswith("M0 128H"), "between ranks 1 and 2"
+    assert bars(page, 0, "awaited") == [[0.1, 0.47]]
+
+
+def test_what_the_clocks_do_not_tell_is_said(show):
+    page = show(timeline(LATE, machines(0.3, 0.3)))
+    press(page, "ArrowRight")
+    assert meets(page) == (
+        "all_reduce #3 of world: one of ranks 1-2 came last, and their clocks, right to ± 600 ms, do not tell which; "
+        "whether a rank waited for it, their clocks do not tell."
+    )
+
+
+def test_on_one_machine_nothing_is_told_of_clocks(show):
+    page = show(timeline(LATE, machines(0.3)))
+    assert "±" not in page.inner_text("body") and page.locator(".rs-machine").count() == 0
+    assert page.evaluate("model.get('clocks')") == []

@@ -45,6 +45,7 @@ class Lane {
   constructor(/** @type {import("./schedule.js").Schedule} */ schedule) {
     this.schedule = schedule;
     this.work = schedule.work ?? workOf(schedule);
+    this.error = schedule.error ?? 0;
     this.run = new Run(schedule);
     this.node = document.createElement("section");
     this.node.className = "rs-lane";
@@ -247,14 +248,18 @@ class RaceView {
 
   /** Who is there says how long it took; who is fastest, and by how much, shows at the end and not before. */
   #nameWinner(time) {
-    const best = Math.min(...this.lanes.map((lane) => lane.total));
-    const alike = (lane) => lane.total <= best * (1 + ALIKE) + NEVER;
+    const winner = this.lanes.reduce((best, lane) => (lane.total < best.total ? lane : best));
+    const best = winner.total;
+    const within = (lane) => (lane === winner ? 0 : lane.error + winner.error);
+    const alike = (lane) => lane.total <= best * (1 + ALIKE) + NEVER + within(lane);
     const ended = this.playback.step === this.playback.steps;
-    const first = this.lanes.filter(alike).length > 1 ? "tie" : "fastest";
+    const close = this.lanes.some((lane) => lane.error) ? "too close to tell" : "tie";
+    const first = this.lanes.filter(alike).length > 1 ? close : "fastest";
     for (const lane of this.lanes) {
       lane.node.classList.toggle("rs-wins", ended && alike(lane));
       const place = ended && ` · ${alike(lane) ? first : longer(lane.total / best)}`;
-      lane.won.textContent = lane.total <= time + NEVER ? seconds(lane.total) + (place || "") : "";
+      const took = seconds(lane.total) + (lane.error ? ` ± ${seconds(lane.error)}` : "");
+      lane.won.textContent = lane.total <= time + NEVER ? took + (place || "") : "";
     }
   }
 

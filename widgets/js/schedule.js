@@ -31,6 +31,7 @@ import { Cell, originOf } from "./cell.js";
  * @property {[number, number, number, string][][] | null} values per step: rank, buffer, chunk, what a real run held there
  * @property {[number, number, number, string][] | null} start_values the same before the first step
  * @property {import("./cost.js").Work[]} [work] of every step, on a topology (widgets/race.py)
+ * @property {number} [error] seconds by which the time of a recorded run may be wrong (widgets/race.py)
  * @property {(string[] | null)[] | null} signs per step, of every transfer that combines: "+", "×", "max" ...; null: all "+"
  * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
  * @property {boolean[]} in_network per step: whether a switch adds and copies on the way, which makes messages one

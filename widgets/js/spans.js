@@ -7,10 +7,13 @@
  * If nobody is known to have waited, the wait was perhaps inside torch's C++: from the call's return until the library
  * was done it is unsure what the rank did, and that time is never called overlap. The wait for DDP's buckets is known.
  *
+ * Ranks on one machine have one clock. Times of two machines may be wrong against each other, by no more than the two
+ * clocks' errors: what is told of several ranks is what holds whatever is true within them.
+ *
  * Pure arithmetic on seconds. Left out: pixels, and where the words stand (timeline.js).
  */
 
-import { bytes, plural, seconds } from "./words.js";
+import { bytes, plural, rankNames, seconds } from "./words.js";
 
 /**
  * @typedef {[number, number]} Span begin and end in seconds
@@ -29,6 +32,9 @@ import { bytes, plural, seconds } from "./words.js";
  * @property {number} [transfer] seconds of its bytes on that network's links
  * @property {[number, ...(number | null)[]]} times begun, issued, wait begun, wait ended, library done
  *
+ * @typedef {{ranks: number[], error: number}} Clock of one machine, as Python sends it
+ * @typedef {(rank: number, other: number) => number} Wrong seconds by which times of two ranks may be wrong against each other
+ *
  * @typedef {{from: number, until: number, held: Span[], waits: Span[], unsure: Span[], lane: number}} Stay
  * @typedef {Measured & Stay & {number: number}} Call
  */
@@ -36,6 +42,18 @@ import { bytes, plural, seconds } from "./words.js";
 const NAMED = 3; // ranks that waited are named; of more only the one that waited longest
 
 const LANES = 3;
+
+const NEEDS_ALL = /^(all_reduce|all_gather|reduce_scatter|(monitored_)?barrier|recv)/; // over for nobody before all have come
+const EXACT = () => 0;
+
+/** @returns {Wrong} */
+export function wrongBy(/** @type {Clock[]} */ clocks) {
+  const machine = (/** @type {number} */ rank) => clocks.find(({ ranks }) => ranks.includes(rank));
+  return (rank, other) => {
+    const [here, there] = [machine(rank), machine(other)];
+    return here && there && here !== there ? here.error + there.error : 0;
+  };
+}
 
 /** When one call was under way and held its rank. @returns {Stay} */
 export function stayOf(/** @type {Measured} */ { op, times: [begun, issued, waits, waited, done] }) {
@@ -50,17 +68,32 @@ export function stayOf(/** @type {Measured} */ { op, times: [begun, issued, wait
 }
 
 /**
- * Which side of a call came last, and when the others waited for it: until it came, if they were not done before
- * (a root may have sent and gone).
- * @template {Stay} Side @param {Side[]} sides
+ * Which sides of a call may have come last (one, if the clocks tell), and when the others surely waited for that: until
+ * it came, if they were not done before (a root may have sent and gone). `close`: whether somebody waited lies within
+ * the clocks' errors.
+ * @template {Stay & {op: string, rank: number}} Side @param {Side[]} sides
  */
-export function meeting(sides) {
+export function meeting(sides, /** @type {Wrong} */ wrong = EXACT) {
   const last = sides.reduce((latest, side) => (side.from > latest.from ? side : latest));
-  const before = (/** @type {Span[]} */ spans) =>
-    spans.filter(([from]) => from < last.from).map(([from, until]) => [from, Math.min(until, last.from)]);
-  const awaited = sides.map(({ waits, until }) => /** @type {Span[]} */ (until > last.from ? before(waits) : []));
-  const unsure = sides.some((side) => before(side.unsure).length);
-  return { last, awaited, seconds: awaited.map(lengthOf), unsure };
+  const before = (/** @type {Span[]} */ spans, /** @type {number} */ end) =>
+    spans.filter(([from]) => from < end).map(([from, until]) => [from, Math.min(until, end)]);
+  const found = sides.map((side) => {
+    const sure = Math.max(...sides.map((other) => other.from - wrong(other.rank, side.rank))); // all came no earlier
+    const late = Math.max(...sides.map((other) => other.from + wrong(other.rank, side.rank)));
+    const stayed = side.until > late || (late > sure && NEEDS_ALL.test(side.op));
+    const awaited = /** @type {Span[]} */ (stayed ? before(side.waits, sure) : []);
+    const close = !awaited.length && late > sure && side.until > sure && before(side.waits, late).length > 0;
+    return { awaited, close, unsure: before(side.unsure, late).length > 0 };
+  });
+  const perhaps = (side) =>
+    wrong(side.rank, last.rank) > 0 && sides.every((other) => other.from - side.from <= wrong(other.rank, side.rank));
+  return {
+    lasts: sides.filter((side) => side === last || perhaps(side)),
+    awaited: found.map(({ awaited }) => awaited),
+    seconds: found.map(({ awaited }) => lengthOf(awaited)),
+    unsure: found.some(({ unsure }) => unsure),
+    close: found.some(({ close }) => close),
+  };
 }
 
 /** Puts stays that are under way together into different lanes; at most three, then they share. @returns {number} lanes */
@@ -131,28 +164,43 @@ export function describe(/** @type {Call} */ call) {
 }
 
 /** Who came last to a call of several ranks, and who waited for that rank; `sides` are those that are drawn. */
-export function compare(/** @type {Call[]} */ sides) {
+export function compare(/** @type {Call[]} */ sides, /** @type {Wrong} */ wrong = EXACT) {
   const [{ label, sides: count, match }] = sides;
   if (match === null) return "The other side of this message was not recorded.";
   const lacking = count > sides.length ? ` Only ${sides.length} of its ${plural(count, "rank")} are drawn.` : "";
   if (sides.length === 1) return count === 1 ? `${label}: no other rank takes part.` : `${label}.${lacking}`;
-  const { last, seconds: waited, unsure } = meeting(sides);
-  const late = last.from - Math.min(...sides.map(({ from }) => from));
+  const { lasts, seconds: waited, unsure, close } = meeting(sides, wrong);
   const waiting = sides
-    .map(({ rank }, i) => ({ rank, long: waited[i] }))
+    .map(({ rank }, i) => ({ rank, long: waited[i], least: lasts.some((last) => wrong(last.rank, rank)) ? "at least " : "" }))
     .filter(({ long }) => long > 0)
     .sort((a, b) => b.long - a.long);
   const unknown = "whether others waited for it inside torch is not known";
-  const who = waiting.length ? waits(waiting) + (unsure ? `; ${unknown}` : "") : unsure ? unknown : "no rank waited for it";
-  return `${label}: rank ${last.rank} came last, ${seconds(late)} after the first; ${who}.${lacking}`;
+  const none = close ? "whether a rank waited for it, their clocks do not tell" : "no rank waited for it";
+  const who = waiting.length ? waits(waiting) + (unsure ? `; ${unknown}` : "") : unsure ? unknown : none;
+  return `${label}: ${order(sides, lasts, wrong)}; ${who}.${lacking}`;
+}
+
+/** "rank 2 came last, 1.2 ms after the first", as far as the clocks tell; each of `lasts` may have been it. */
+function order(/** @type {Call[]} */ sides, /** @type {Call[]} */ lasts, /** @type {Wrong} */ wrong) {
+  const [last] = lasts;
+  if (lasts.length > 1) {
+    const ranks = lasts.map(({ rank }) => rank);
+    const error = Math.max(...ranks.map((rank) => wrong(last.rank, rank)));
+    return `one of ${rankNames(ranks)} came last, and their clocks, right to ± ${seconds(error)}, do not tell which`;
+  }
+  const first = sides.reduce((earliest, side) => (side.from < earliest.from ? side : earliest));
+  const error = wrong(last.rank, first.rank);
+  return `rank ${last.rank} came last, ${seconds(last.from - first.from)}${error ? ` ± ${seconds(error)}` : ""} after the first`;
 }
 
 /** "rank 0 waited 1.2 ms for it, rank 1 900 µs"; of many "7 ranks waited for it, rank 0 longest: 1.2 ms" */
-function waits(/** @type {{rank: number, long: number}[]} */ waiting) {
-  const [{ rank, long }, ...others] = waiting;
-  if (others.length >= NAMED) return `${waiting.length} ranks waited for it, rank ${rank} longest: ${seconds(long)}`;
-  const more = others.map((other) => `, rank ${other.rank} ${seconds(other.long)}`);
-  return `rank ${rank} waited ${seconds(long)} for it${more.join("")}`;
+function waits(/** @type {{rank: number, long: number, least: string}[]} */ waiting) {
+  const [{ rank, long, least }, ...others] = waiting;
+  if (others.length >= NAMED) {
+    return `${waiting.length} ranks waited for it, rank ${rank} longest: ${least}${seconds(long)}`;
+  }
+  const more = others.map((other) => `, rank ${other.rank} ${other.least}${seconds(other.long)}`);
+  return `rank ${rank} waited ${least}${seconds(long)} for it${more.join("")}`;
 }
 
 /** The rank that was held longest; `ranks` are the calls of each, `end` is the end of the run in seconds. */

@@ -4,13 +4,14 @@
  * Per rank: calls under way above (overlapping ones in lanes), the time they held the rank solid below, on a faint band
  * that is the rank's own work. Bars of one colour are one path, so that thousands of calls stay light.
  *
- * A chosen call is framed on every rank that took part in it, with a line where the last of them came.
+ * A chosen call is framed on every rank that took part in it, with a line where the last of them came. Where ranks were
+ * on several machines a line divides these, and where the last rank came is as wide as their clocks may be wrong.
  *
  * Left out: the arithmetic and the sentences (spans.js).
  */
 
 import { behindQuestion } from "./asking.js";
-import { compare, describe, meeting, overview, spread, stayOf, ticks, totals } from "./spans.js";
+import { compare, describe, meeting, overview, spread, stayOf, ticks, totals, wrongBy } from "./spans.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { fixed, hue } from "./svg.js";
@@ -63,12 +64,15 @@ class TimelineView {
     for (const call of this.ranks.flat()) {
       if (call.match !== null) this.together.set(call.match, [...(this.together.get(call.match) ?? []), call]);
     }
+    /** @type {import("./spans.js").Clock[]} */
+    this.clocks = model.get("clocks");
+    this.wrong = wrongBy(this.clocks);
     this.ops = [...new Set(this.calls.map(({ op }) => op))];
     this.end = Math.max(...this.calls.map(({ until, held }) => Math.max(until, ...held.map((span) => span[1]))), CLOSEST);
     this.named = this.calls.some(({ part }) => part);
     this.view = [0, this.end];
     const network = model.get("network");
-    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}`;
+    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}${this.#onMachines()}`;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#draw() };
     this.frame = new Frame(el, { name: "rs-timeline", title: "Timeline", size, picks: ZOOM, keys: WALKS }, reacts, signal);
     this.#build();
@@ -105,6 +109,12 @@ class TimelineView {
     for (const button of /** @type {NodeListOf<HTMLElement>} */ (this.frame.root.querySelectorAll("[data-key]"))) {
       button.addEventListener("click", () => this.#press(button.dataset.key));
     }
+  }
+
+  /** " · 2 machines, their clocks ± 412 µs": the most by which times of two machines may be wrong against each other. */
+  #onMachines() {
+    const [most, next] = this.clocks.map(({ error }) => error).sort((a, b) => b - a);
+    return next === undefined ? "" : ` · ${plural(this.clocks.length, "machine")}, their clocks ± ${seconds(most + next)}`;
   }
 
   /** @returns {Call | undefined} */
@@ -178,7 +188,7 @@ class TimelineView {
   #choose() {
     const { chosen, sides, view } = this;
     this.what.textContent = chosen ? describe(chosen) : overview(this.ranks, this.end);
-    this.meets.textContent = chosen ? compare(sides) : "";
+    this.meets.textContent = chosen ? compare(sides, this.wrong) : "";
     this.code.hidden = !chosen?.code;
     this.code.textContent = chosen ? `${chosen.line}  ${chosen.code}` : "";
     if (chosen && (chosen.from < view[0] || chosen.from > view[1])) {
@@ -198,20 +208,33 @@ class TimelineView {
     this.row = Math.min(Math.max(all / Math.max(this.ranks.length, 1), 26), most);
     this.scale = (width - this.label - 8) / (this.view[1] - this.view[0]);
     const height = this.row * this.ranks.length + this.axis;
-    const meets = this.sides.length > 1 ? meeting(this.sides) : undefined;
+    const meets = this.sides.length > 1 ? meeting(this.sides, this.wrong) : undefined;
     /** @type {string[]} */
     this.names = [];
     const rows = this.ranks.map((calls, rank) => this.#rowOf(calls, rank, meets?.awaited));
-    const line = meets ? this.#lineAt(meets.last.from) : "";
-    this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}${line}</svg>`;
+    const line = meets ? this.#lineAt(meets.lasts) : "";
+    this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}${this.#between(width)}${line}</svg>`;
     this.picture.querySelectorAll(".rs-name").forEach((node, i) => (node.textContent = this.names[i]));
   }
 
-  /** When the last rank came to the chosen call, from the first rank to the last that took part. */
-  #lineAt(/** @type {number} */ time) {
-    if (time < this.view[0] || time > this.view[1]) return "";
-    const [first, last] = [this.sides[0].rank, this.sides[this.sides.length - 1].rank];
-    return `<path class="rs-came" d="M${fixed(this.#x(time))} ${fixed(first * this.row)}V${fixed((last + 1) * this.row)}"/>`;
+  /** When the last rank came to the chosen call, from the first rank to the last that took part; a band, as far as the
+   * clocks leave it open. */
+  #lineAt(/** @type {Call[]} */ lasts) {
+    const { sides } = this;
+    const error = Math.max(...lasts.flatMap((last) => sides.map(({ rank }) => this.wrong(last.rank, rank))));
+    const times = lasts.map(({ from }) => from);
+    const [from, until] = [Math.min(...times) - error, Math.max(...times) + error];
+    if (until < this.view[0] || from > this.view[1]) return "";
+    const [top, bottom] = [sides[0].rank * this.row, (sides[sides.length - 1].rank + 1) * this.row].map(fixed);
+    const [x, end] = [Math.max(from, this.view[0]), Math.min(until, this.view[1])].map((time) => fixed(this.#x(time)));
+    const line = `M${fixed(this.#x(times[0]))} ${top}V${bottom}`;
+    return error ? `<path class="rs-open" d="M${x} ${top}H${end}V${bottom}H${x}z"/>` : `<path class="rs-came" d="${line}"/>`;
+  }
+
+  /** Lines between neighbours that were on different machines. */
+  #between(/** @type {number} */ width) {
+    const at = this.ranks.map((_, rank) => rank).filter((rank) => rank && this.wrong(rank - 1, rank));
+    return at.length ? `<path class="rs-machine" d="${at.map((rank) => `M0 ${fixed(rank * this.row)}H${width}`).join("")}"/>` : "";
   }
 
   #axis(width, height) {
