@@ -25,6 +25,7 @@ from course.questions import (
     QUESTIONS,
     algorithms,
     capstone,
+    cluster,
     compiler,
     compose,
     cost,
@@ -45,6 +46,7 @@ MODULES = (
     *(ring, cost, algorithms, groups, topology, compose),
     *(data_parallel, sharding, tensor_parallel, pipeline, experts, compiler),
     when_it_hangs,
+    cluster,
     capstone,
     interview,
 )
@@ -86,6 +88,13 @@ def through_a_card(schedule):
     """N that the busiest card of two machines of 4 sends."""
     by_link = schedule.cost(nbytes=8, network=TWO_MACHINES).by_link
     return max(use.bytes for name, use in by_link.items() if name.startswith("nic")) / 8
+
+
+def out_of_a_machine(schedule, machine):
+    """N that leaves machine 0, if a rank is on that machine."""
+    moved = [transfer for step in schedule.steps for transfer in step.transfers]
+    far = [each.count for each in moved if machine(each.src) == 0 != machine(each.dst)]
+    return sum(far) / schedule.chunks
 
 
 def slots(stages, micro_batches):
@@ -221,6 +230,12 @@ FOUND = {
     "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
     "clinic_hours": lambda: 512 * (10 + 20) / 60,
+    "cluster_rank": lambda: [(machine, gpu) for machine in range(4) for gpu in range(8)].index((2, 5)),
+    "cluster_cyclic": lambda: out_of_a_machine(all_reduce.ring(4), machine=lambda rank: rank % 2),
+    "cluster_interruptions": lambda: 54 * 24 * 16384 / 419 / 512,
+    "cluster_ring_starts": lambda: (
+        all_reduce.ring(1024).counts(nbytes=1).steps / (1024 - 1) * (16384 - 1) * presets.NDR_INFINIBAND.alpha
+    ),
     "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
     "cap_first_loss": lambda: round(-math.log(1 / len(ALPHABET)), 3),
     "cap_tokens_per_second": capstone_tokens,

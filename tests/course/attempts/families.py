@@ -94,8 +94,9 @@ NOT_GIVEN_X = (
     "grad_norm",
     "bytes_per_step",
     "redistribute",
+    "neighbours_first",
 )
-"""Exercises whose function is given a list, a model, or numbers, made of x, or is called several times."""
+"""Exercises whose function is given a list, a model, numbers made of x, or one number, or is called several times."""
 
 FROM_EVERYONES = {
     "pass_it_on": "x.copy_(everyones(x)[0])",

@@ -1,0 +1,124 @@
+"""Notes on chapter 18: one script, many machines, and what crosses the slow wire."""
+
+from course.notes.note import Mistake, Notes, Part
+
+NOTES = Notes(
+    fifty=(
+        Part(
+            4,
+            "18 · On a cluster",
+            "Ask who has had a job on more than one machine. What went wrong first? Write the answers on the board and "
+            "tick them off during the hour.",
+        ),
+        Part(
+            10,
+            "From notebook to script",
+            "Export, open the file, point at what is not in it: no address, no number. `cluster_rank` and "
+            "`cluster_device` in pairs.",
+        ),
+        Part(
+            10,
+            "Two nodes, one laptop",
+            "`cluster_numbers` for hands, then run it. If you have a second laptop on the same network, do it for "
+            "real: one word changes. Then `cluster_interface`.",
+        ),
+        Part(
+            12,
+            "Across the slow wire",
+            "Draw two boxes and four ranks. Let the room draw the ring 0, 1, 2, 3 for both ways to number them, and "
+            "count the lines between the boxes. `cluster_cyclic`, then the map.",
+        ),
+        Part(
+            9,
+            "A rank dies",
+            "Predict, run, read the two lines. `cluster_power`.",
+        ),
+        Part(
+            5,
+            "Take away",
+            "Each says one line of a script of their own that would break on a second machine.",
+        ),
+    ),
+    ninety=(
+        Part(
+            4,
+            "18 · On a cluster",
+            "As in the short plan.",
+        ),
+        Part(
+            12,
+            "From notebook to script",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "Two nodes, one laptop",
+            "As in the short plan, with the wrong name of an interface: what does the message say, and what not?",
+        ),
+        Part(
+            26,
+            "Across the slow wire",
+            "As in the short plan, then `neighbours_first` alone, and the three times: predict them on paper first.",
+        ),
+        Part(
+            14,
+            "A rank dies",
+            "As in the short plan, with `cluster_interruptions` on paper. What must stand in a checkpoint beside the "
+            "weights?",
+        ),
+        Part(
+            8,
+            "Slurm, Kubernetes, this notebook",
+            "Only what your cluster has. `cluster_sbatch` in pairs.",
+        ),
+        Part(
+            8,
+            "NCCL, and how big is too big",
+            "`cluster_ring_starts` on paper, then the table. Why does a batch of fixed size stop scaling?",
+        ),
+        Part(
+            2,
+            "Myth check",
+            "Both.",
+        ),
+        Part(
+            2,
+            "Take away",
+            "As in the short plan.",
+        ),
+    ),
+    home="`neighbours_first`, and `%ranks attach 127.0.0.1` with a terminal beside it.",
+    room="cluster_cyclic",
+    ask="Two tables are two machines, two students at each. Pass a note round in the order 0, 1, 2, 3, once with "
+    "neighbours at one table and once dealt in turn, and count how often it goes from table to table. Then ask for N.",
+    wrong=(
+        Mistake(
+            "cluster_device",
+            "They suspect the download. It is fine, since the folder is shared; the GPU has its number on its machine.",
+            answer=2,
+        ),
+        Mistake(
+            "cluster_numbers",
+            "The endpoint is where they meet. Who is first is decided when all are there.",
+            answer=1,
+        ),
+        Mistake(
+            "cluster_interface",
+            "The ranks have numbers, so the rendezvous worked. What have they told each other there?",
+        ),
+        Mistake(
+            "cluster_cyclic",
+            "They see one hop out of each machine, as before. Draw it: there are two.",
+        ),
+        Mistake(
+            "cluster_sbatch",
+            "The torchrun line is right. Ask how often srun runs it.",
+            answer=3,
+        ),
+        Mistake(
+            "cluster_power",
+            "A process group cannot lose a member.",
+        ),
+    ),
+    sheet=("cluster_rank", "cluster_interface", "cluster_cyclic", "cluster_power", "cluster_ring_starts"),
+)

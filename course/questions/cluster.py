@@ -1,0 +1,212 @@
+"""The questions of chapter 18: numbers of ranks on machines, rendezvous, placement, what a lost machine costs, size."""
+
+from course.questions.question import Answer, Choose, FindLine, Number, Statement
+
+QUESTIONS = (
+    Number(
+        name="cluster_rank",
+        topic="torchrun",
+        text="4 machines of 8 GPUs, numbered from 0. What is RANK of the process with LOCAL_RANK 5 on machine 2, as "
+        "torchrun counts?",
+        right=Answer("21", "Machines 0 and 1 have ranks 0 to 15, so machine 2 begins with 16, and 16 + 5 = 21."),
+        wrong=(
+            Answer("5", "That is LOCAL_RANK: its number on its machine. Four processes have it."),
+            Answer("13", "That is on machine 1. Machines are counted from 0, so machine 2 is the third."),
+            Answer("22", "Ranks are counted from 0, too: machine 2 begins with rank 16."),
+            Answer("10", "2 x 5? Each machine before it has 8 ranks."),
+            Answer("29", "That is on machine 3."),
+        ),
+        unit="",
+    ),
+    FindLine(
+        name="cluster_device",
+        topic="torchrun",
+        text="This works on one machine of 8 GPUs. On two machines of 8 it raises an error on the second one. Which "
+        "line is wrong? (/shared is a folder that all machines have in common.)",
+        source="""
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+if rank == 0:
+    download("/shared/data")
+dist.barrier()
+data = read("/shared/data", rank)
+""",
+        right=(3,),
+        why="A GPU has its number on its machine. Rank 8 is the first of the second machine and asks for GPU 8, where "
+        "there are 0 to 7. It takes `int(os.environ['LOCAL_RANK'])`.",
+        wrong=(
+            Answer("1", "NCCL is the backend for GPUs, on one machine and on many."),
+            Answer("2", "The rank in the world is right here: each rank has data of its own."),
+            Answer("4", "One rank downloads for all. That is enough, since the folder is shared."),
+            Answer("6", "All ranks get here, and none goes on before rank 0 has the data."),
+            Answer("7", "All machines have the folder, and each rank reads its own part."),
+        ),
+    ),
+    Choose(
+        name="cluster_numbers",
+        topic="torchrun",
+        text="You type the same line on both machines. Which machine gets ranks 0 and 1?",
+        answers=(
+            Answer(
+                "The one on which you typed first", "The order of arrival decides nothing: they wait for each other."
+            ),
+            Answer(
+                "The one that --rdzv-endpoint names",
+                "There they meet, and that is all: the store runs there. Numbers are given out afterwards.",
+            ),
+            Answer(
+                "That is decided when all are there, and not by you",
+                "torchrun sorts the machines by their addresses. So take every number from the environment, and "
+                "believe nothing of which machine is first.",
+            ),
+            Answer("Both: each begins with rank 0", "Both have a LOCAL_RANK 0. RANK is counted through all machines."),
+        ),
+        right=2,
+    ),
+    Statement(
+        name="cluster_same",
+        topic="torchrun",
+        text="The script, run by torchrun as two nodes of two, prints the weights that the cell has printed.",
+        true=True,
+        why="The same four ranks, the same data, the same calls. Which machine a rank is on changes when a message "
+        "comes, and not what is in it.",
+    ),
+    Choose(
+        name="cluster_interface",
+        topic="torchrun",
+        text="Two machines. torchrun starts on both, every rank prints its number, and then "
+        "`init_process_group` or the first all_reduce fails with a time-out or `Connection refused`. What do you look "
+        "at first?",
+        answers=(
+            Answer(
+                "The rendezvous: a wrong --rdzv-endpoint",
+                "The rendezvous worked: without it no rank would have a number.",
+            ),
+            Answer(
+                "Which address each rank told the others",
+                "Ranks meet in the store and then connect to each other directly. A rank that tells the address of "
+                "the wrong interface, 127.0.1.1 or docker0, is reached by nobody on the other machine.",
+            ),
+            Answer(
+                "The number of ranks", "With a wrong number the ranks would wait for more before they have numbers."
+            ),
+            Answer("The program: a rank leaves too soon", "It would have to leave before the first call of all."),
+        ),
+        right=1,
+    ),
+    Number(
+        name="cluster_cyclic",
+        topic="placement",
+        text="Ranks dealt out in turn: 0 and 2 on one machine, 1 and 3 on the other. The ring is still 0, 1, 2, 3. How "
+        "much leaves each machine?",
+        right=Answer(
+            "4*(p-1)/p",
+            "Now every hop goes to the other machine, two out of each. Each hop carries 2(p - 1)/p = 1.5 N.",
+        ),
+        wrong=(
+            Answer("2*(p-1)/p", "That is one hop out of each machine. Count again: 0 to 1, 1 to 2, 2 to 3, 3 to 0."),
+            Answer("1", "That is the least that an all-reduce of two machines can send."),
+            Answer("2", "2 hops, but each of them carries 1.5 N, not N."),
+            Answer("8*(p-1)/p", "That is all four hops. Two of them leave each machine."),
+        ),
+        unit="N",
+        p=4,
+        within=0.02,
+    ),
+    FindLine(
+        name="cluster_sbatch",
+        topic="slurm",
+        text="A batch job for Slurm: two machines of 8 GPUs, one process for each GPU. The job starts far too many "
+        "processes. Which line is wrong?",
+        source="""
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=8
+#SBATCH --gpus-per-node=8
+first=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+srun torchrun --nnodes=2 --nproc-per-node=8 \\
+    --rdzv-backend=c10d --rdzv-endpoint=$first:29500 line.py
+""",
+        right=(2,),
+        why="srun starts a task 8 times on each machine, each task is a torchrun, and each torchrun starts 8 ranks. "
+        "One torchrun a machine is enough: `--ntasks-per-node=1`.",
+        wrong=(
+            Answer("1", "Two machines is what is wanted."),
+            Answer("3", "It asks for all 8 GPUs of a machine. That is right."),
+            Answer("4", "It takes the name of the first machine of the job, so that all meet there."),
+            Answer("5", "Two torchruns, 8 ranks each: this line is right by itself. But how often is it run?"),
+            Answer("6", "All torchruns have to meet at one address: that of the first machine."),
+        ),
+    ),
+    Choose(
+        name="cluster_power",
+        topic="failures",
+        text="`torchrun --nnodes=2 --max-restarts=3`, a checkpoint every hour. Machine 1 loses power after 90 minutes. "
+        "What happens?",
+        answers=(
+            Answer(
+                "The ranks on machine 0 go on alone",
+                "Their next collective needs all ranks. And one world_size is for the whole life of a process group.",
+            ),
+            Answer(
+                "torchrun on machine 0 ends its ranks and waits for a second machine",
+                "Its ranks get an error from their connections. torchrun ends them all, and meets anew: with "
+                "--nnodes=2 that needs two machines.",
+            ),
+            Answer(
+                "The job ends at once, on machine 0 too",
+                "With --max-restarts=0, the default, it does. Here torchrun tries again.",
+            ),
+            Answer(
+                "Machine 1's ranks are started on machine 0",
+                "torchrun starts --nproc-per-node ranks on a machine, never more. (With --nnodes=1:2 machine 0 would "
+                "begin anew with its own two ranks.)",
+            ),
+        ),
+        right=1,
+    ),
+    Number(
+        name="cluster_interruptions",
+        topic="failures",
+        text="Llama 3 was trained on 16,384 GPUs. In 54 days its job was interrupted unexpectedly 419 times: once "
+        "every 3.1 hours. How many hours would you expect between two interruptions on 512 such GPUs?",
+        right=Answer("54*24/419*32", "512 is a 32nd of 16,384 GPUs. So things break 32 times less often."),
+        wrong=(
+            Answer("54*24/419", "Each GPU breaks as often as before, but there are 32 times fewer of them."),
+            Answer("54*24/419/32", "Fewer parts break less often: the time gets longer."),
+            Answer("54*24", "Not at all in 54 days? 419 / 32 is still 13."),
+        ),
+        unit="hours",
+        within=0.06,
+    ),
+    Number(
+        name="cluster_ring_starts",
+        topic="size",
+        text="One flat ring through 16,384 GPUs, 4 bytes. In every step somebody sends to another machine, which takes "
+        "14 microseconds to start. How long does the all-reduce take?",
+        right=Answer("2*(16384-1)*14e-6", "2(p - 1) steps of 14 microseconds: nearly half a second, for four bytes."),
+        wrong=(
+            Answer("(16384-1)*14e-6", "That is one round. A ring goes round twice: reduce-scatter, then all-gather."),
+            Answer("2*14*14e-6", "That is a tree: 14 levels up and 14 down. A ring has 2(p - 1) steps."),
+            Answer("14e-6", "That is a single message. A chunk goes through all ranks, one after the other."),
+        ),
+        unit="s",
+        within=0.05,
+    ),
+    Statement(
+        name="cluster_myth_over",
+        topic="nccl",
+        text="When `dist.all_reduce(x)` has returned on NCCL, the sum stands in x's memory.",
+        true=False,
+        why="The call puts the work on a stream of the GPU and returns. What you launch next on the GPU waits for it; "
+        "the processor does not. `x.item()` waits.",
+    ),
+    Statement(
+        name="cluster_myth_all",
+        topic="failures",
+        text="When one of 64 ranks dies, torchrun ends the other 63 too, also if it may restart.",
+        true=True,
+        why="A process group cannot lose a member. All 64 are ended, and with --max-restarts all 64 start again, from "
+        "the first line of the script.",
+    ),
+)
