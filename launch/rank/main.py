@@ -19,6 +19,7 @@ import faulthandler
 import hashlib
 import hmac
 import json
+import logging
 import os
 import random
 import resource
@@ -44,7 +45,7 @@ from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
-from launch.rank import loopback, tap
+from launch.rank import loopback, parsing, tap
 from launch.rank.far_store import FarStore
 from launch.rank.network import Network
 from launch.rank.reinit import Reinit
@@ -83,6 +84,14 @@ class RankKernel(IPythonKernel):
             raise StdinNotImplementedError(f"rank {rank} asks for input, and this front end cannot ask")
         return super().raw_input(prompt)
 
+    def _publish_execute_input(self, code, parent, execution_count):
+        """The notebook's kernel knows what it has sent."""
+
+    def _publish_status(self, status, channel, parent=None):
+        """It waits for the end of a cell and for no other status; each costs both sides as much as a short cell."""
+        if status == "idle" and (parent or self.get_parent(channel))["header"]["msg_type"] == "execute_request":
+            super()._publish_status(status, channel, parent)
+
     async def process_control(self, msg):
         # ipykernel flushes the streams in the end, which the cell under way may have closed.
         with contextlib.suppress(AttributeError, OSError, ValueError):
@@ -93,6 +102,7 @@ class RankKernel(IPythonKernel):
         self.shell.execution_count = request["metadata"].get("execution_count", self.shell.execution_count)
         try:
             with self.requests.cell(request["header"]["msg_id"]):
+                parsing.forget(self.shell)
                 before = {name: self.shell.user_ns.get(name) for name in self.given}
                 reply = await super().do_execute(code, silent, *args, **kwargs)
             return reply | self.hints(code, before)  # where no interrupt can take the reply away
@@ -227,6 +237,8 @@ def serve(rank: int, session: dict) -> None:
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
     app.kernel.given = names
+    app.log.setLevel(logging.ERROR)  # its handler alone has that level, and every message of a cell is put into words
+    parsing.shorten(app.shell)
     shorten_tracebacks(app.shell)
     end_cell_first(app.shell, app.kernel.requests)
     app.start()

@@ -12,9 +12,7 @@ get a new reducer, since one whose backward was cut short never recovers.
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 from contextlib import contextmanager
 
 import torch
@@ -23,7 +21,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from launch.backends import gloo
 from launch.backends.gloo import connected_sockets, shut_down
-from launch.rank import interruptible
+from launch.rank import interruptible, reducer
 from launch.rank.store import PollStore
 
 FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
@@ -59,6 +57,7 @@ class Reinit:
 
         c10d._new_process_group_helper = make_and_note
         ProcessGroupGloo.__init__ = begin_aside
+        reducer.note_modules()
 
     def connections(self) -> dict[int, int]:
         """inode -> file descriptor of gloo's connections; some may have been closed since."""
@@ -151,7 +150,7 @@ class Reinit:
                 if name in by_name:
                     self._renew(by_name[name], ProcessGroup.BackendType(self._next_type))
         self._next_type += 1
-        for module in modules_of_ddp():
+        for module in reducer.modules():
             rebuild_reducer(module)
 
     def leave(self) -> None:
@@ -174,14 +173,6 @@ class Reinit:
             group._register_backend(torch.device(device), kind, backend)
         group._set_group_name(name)  # which it asks its backends for
         # The default type stays gloo: it is a name to torch (DDP asks for it), and no call is routed by it.
-
-
-def modules_of_ddp() -> list:
-    """All living DistributedDataParallel modules of this process; its import takes two seconds, so it may be absent."""
-    source = sys.modules.get("torch.nn.parallel.distributed")
-    if source is None:
-        return []
-    return [thing for thing in gc.get_objects() if issubclass(type(thing), source.DistributedDataParallel)]
 
 
 def rebuild_reducer(module) -> None:

@@ -54,20 +54,30 @@ def every_algorithm(p):
 @pytest.mark.parametrize("p", [2, 3, 4, 5, 8])
 def test_every_algorithm_equals_the_built_in(ranks, p):
     ranks.ensure(p)
-    tried = 0
-    for schedule in every_algorithm(p):
-        length = 2 * schedule.chunks * p  # a multiple of the chunks and of the ranks
-        run(
-            ranks,
-            f"torch.manual_seed(17 * rank + {tried})\nx = torch.randint(-999, 1000, ({length},)).float()\n"
-            f"block = slice(rank * {length} // world_size, (rank + 1) * {length} // world_size)\n"
-            f"{BUILT_IN[schedule.collective]}",
-        )
-        execute(schedule, "x", ranks)
-        run(ranks, "same = torch.equal(x[part], want)")
-        assert all(ranks.pull("same")), schedule
-        tried += 1
-    assert tried >= 20
+    schedules = list(every_algorithm(p))
+    assert len(schedules) >= 20
+    run(ranks, "wants, parts = [], []")
+    run(ranks, "\n".join(data(schedule, number, p) for number, schedule in enumerate(schedules)))
+    for number, schedule in enumerate(schedules):
+        execute(schedule, f"x{number}", ranks)
+    came = ", ".join(f"x{number}" for number in range(len(schedules)))
+    run(ranks, f"same = [torch.equal(x[part], want) for x, part, want in zip([{came}], parts, wants, strict=True)]")
+    wrong = [
+        schedule
+        for schedule, same in zip(schedules, zip(*ranks.pull("same"), strict=True), strict=True)
+        if not all(same)
+    ]
+    assert not wrong
+
+
+def data(schedule, number: int, p: int) -> str:
+    """The lines that make the schedule's own x, and what the built-in makes of it."""
+    length = 2 * schedule.chunks * p  # a multiple of the chunks and of the ranks
+    return (
+        f"torch.manual_seed(17 * rank + {number})\nx = torch.randint(-999, 1000, ({length},)).float()\n"
+        f"block = slice(rank * {length} // world_size, (rank + 1) * {length} // world_size)\n"
+        f"{BUILT_IN[schedule.collective]}\nx{number} = x; wants.append(want); parts.append(part)"
+    )
 
 
 def test_a_shift_brings_the_left_neighbours_numbers(ranks):

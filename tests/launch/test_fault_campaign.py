@@ -549,6 +549,20 @@ def test_a_traceback_is_rendered_once_and_only_where_it_is_seen(ranks):
     ranks.restart()
 
 
+def test_ranks_say_what_somebody_waits_for_and_no_more(ranks):
+    """A message costs both sides as much as a short cell, and the kernel of a notebook sends three more with each."""
+    of_size(ranks, 2)
+    hub, heard = ranks.hub, []
+    hears = hub.on_iopub
+    hub.on_iopub = lambda name, message: heard.append(message["msg_type"]) or hears(name, message)
+    try:
+        run(ranks, "print(rank)\nrank")
+        assert ranks.pull("rank") == [0, 1]
+    finally:
+        hub.on_iopub = hears
+    assert sorted(heard) == ["execute_result"] * 2 + ["status"] * 2
+
+
 @pytest.mark.parametrize("cell", ["f(0)", "try: f(0)\nexcept RecursionError as e: raise ValueError('deep') from e"])
 def test_a_recursion_without_an_end_is_its_first_and_last_calls(ranks, cell):
     of_size(ranks, 4)
