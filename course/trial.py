@@ -13,11 +13,13 @@ file, a store, shared memory, a process group of its own.
 Left out: a student who is bent on cheating. A rank is a whole Python process.
 """
 
+import base64
 import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 
 from course import verdict
 from course.advice import advice
@@ -31,6 +33,7 @@ from launch.kernel.machine import check_room
 from launch.magics import loaded
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
+from launch.shared import codec
 from launch.shared.errors import DeadlockError, LaunchError, MismatchError, UsageError, name_ranks
 
 LIMIT = 20
@@ -48,85 +51,32 @@ PRINTED = 16
 LARGEST_KEPT = 4
 """Ranks of the largest set that lives on after a check: a rank takes 50 MB."""
 
-PREPARE = """
+AROUND = Path(__file__).with_name("around.py").read_text(encoding="utf-8")
+SEEN = "application/x-ringside-trial"
+"""The mime type as which ranks display what goes in and what comes out."""
+
+START = f"""
 def _trial_begun():
-    import threading
-    space, c10d = globals(), dist.distributed_c10d
-    store = c10d._get_default_store()._underlying_non_prefix_store
-    names, modules = dict(space), {{each: dict(vars(each)) for each in (torch, torch.Tensor, dist)}}
-    def state():
-        defaults = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
-        groups = [id(group) for group in c10d._world.pg_map]
-        return *defaults, groups, threading.active_count(), store.num_keys()
-    before = state()
-    def afresh():
-        space.clear()
-        space.update(names, _trial_afresh=afresh, _trial_clean=clean)
-    def clean():
-        same = all(vars(each).get(name) is it for each, had in modules.items() for name, it in had.items())
-        return same and state() == before
-    return afresh, clean
-if "_trial_afresh" not in globals():  # the first trial of this process
-    _trial_afresh, _trial_clean = _trial_begun()
-_trial_afresh()
+    space = {{"__name__": "trial"}}
+    exec(compile({AROUND!r}, "<trial>", "exec"), space)
+    return space["Around"](globals(), {SEEN!r})
+_trial_around = _trial_begun()
+"""
+
+EXERCISE = """
 {setup}
 def _trial_prepared():
     {draw} = {values}
     dtype = torch.{dtype}
-    torch.manual_seed({seed} + rank)  # torch's own seed is the same on every rank, and so would be x
     x = {x}
     expected = {expected}
-    return x, [None if tensor is None else tensor.numpy() for tensor in (x, expected)]
+    return x, expected
 def _trial_call(x):
-    global _trial_line
-    file = {name}.__code__.co_filename
-    try:
-        return {call}
-    except Exception as error:
-        frames = __import__("traceback").walk_tb(error.__traceback__)
-        _trial_line = ([0] + [line for frame, line in frames if frame.f_code.co_filename == file])[-1]
-        raise
-_trial_line = 0
+    return {call}
 def _trial_answer(x, returned):
     return {answer}
-def _trial_seen(tensor):
-    if not isinstance(tensor, torch.Tensor):
-        several = isinstance(tensor, (list, tuple)) and all(isinstance(each, torch.Tensor) for each in tensor)
-        return {{"is": type(tensor).__name__, "tensors": len(tensor) if several else 0}}
-    seen = {{"is": "Tensor", "dtype": str(tensor.dtype).removeprefix("torch."), "device": tensor.device.type}}
-    plain = tensor.layout == torch.strided and tensor.device.type != "meta" and not tensor.is_quantized
-    if not plain or tensor.dtype == torch.bfloat16:
-        return seen
-    return seen | {{"values": tensor.detach().cpu().resolve_conj().numpy()}}
-{x_is}, _trial_secret = _trial_prepared()
-__import__("warnings").filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit(): nobody printed that
 """
-
-SEE = f"""
-_trial_evidence = [_trial_seen({X}), _trial_seen(_trial_answer({X}, {RETURNED})) | {{"is x": {RETURNED} is {X}}}]
-_trial_evidence.append(_trial_clean())
-"""
-
-TAMPER = """
-from torch.utils._python_dispatch import TorchDispatchMode
-class _TrialTamper(TorchDispatchMode):
-    _should_skip_dynamo = classmethod(lambda cls: False)  # else torch imports its compiler, for two seconds
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        name = func._schema.name
-        if name == "c10d::send":  # the sender keeps what it has
-            args = ([tensor * 1001 + 1000 for tensor in args[0]], *args[1:])
-        elif name.startswith("_c10d_functional::") and "wait" not in name:  # these keep what they are given, too
-            args = torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor * 1001 + 1000, args)
-        elif name.startswith("c10d::") and not name.startswith("c10d::recv"):
-            for tensor in torch.utils._pytree.tree_leaves(args):
-                if isinstance(tensor, torch.Tensor):
-                    tensor.mul_(1001).add_(1000)
-        return func(*args, **(kwargs or {}))
-def _trial_tampered(call, x):
-    with _TrialTamper():
-        return call(x)
-"""
-"""A built-in is given other numbers, a message arrives with others than were sent."""
+"""What differs from exercise to exercise (`Around.begin`)."""
 
 _kept: dict[int, Ranks] = {}  # by world size
 
@@ -134,15 +84,19 @@ _kept: dict[int, Ranks] = {}  # by world size
 def grader_ranks(p: int, say: Callable[[str], None] = lambda text: None) -> Ranks:
     """The p ranks that trials run on: not the student's, whose variables are private, and kept between trials."""
     if p not in _kept:
-        _kept[p] = Ranks(beside=loaded() or next(iter(_kept.values()), None))
-    if not _kept[p].size:
+        _kept[p] = Ranks(beside=loaded() or next(iter(_kept.values()), None), mend=False)
+    ranks = _kept[p]
+    if ranks.size and ranks.lost():
+        ranks.stop()
+    if not ranks.size:
         say(f"starting {p} ranks")
         try:
-            _kept[p].ensure(p)
+            ranks.ensure(p)
         except UsageError:  # for want of room, which the others take
             end_ranks()
-            _kept[p].ensure(p)
-    return _kept[p]
+            ranks.ensure(p)
+        _execute(ranks, START)
+    return ranks
 
 
 def end_ranks(larger_than: int = 0) -> None:
@@ -233,15 +187,13 @@ class Trial:
         return f"on {self.p} ranks, {self.dtype}"
 
     def _run(self) -> None:
-        ranks = self._prepared()
-        self.given, self.expected = zip(*ranks.pull("_trial_secret"), strict=True)
-        ranks.push(_trial_secret=None)
+        ranks, secret = self._prepared(record=True)
+        self.given, self.expected = zip(*secret, strict=True)
         _execute(ranks, self.source, self._hear)
-        ranks.call("record")
         try:
-            _execute(ranks, f"{RETURNED} = _trial_call({X})", self._hear)
+            _execute(ranks, f"{RETURNED} = _trial_around.call({self.exercise.name!r}, {X})", self._hear)
         finally:
-            self.tapes = [tape for tape in ranks.call("tape") if tape is not None]
+            self.tapes = ranks.tapes()
         self.after, self.answers = self._evidence(ranks)
 
     def _raised_at(self) -> str:
@@ -250,7 +202,7 @@ class Trial:
         if not errors:
             return ""
         try:
-            lines = grader_ranks(self.p).pull("_trial_line")
+            lines = _kept[self.p].pull("_trial_line")
         except LaunchError:  # one has died
             return ""
         whose: dict[int, list[int]] = {}
@@ -265,22 +217,22 @@ class Trial:
         where = ", ".join(f"line {line} on {name_ranks(ranks)}" for line, ranks in whose.items())
         return f" (raised in {where})" if where else ""
 
-    def _prepared(self) -> Ranks:
-        """The ranks, which have x now, and what is to come out of it."""
+    def _prepared(self, record: bool = False) -> tuple[Ranks, list]:
+        """The ranks, which have x now, and of each [x, what is to come out of it]. With `record` they begin to record,
+        on the thread that will run the function."""
         ranks, exercise, draw = grader_ranks(self.p, self.say), self.exercise, asdict(self.draw)
         self.say(self.where)
-        call = exercise.call.format(name=exercise.name, **draw)
-        texts: dict[str, object] = {
-            "name": exercise.name,
-            "setup": exercise.setup.format(**draw),
-            "x": exercise.x,
-            "expected": exercise.expected,
-            "call": call,
-            "answer": exercise.part if exercise.in_place else "returned",
-        }
-        texts |= {"draw": ", ".join(draw), "values": tuple(draw.values()), "dtype": self.dtype}
-        _execute(ranks, PREPARE.format(seed=self._seed, x_is=X, **texts))
-        return ranks
+        texts = EXERCISE.format(
+            setup=exercise.setup.format(**draw),
+            draw=", ".join(draw),
+            values=tuple(draw.values()),
+            dtype=self.dtype,
+            x=exercise.x,
+            expected=exercise.expected,
+            call=exercise.call.format(name=exercise.name, **draw),
+            answer=exercise.part if exercise.in_place else "returned",
+        )
+        return ranks, _shown(_execute(ranks, f"{X} = _trial_around.begin({texts!r}, {self._seed}, {record})"))
 
     def _hear(self, answers: list[Answer]) -> None:
         for stream in (lambda answer: str(answer.out), lambda answer: str(answer.err)):
@@ -289,8 +241,8 @@ class Trial:
         self.notes = list(dict.fromkeys([*self.notes, *(note for answer in answers for note in answer.notes)]))
 
     def _evidence(self, ranks: Ranks):
-        _execute(ranks, SEE)
-        after, answers, clean = zip(*ranks.pull("_trial_evidence"), strict=True)
+        shown = _shown(_execute(ranks, f"_trial_around.see({X}, {RETURNED})"))
+        after, answers, clean = zip(*shown, strict=True)
         self._clean = all(clean) and not any(ranks.supervisor.unfinished(rank) for rank in range(self.p))
         return after, answers
 
@@ -298,10 +250,9 @@ class Trial:
         """The answers once more, of the same x, where all that is sent is changed on the way; None if there are none:
         what was changed has made it fail."""
         try:
-            ranks = self._prepared()
-            ranks.push(_trial_secret=None)
-            for code in (self.source, TAMPER, f"{RETURNED} = _trial_tampered(_trial_call, {X})"):
-                _execute(ranks, code)
+            ranks, _ = self._prepared()
+            _execute(ranks, self.source)
+            _execute(ranks, f"{RETURNED} = _trial_around.tampered({self.exercise.name!r}, {X})")
             return list(self._evidence(ranks))[1]
         except Stopped:
             raise
@@ -356,8 +307,8 @@ class Stopped(LaunchError):
     """The stop button has ended the trial."""
 
 
-def _execute(ranks: Ranks, code: str, hear: Callable[[list[Answer]], None] = lambda answers: None) -> None:
-    """Run a cell; `hear` gets the answers, and what the ranks raise is a LaunchError then."""
+def _execute(ranks: Ranks, code: str, hear: Callable[[list[Answer]], None] = lambda answers: None) -> list[Answer]:
+    """Run a cell; `hear` gets the answers, too, and what the ranks raise is a LaunchError then."""
     late = threading.Event()
 
     def stop() -> None:
@@ -378,6 +329,13 @@ def _execute(ranks: Ranks, code: str, hear: Callable[[list[Answer]], None] = lam
     if any(answer.was_doing for answer in answers):
         raise Stopped("it was stopped before it had ended")
     output.raise_failures(answers)
+    return answers
+
+
+def _shown(answers: list[Answer]) -> list:
+    """What `Around.show` has shown in a cell, on every rank."""
+    found = [shown["data"][SEEN] for answer in answers for shown in answer.displays if SEEN in shown["data"]]
+    return [codec.decode(form, [base64.b64decode(text) for text in texts]) for form, texts in found]
 
 
 def _one_line(text: str) -> str:

@@ -62,11 +62,12 @@ class Ranks:
     """All ranks of one notebook. Making one starts the agent in the background; ranks come with `ensure`.
 
     Those that are made `beside` others share nothing with them but what their agent has imported, and come sooner.
+    With `mend=False` what a cell has broken stays broken: for whoever ends ranks that have failed.
     """
 
-    def __init__(self, beside: Ranks | None = None):
+    def __init__(self, beside: Ranks | None = None, mend: bool = True):
         self.hub = Hub()
-        self.supervisor: Supervisor = Supervisor(self.hub, beside.supervisor.agent if beside else None)
+        self.supervisor: Supervisor = Supervisor(self.hub, beside.supervisor.agent if beside else None, mend)
         self.questions = Questions(self.supervisor)
         self._tapes: list[dict] | None = None
         self._recording: Recording | None = None
@@ -204,13 +205,21 @@ class Ranks:
     def stop_recording(self) -> None:
         clocks = self._wait(self.supervisor.clocks_since(self._clocks))
         self._recording, self._ran_on = None, (self.network, self.carried, clocks)
-        self._tapes = [tape for tape in self.call("tape") if tape is not None]
+        self._tapes = self.tapes()
         left_out = sum(tape["dropped"] for tape in self._tapes)
         if left_out:
             kept = max(len(tape["events"]) for tape in self._tapes)
             self.supervisor.notices.append(
                 f"the recording kept the first {kept:,} calls of every rank; {left_out:,} later ones were left out"
             )
+
+    def tapes(self) -> list[dict]:
+        """What the ranks that live have kept since `start_recording`, which ends it; one that began later has none."""
+        self._need_ranks()
+        dead = self.lost()
+        living = [worker for worker in self.supervisor.workers if worker.rank not in dead]
+        replies = self._wait(self.supervisor.request_all("shell", "tape", {}, workers=living))
+        return [tape for tape, _ in replies if tape is not None]
 
     def recording(self):
         """The launch.replay.recording.Recording of what was recorded last; made when it is first asked for.

@@ -43,10 +43,11 @@ MEETING = 120  # seconds in which ranks that were freed have met again, those th
 
 
 class Supervisor:
-    """The agent and the ranks' processes. `workers` are indexed by rank; `notices` are sentences for the student."""
+    """The agent and the ranks' processes. `workers` are indexed by rank; `notices` are sentences for the student.
+    Without `mend` a cell that fails is not followed by `recover`, which costs as much as a start."""
 
-    def __init__(self, hub: Hub, beside: AgentLink | None = None):
-        self.hub = hub
+    def __init__(self, hub: Hub, beside: AgentLink | None = None, mend: bool = True):
+        self.hub, self.mend = hub, mend
         hub.on_iopub = self._on_iopub
         self.workers: list[Worker] = []
         self.backend, self.bare, self.gpus = "gloo", False, 0
@@ -330,7 +331,8 @@ class Supervisor:
         await self.played.count()
         self.notices += find_swapped(self.board, code)
         if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):
-            await self.recover()
+            if self.mend:
+                await self.recover()
         else:
             await self.renumber()
         return answers

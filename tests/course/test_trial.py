@@ -6,6 +6,7 @@ import pytest
 from course import playback, trial
 from course.exercises import EXERCISES
 from course.exercises.draw import at_random, fixed
+from launch.kernel.supervisor import Supervisor
 
 SHIFT = """
 def shift(x):
@@ -190,7 +191,14 @@ def test_a_result_that_came_in_messages_is_another_when_they_are_changed():
 
 def tried_again(again):
     """The x that a trial has when it runs once more."""
-    ranks = again._prepared()
-    given = [secret[0] for secret in ranks.pull("_trial_secret")]
-    ranks.push(_trial_secret=None)
-    return given
+    _, secret = again._prepared()
+    return [given for given, _ in secret]
+
+
+def test_ranks_that_are_ended_are_not_mended_before(monkeypatch):
+    """A new process group costs as much as new ranks."""
+    mended = []
+    monkeypatch.setattr(Supervisor, "recover", lambda supervisor: mended.append(supervisor))
+    for end in ("1 / 0", "dist.recv(x, (rank + 1) % 3)", "__import__('os')._exit(3)"):
+        assert tried(f"def shift(x):\n    {end}\n").fault() and not trial.grader_ranks(3).lost(), end
+    assert not mended

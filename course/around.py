@@ -1,0 +1,121 @@
+"""What a rank does around a student's function: fresh names, x and what should come out of it, and what is seen then.
+
+`course/trial.py` sends this file as text to each process of its ranks, once, and a trial is a few short cells after
+that: IPython reads a cell token by token, in Python, so long cells cost more than what is in them. What is an
+exercise's own comes as Python text and is run among the student's names, where `_trial_around` is the only name from
+here.
+
+What goes in and what is seen is displayed, as a mime type that nobody else has: so it has come when the cell has ended,
+nobody has to ask for it, and on the rank it is nowhere when the function runs.
+
+Left out: what is made of it (`course/verdict.py`).
+"""
+
+import base64
+import threading
+import traceback
+import warnings
+from operator import is_
+
+import torch
+import torch.distributed as dist
+from IPython import get_ipython
+from IPython.display import publish_display_data
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from launch.shared import codec
+
+
+class Around:
+    """Made in a process before its first trial. Every trial begins with the names that stand in `space` now, and leaves
+    its rank clean if all else is as it is now."""
+
+    def __init__(self, space: dict, mime: str):
+        self.space, self.mime, self.names = space, mime, dict(space)
+        self.store = dist.distributed_c10d._get_default_store()._underlying_non_prefix_store
+        self.modules = [(vars(each), dict(vars(each))) for each in (torch, torch.Tensor, dist)]
+        self.before = self.state()
+        warnings.filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit(): nobody printed that
+        get_ipython().InteractiveTB.set_mode("Minimal")  # nobody sees a traceback, and a long one takes 0.1 s
+
+    def state(self) -> tuple:
+        """What a function may leave changed, beside names."""
+        defaults = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+        groups = [id(group) for group in dist.distributed_c10d._world.pg_map]
+        return *defaults, groups, threading.active_count(), self.store.num_keys()
+
+    def clean(self) -> bool:
+        """Whether nothing has changed since the first trial began."""
+        same = all(all(map(is_, map(now.get, had), had.values())) for now, had in self.modules)
+        return same and self.state() == self.before
+
+    def begin(self, texts: str, seed: int, record: bool) -> torch.Tensor:
+        """x. `texts` define `_trial_prepared()`, which makes x and what is expected, `_trial_call(x)` and
+        `_trial_answer(x, returned)`."""
+        self.space.clear()
+        self.space.update(self.names, _trial_around=self, _trial_line=0)
+        exec(texts, self.space)
+        # Not torch.manual_seed, which takes a traceback for every kind of device that might be there later.
+        torch.default_generator.manual_seed(seed + self.space["rank"])  # or x would be the same everywhere
+        x, expected = self.space["_trial_prepared"]()
+        self.show([None if tensor is None else tensor.numpy() for tensor in (x, expected)])
+        if record:
+            get_ipython().kernel.requests.record()
+        return x
+
+    def call(self, name: str, x):
+        """What the function returns. If it raises an error, its innermost line then is `_trial_line`."""
+        file = self.space[name].__code__.co_filename
+        try:
+            return self.space["_trial_call"](x)
+        except Exception as error:
+            frames = traceback.walk_tb(error.__traceback__)
+            lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+            self.space["_trial_line"] = lines[-1] if lines else 0
+            raise
+
+    def tampered(self, name: str, x):
+        """The same, but all that is sent is changed on the way."""
+        with Tamper():
+            return self.call(name, x)
+
+    def see(self, x, returned) -> None:
+        """Shows what stands in x and in the answer now, and whether the rank is clean."""
+        answer = seen(self.space["_trial_answer"](x, returned)) | {"is x": returned is x}
+        self.show([seen(x), answer, self.clean()])
+
+    def show(self, value) -> None:
+        """To the notebook's kernel, with this cell."""
+        buffers: list[bytes] = []
+        form = codec.encode(value, buffers)
+        publish_display_data({self.mime: [form, [base64.b64encode(raw).decode() for raw in buffers]]})
+
+
+def seen(tensor) -> dict:
+    """What is known of a value: {"is", "dtype", "device", "values"}, or less of that."""
+    if not isinstance(tensor, torch.Tensor):
+        several = isinstance(tensor, (list, tuple)) and all(isinstance(each, torch.Tensor) for each in tensor)
+        return {"is": type(tensor).__name__, "tensors": len(tensor) if several else 0}
+    found = {"is": "Tensor", "dtype": str(tensor.dtype).removeprefix("torch."), "device": tensor.device.type}
+    plain = tensor.layout == torch.strided and tensor.device.type != "meta" and not tensor.is_quantized
+    if not plain or tensor.dtype == torch.bfloat16:
+        return found
+    return found | {"values": tensor.detach().cpu().resolve_conj().numpy()}
+
+
+class Tamper(TorchDispatchMode):
+    """A built-in is given other numbers, a message arrives with others than were sent."""
+
+    _should_skip_dynamo = classmethod(lambda cls: False)  # else torch imports its compiler, for two seconds
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func._schema.name
+        if name == "c10d::send":  # the sender keeps what it has
+            args = ([tensor * 1001 + 1000 for tensor in args[0]], *args[1:])
+        elif name.startswith("_c10d_functional::") and "wait" not in name:  # these keep what they are given, too
+            args = torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor * 1001 + 1000, args)
+        elif name.startswith("c10d::") and not name.startswith("c10d::recv"):
+            for tensor in torch.utils._pytree.tree_leaves(args):
+                if isinstance(tensor, torch.Tensor):
+                    tensor.mul_(1001).add_(1000)
+        return func(*args, **(kwargs or {}))
