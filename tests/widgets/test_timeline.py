@@ -387,3 +387,13 @@ def test_on_one_machine_nothing_is_told_of_clocks(show):
     page = show(timeline(LATE, machines(0.3)))
     assert "±" not in page.inner_text("body") and page.locator(".rs-machine").count() == 0
     assert page.evaluate("model.get('clocks')") == []
+
+
+def test_an_all_reduce_is_over_for_nobody_before_all_have_come_whatever_the_clocks_say(show):
+    """Ranks 0 and 1 were through at 0.6; by the clocks rank 2 may have come at 0.65, as it may to a broadcast."""
+    told = []
+    for op in ("all_reduce", "broadcast"):
+        page = show(timeline([event._replace(op=op) for event in LATE], machines(0.05, 0.1)))
+        press(page, "ArrowRight")
+        told.append(meets(page).split("after the first; ")[1])
+    assert told == ["rank 0 waited at least 250 ms for it.", "whether a rank waited for it, their clocks do not tell."]
