@@ -265,6 +265,15 @@ def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:
     )
 
 
+def missing_group(made: dict[int, tuple[str, int]], others: list[int]) -> str:
+    """A warning about a group that some ranks have made, ("new_group([0,1])", line), and the others have not."""
+    call, line = made[min(made)]
+    return (
+        f"warning: {named(made)} called {call} ({_line(line)}), {named(others)} did not: every rank has to call it, "
+        "also those that are not in the group, or later groups will not fit"
+    )
+
+
 def in_short(call: OpenCall | None) -> str:
     """What stands on an arrow of the picture: 'all_reduce, line 4'."""
     return f"{call.op}, line {call.line}" if call is not None else "store"

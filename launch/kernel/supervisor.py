@@ -20,7 +20,7 @@ from functools import partial
 from collectives.timed import Clock
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
-from launch.doctor.trouble import find_swapped
+from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import machine
 from launch.kernel._worker import COMING, Worker
 from launch.kernel.agent_link import AgentLink
@@ -330,6 +330,7 @@ class Supervisor:
                 answer.came_back = self.came_back.get(answer.rank, "")
         await self.played.count()
         self.notices += find_swapped(self.board, code)
+        self.notices += find_missing_group({answer.rank: answer for answer in answers}, self.size)
         if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):
             if self.mend:
                 await self.recover()

@@ -111,6 +111,11 @@ def play(network: Network | None) -> None:
     _network = network
 
 
+def groups_made() -> list[tuple[str, int]]:
+    """See `PendingCalls.made_here`."""
+    return _calls.made_here()
+
+
 def reset() -> None:
     """Count calls from 0 again, in the epoch that the driver has begun
     (`launch.shared.flight_recorder.begin_epoch`)."""

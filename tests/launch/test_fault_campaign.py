@@ -394,6 +394,24 @@ def test_swapped_calls_that_look_alike_are_suspected(ranks):
     assert not ranks.take_notices()
 
 
+def test_a_group_that_its_members_alone_have_made_is_warned_of(ranks):
+    of_size(ranks, 4)
+    x = "x = torch.ones(2)\n"
+    own = "dist.new_group([0, 1], use_local_synchronization=True)"
+    assert run(ranks, f"{x}all = dist.new_group()\nif rank < 2: own = {own}\ndist.all_reduce(x, group=all)")[1] is None
+    assert not ranks.take_notices()
+    cell = (
+        "pair = dist.new_group([2, 3])\nif rank < 2:\n    pair = dist.new_group([0, 1])\n    dist.barrier(group=pair)"
+    )
+    assert run(ranks, cell)[1] is None
+    assert ranks.take_notices() == [
+        "warning: ranks 0, 1 called new_group([0,1]) (line 3), ranks 2, 3 did not: every rank has to call it, also those "
+        "that are not in the group, or later groups will not fit"
+    ]
+    assert run(ranks, x + "dist.all_reduce(x)")[1] is None and not ranks.take_notices()
+    ranks.restart()
+
+
 OBJECTS = "half = dist.new_group([0, 1])\nmodel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))"
 
 
