@@ -9,10 +9,13 @@ of gloo wait for whom (launch/doctor).
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import socket
+from functools import wraps
 
+import torch
 from torch.distributed import ProcessGroup, ProcessGroupGloo, Store
 from torch.distributed import distributed_c10d as c10d
 
@@ -20,6 +23,7 @@ from launch.shared.errors import WaitEnded
 
 IN_GLOO = "gloo/transport"  # in the messages of torch's errors that come from a lost connection
 BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # its words when the other side has gone
+FATAL = 3  # a level of torch's log
 LOST = "_ringside_lost"  # marks an exception that no longer says it in gloo's words
 
 
@@ -53,6 +57,25 @@ def in_our_words(error: BaseException, peer: int | None) -> None:
         who = "another rank" if peer is None else f"rank {peer}"
         why = "it has destroyed its process group, or its process is gone"
         error.args, error.__dict__[LOST] = (f"the connection to {who} has ended: {why}",), True
+
+
+def quietly(function):
+    """The function without the lines that torch logs meanwhile. They hold the time, and say what it raises."""
+    try:
+        library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libc10.so"))
+        level = ctypes.c_int.in_dll(library, "FLAGS_caffe2_log_level")  # what TORCH_CPP_LOG_LEVEL sets at the start
+    except (OSError, ValueError):
+        return function
+
+    @wraps(function)
+    def quiet(*args, **kwargs):
+        before, level.value = level.value, FATAL
+        try:
+            return function(*args, **kwargs)
+        finally:
+            level.value = before
+
+    return quiet
 
 
 def connected_sockets() -> dict[int, int]:
