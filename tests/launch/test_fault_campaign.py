@@ -394,6 +394,17 @@ def test_swapped_calls_that_look_alike_are_suspected(ranks):
     assert not ranks.take_notices()
 
 
+def test_a_line_of_a_function_from_another_cell_names_that_cell(ranks):
+    of_size(ranks, 4)
+    ranks.execute("def add(x):\n    dist.all_reduce(x)", count=3)
+    trouble = ranks.execute("if rank: add(torch.ones(2))", count=4)[0].trouble
+    assert trouble.sentence.startswith(
+        "ranks 1-3 wait in all_reduce #1 (line 2 of cell In[3], float32[2]); rank 0 left"
+    )
+    trouble = ranks.execute("if rank: add(torch.ones(2))\nelse:\n    dist.barrier()", count=5)[0].trouble
+    assert trouble.sentence == "rank 0 calls barrier #1 (line 3); ranks 1-3 call all_reduce #1 (line 2 of cell In[3])"
+
+
 def test_what_is_explained_is_not_in_a_log_too(ranks):
     of_size(ranks, 4)
     answers, error = run(ranks, "if rank != 2: dist.monitored_barrier()")
