@@ -358,7 +358,7 @@ def check_network(network: object, ranks: int) -> None:
     if not isinstance(network, Network | Topology):
         raise ScheduleError(f"network is a Network or a Topology, for example Network(1e-5, 1e-9), got {network!r}")
     if isinstance(network, Topology) and ranks > network.ranks:
-        wrong = f"{network.name} has {network.ranks} ranks, the schedule has {ranks}"
+        wrong = f"{network.name} has {network.ranks} ranks, and {ranks} are needed"
         raise ScheduleError(f"{wrong}: take a larger network or fewer ranks")
 
 

@@ -174,7 +174,7 @@ def repeated(case: Case) -> str:
         held = answers.held(rank, block.lo)
         if held and not held.other and answers.at(held, block.lo) == answers.at(case.held, case.block.lo):
             same.append(int(block.name.removeprefix("chunk ")))
-    return name_ranks(same).replace("ranks", "chunks") if len(same) > 1 else ""
+    return name_ranks(same, of="chunk") if len(same) > 1 else ""
 
 
 def _permuted(found: list[int], blocks: list[Block]) -> str:

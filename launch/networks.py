@@ -40,8 +40,7 @@ def chosen(network, ranks: int) -> Network | Topology | None:
         found = played(network, ranks) if isinstance(network, str) else network
         check_network(found, ranks)
     except ScheduleError as error:
-        told = str(error).replace("the schedule has", "there are").replace("a larger network", "a larger one")
-        raise UsageError(told) from None
+        raise UsageError(str(error)) from None
     if not bandwidths(found, ranks):
         raise UsageError("a network that ranks run on needs a beta above 0: 1 / bandwidth, in seconds per byte")
     return found

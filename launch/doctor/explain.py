@@ -190,7 +190,7 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
     if len({mark.op for mark in marks.values()}) > 1:
         differ = []  # different ops differ in everything
     said = {
-        rank: f"{mark.op}{_details(mark, differ)} in {_line_of(mark)} of cell In[{left[rank]}], never waited for"
+        rank: f"{mark.op}{_details(mark, differ)} in {_left_in(mark, left[rank])}, never waited for"
         if rank in left
         else f"{mark.call(before.get(rank, 0))}{_details(mark, differ)} ({_line_of(mark)})"
         for rank, mark in sorted(marks.items())
@@ -237,7 +237,7 @@ def message_mismatch(sent: Fingerprint, received: Fingerprint) -> str:
 
 
 def _line_of(call: Fingerprint | OpenCall) -> str:
-    """'line 4', 'line 4 of train.py'."""
+    """'line 4', 'line 4 of train.py', 'line 4 of cell In[2]' if a function from there made the call."""
     return _line(call.line) + (f" of {call.file}" if call.file else "")
 
 
@@ -262,6 +262,15 @@ def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:
     return (
         f"warning: as collective #{number} rank {rank} makes the call of line {line}, rank {rank2} that of"
         f" line {line2}; the calls look alike and their data were mixed: make them in the same order on every rank"
+    )
+
+
+def missing_group(made: dict[int, tuple[str, int]], others: list[int]) -> str:
+    """A warning about a group that some ranks have made, ("new_group([0,1])", line), and the others have not."""
+    call, line = made[min(made)]
+    return (
+        f"warning: {named(made)} called {call} ({_line(line)}), {named(others)} did not: every rank has to call it, "
+        "also those that are not in the group, or later groups will not fit"
     )
 
 
@@ -343,4 +352,9 @@ def _met_now(other: View, left: OpenCall, rank: int) -> bool:
 
 def _place(call: OpenCall, view: View) -> str:
     """'line 4', 'line 4 of train.py', 'line 4 of cell In[7]' if that is not the cell under way."""
-    return _line_of(call) if call.cell == view.cell else f"{_line_of(call)} of cell In[{call.number}]"
+    return _line_of(call) if call.cell == view.cell else _left_in(call, call.number)
+
+
+def _left_in(call: Fingerprint | OpenCall, number: int) -> str:
+    """'line 4 of cell In[7]', 'line 4 of train.py in cell In[7]': of a call that this earlier cell has left."""
+    return f"{_line_of(call)} {'in' if call.file else 'of'} cell In[{number}]"

@@ -128,6 +128,16 @@ def find_swapped(board, code: str) -> list[str]:
     return found
 
 
+def find_missing_group(answers: dict, size: int) -> list[str]:
+    """A warning, if some ranks have made a group in this cell and others have not. torch does not wait for these."""
+    if any(answer.how is not How.LEFT for answer in answers.values()):
+        return []
+    made = {rank: answers[rank].groups if rank in answers else [] for rank in range(size)}
+    first = min(map(len, made.values()))
+    more = {rank: groups[first] for rank, groups in made.items() if len(groups) > first}
+    return [explain.missing_group(more, sorted(made.keys() - more.keys()))] if more else []
+
+
 def _texts(board, rank: int, tally, lines: list[str]) -> list[tuple[str, int]]:
     """(text, number) of the cell's lines that made the rank's collectives, in order; ("", 0) if they are elsewhere."""
     made: list[tuple[str, int]] = []

@@ -20,9 +20,8 @@ from functools import partial
 from collectives.timed import Clock
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
-from launch.doctor.trouble import find_swapped
+from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import machine
-from launch.kernel._worker import COMING, Worker
 from launch.kernel.agent_link import AgentLink
 from launch.kernel.attach import Door, Machine
 from launch.kernel.cell import Answer, Cell
@@ -30,6 +29,7 @@ from launch.kernel.clocks import Offset, meanwhile
 from launch.kernel.hub import Hub, all_or_none
 from launch.kernel.machine import Death, Deaths
 from launch.kernel.played import Played
+from launch.kernel.worker import COMING, Worker
 from launch.shared import flight_recorder
 from launch.shared.errors import LaunchError, RankError, UsageError, name_ranks
 from launch.shared.flight_recorder import Board, OpenCall, Status
@@ -330,6 +330,7 @@ class Supervisor:
                 answer.came_back = self.came_back.get(answer.rank, "")
         await self.played.count()
         self.notices += find_swapped(self.board, code)
+        self.notices += find_missing_group({answer.rank: answer for answer in answers}, self.size)
         if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):
             if self.mend:
                 await self.recover()

@@ -34,11 +34,11 @@ import zmq
 import zmq.asyncio
 from zmq.utils.monitor import recv_monitor_message
 
-from launch.kernel._worker import PipeReader
 from launch.kernel.agent_link import AgentLink
 from launch.kernel.attach import ALONE_AFTER, BEAT, LOST_AFTER, unasked
 from launch.kernel.hub import Hub
 from launch.kernel.machine import Deaths, is_suspended, proportional_memory
+from launch.kernel.worker import PipeReader
 from launch.shared.flight_recorder import HEADER_BYTES, SLOT_BYTES, Board
 from launch.shared.start_file import fresh_environ
 

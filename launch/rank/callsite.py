@@ -12,6 +12,7 @@ import os
 import sys
 import sysconfig
 import threading
+from collections.abc import Callable
 from functools import cache
 from types import FrameType
 from typing import NamedTuple
@@ -33,6 +34,8 @@ _DEPTH = 8  # student frames that are looked at
 _ITEMS = 64  # tensors of one list
 
 _owners: dict[str, str] = {}
+_under_way = ""  # "In[7]": the cell that runs
+_cell_of: Callable[[str], tuple[str, str] | None] | None = None  # ("Cell", "In[7]") for the file of that cell
 
 
 class Site(NamedTuple):
@@ -100,17 +103,16 @@ def frames() -> tuple[list, tuple[str, ...]]:
 
 
 def line_and_file() -> tuple[int, str]:
-    """The cheap form, for every call: line and file ("" for a cell) of the student's innermost frame; (0, "") if
-    none."""
+    """The cheap form, for every call: line and `whereabouts` of the student's innermost frame; (0, "") if none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
         owner = _owners.get(filename) or owner_of(filename)
         if owner == "cell" or owner == "file":
-            return frame.f_lineno, short(filename)
+            return frame.f_lineno, whereabouts(filename)
         frame = frame.f_back
     found, _ = frames()
-    return (found[0].f_lineno, short(found[0].f_code.co_filename)) if found else (0, "")
+    return (found[0].f_lineno, whereabouts(found[0].f_code.co_filename)) if found else (0, "")
 
 
 def line() -> int:
@@ -143,7 +145,22 @@ def called_by_torch(frame) -> bool:
     return owner_of(frame.f_code.co_filename) == "torch.distributed"
 
 
+def cell_begins(number: int, cell_of: Callable[[str], tuple[str, str] | None]) -> None:
+    """The cell of that number is the one under way; `cell_of` is IPython's `format_code_name`."""
+    global _under_way, _cell_of
+    _under_way, _cell_of = f"In[{number}]", cell_of
+
+
+def whereabouts(filename: str) -> str:
+    """What a line number of that file needs behind it: "train.py", "cell In[3]", "" in the cell under way."""
+    if owner_of(filename) != "cell":
+        return os.path.basename(filename)
+    _, name = (_cell_of and _cell_of(filename)) or ("", "")
+    return f"cell {name}" if name and name != _under_way else ""
+
+
 def short(filename: str) -> str:
+    """Its name without folders, "" of any cell."""
     return "" if owner_of(filename) == "cell" else os.path.basename(filename)
 
 

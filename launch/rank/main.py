@@ -120,7 +120,8 @@ class RankKernel(IPythonKernel):
         with contextlib.suppress(Exception):  # it looks at objects of the student's, and must not cost the reply
             left = notes(code, self.shell.user_ns, self.given, before)
         lost = error is not None and is_lost(error)
-        return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, "has_group": dist.is_initialized()}
+        group = {"has_group": dist.is_initialized(), "groups": tap.groups_made()}
+        return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, **group}
 
 
 class RankApp(IPKernelApp):

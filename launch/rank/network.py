@@ -2,9 +2,9 @@
 
 Messages by hand are put on the shared links when both ranks are there (shared/wires.py), and the wait for one is held
 until it may arrive: that is how several share a card, or a link between machines. A collective of gloo's runs at the
-rates that its steps leave (rank/inside.py), and is over, on this rank, no earlier than those steps are. Connections are
-a little quicker than the links, so that a process that wakes up late does not make the network slower than it was asked
-to be.
+rates that its steps leave (backends/gloo.py), and is over, on this rank, no earlier than those steps are. Connections
+are a little quicker than the links, so that a process that wakes up late does not make the network slower than it was
+asked to be.
 
 The tap calls `begin` when a call is made, and `hold` when the wait for it has returned. A call begins, by the network's
 clock, when the last wait was over by it, plus what the rank did meanwhile: not the time in which the machine was busy
@@ -21,7 +21,8 @@ import os
 import threading
 import time
 
-from launch.rank import inside, interruptible
+from launch.backends import gloo
+from launch.rank import interruptible
 from launch.rank.ops import Call
 from launch.rank.pace import Pace
 from launch.rank.reinit import Reinit
@@ -100,7 +101,7 @@ class Network:
     def _collective(self, call: Call, start: float) -> float:
         nbytes = [sum(t.numel() * t.element_size() for t in tensors) for tensors in (call.ins, call.outs)]
         root = call.group.ranks.index(call.peer) if call.peer in call.group.ranks else 0
-        key = (call.name, call.group.ranks, root, inside.amount(call.name, *nbytes), call.pieces())
+        key = (call.name, call.group.ranks, root, gloo.amount(call.name, *nbytes), call.pieces())
         if key not in self._plans:
             if len(self._plans) > 1000:
                 self._plans.clear()
@@ -119,11 +120,11 @@ class Network:
     def _plan(self, op: str, ranks: tuple[int, ...], root: int, nbytes: int, pieces) -> tuple | None:
         """(seconds until it is over here if all begin now, (bytes per second, room) of each peer, [(link, this end,
         seconds of latency, seconds of bytes)] of what this rank sends)."""
-        steps = inside.steps_of(op, len(ranks), root)
+        steps = gloo.steps_of(op, len(ranks), root)
         if steps is None:
             return None
         if pieces:
-            steps, nbytes = inside.uneven(ranks.index(self.rank), *pieces), 1  # which are bytes, not shares
+            steps, nbytes = gloo.uneven(ranks.index(self.rank), *pieces), 1  # which are bytes, not shares
         links = Links(len(self.betas), len(self.ways))
         ready, rates = dict.fromkeys(ranks, 0.0), {}
         busy: dict[tuple[int, int], tuple[float, float]] = {}

@@ -89,6 +89,7 @@ class PendingCalls:
         self.slot, self.memory, self.base = slot, slot.memory, base_of(slot.rank)
         self.guard = Guard(slot.memory, slot.rank) if guard else None
         self.tickets = 0
+        self.made: tuple[int, list[tuple[str, int]]] = (0, [])  # number of a cell, and the groups that it has made
         self.reset()
 
     def reset(self) -> None:
@@ -135,6 +136,8 @@ class PendingCalls:
     def new_group(self, members: list[int], world_size: int, line: int, file: str) -> None:
         """A group is about to be made by all ranks. MismatchError if another rank makes one of other members now."""
         self.new_groups += 1
+        said = _in_short("new_group([{}])", members)
+        self.made = (self.slot.cells, [*self.made_here(), (said, line)])
         if self.guard is None:
             return
         mark = Fingerprint(
@@ -147,7 +150,7 @@ class PendingCalls:
             tag=-1,
             line=line,
             side="collective",
-            op=_in_short("new_group([{}])", members),
+            op=said,
             reduce="",
             dtype="",
             file=file[:24],
@@ -161,6 +164,11 @@ class PendingCalls:
             raise
         except Overtaken:
             interruptible.stay()
+
+    def made_here(self) -> list[tuple[str, int]]:
+        """("new_group([0,1])", line) of every group that this cell has made, of which all ranks have to know."""
+        cell, made = self.made
+        return made if cell == self.slot.cells else []
 
     def issued(self, pending: PendingCall, work) -> None:
         """The library has taken the call; without a `work` it is over already."""

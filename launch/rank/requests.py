@@ -17,7 +17,7 @@ from types import ModuleType
 
 from launch.hints.leftovers import brings_back, is_still
 from launch.hints.names import spelt_like
-from launch.rank import interruptible, tap, threads
+from launch.rank import callsite, interruptible, tap, threads
 from launch.rank.network import Network
 from launch.rank.reinit import Reinit
 from launch.rank.stopping import Stopping
@@ -75,6 +75,7 @@ class Requests:
         self.upkeep.begin()
         if self.network is not None:
             self.network.begin_cell()
+        callsite.cell_begins(self.kernel.shell.execution_count, self.kernel.shell.compile.format_code_name)
         self.slot.cell("running", self.kernel.shell.execution_count)
         try:
             with self._beginning:  # who sends SIGINT has seen that it means something by now

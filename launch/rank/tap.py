@@ -23,6 +23,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Work, _create_work_from_future  # type: ignore[attr-defined]
 from torch.distributed import distributed_c10d as c10d
 
+from launch.backends import gloo
 from launch.rank import callsite, interruptible, reducer
 from launch.rank.events import LIMIT, Recorder
 from launch.rank.network import Network
@@ -111,6 +112,11 @@ def play(network: Network | None) -> None:
     _network = network
 
 
+def groups_made() -> list[tuple[str, int]]:
+    """See `PendingCalls.made_here`."""
+    return _calls.made_here()
+
+
 def reset() -> None:
     """Count calls from 0 again, in the epoch that the driver has begun
     (`launch.shared.flight_recorder.begin_epoch`)."""
@@ -146,6 +152,8 @@ def _group_of(process_group) -> Group:
 def _kernel(op: str):
     """What stands before one c10d op: post it, record it, call the real one, remember its Work."""
     below = getattr(torch.ops.c10d, op).default.redispatch
+    if op == "monitored_barrier_":
+        below = gloo.quietly(below)
     parse = Parser(op)
 
     @_not_compiled

@@ -32,7 +32,7 @@ def look(reinit) -> dict:
     """The rank as it is now, as a dict for JSON; `reinit` knows its groups and their store.
 
     place    the function of torch that the student's code called last ("backward", "new_group"); "" if none
-    line     the line of the student's code that runs, and "file" the name of its file; "" for a cell
+    line     the line of the student's code that runs, and "file" of what, if not of the cell under way
     asleep   the main thread sleeps in torch's distributed or autograd code, or where the tap hands a call to torch
     meeting  it waits in the store for something that is not there
     making   it makes a process group; where it sleeps in that, it waits in a store of the student's
@@ -49,7 +49,7 @@ def look(reinit) -> dict:
     return {
         "place": next((call.name for call in calls if call.name not in _WRAPPERS and call.name[0] != "_"), ""),
         "line": stack[students[-1]].lineno if students else 0,
-        "file": callsite.short(stack[students[-1]].filename) if students else "",
+        "file": callsite.whereabouts(stack[students[-1]].filename) if students else "",
         "asleep": _in_torch(stack) and _sleeps() and not torch.cuda.is_initialized(),
         "meeting": reinit.store is not None and reinit.store.missing(),
         "making": reinit.making,

@@ -85,11 +85,12 @@ class RanksStopped(KeyboardInterrupt):
         return [f"{type(self).__name__}: {self}"]
 
 
-def name_ranks(ranks: Iterable[int], between: str = ",", shortened: int = 2) -> str:
-    """'rank 2', 'ranks 0-3', 'ranks 0,2': the ranks in ascending order, so many or more in a row shortened."""
+def name_ranks(ranks: Iterable[int], between: str = ",", shortened: int = 2, of: str = "rank") -> str:
+    """'rank 2', 'ranks 0-3', 'ranks 0,2': the ranks in ascending order, so many or more in a row shortened. `of` is the
+    word for one, where other things are numbered."""
     found = sorted(ranks)
     if len(found) == 1:
-        return f"rank {found[0]}"
+        return f"{of} {found[0]}"
     runs: list[list[int]] = []
     for rank in found:
         if runs and rank == runs[-1][-1] + 1:
@@ -99,7 +100,7 @@ def name_ranks(ranks: Iterable[int], between: str = ",", shortened: int = 2) -> 
     parts: list[str] = []
     for run in runs:
         parts += [f"{run[0]}-{run[-1]}"] if len(run) >= shortened else map(str, run)
-    return "ranks " + between.join(parts)
+    return f"{of}s {between.join(parts)}"
 
 
 class WaitEnded(RuntimeError):

@@ -233,7 +233,8 @@ class OpenCall(NamedTuple):
 
     `kind` is "send", "recv" or "collective"; `seq` counts this group's collectives, or the messages of this
     (sender, receiver, tag) of the group; `peer` is a global rank (-1: any source; for a collective its root or -1).
-    `what` is being sent, as "float32[4]"; `file` is what the line stands in if it is not the cell, as "train.py".
+    `what` is being sent, as "float32[4]"; `file` is what the line stands in if that is not the cell under way, as
+    "train.py" or "cell In[3]".
     `cell` is how many cells the rank had begun, `number` what the notebook calls that cell; `dropped` says what became
     of the handle of a message: still there, or let go of before or after the other side had begun its half. `after`
     is the exception that was being handled, as "ValueError: no such data". `apart`: the call has not entered the

@@ -1,7 +1,7 @@
 """Measured against predicted: cells on a network of one's choice, beside what `cost` says of the same network.
 
 Every all_reduce algorithm carried out from its schedule by `launch.execute`'s programs, and every built-in, whose
-price is that of the steps that gloo takes (launch/rank/inside.py). On 4 and 8 ranks, flat and on two machines, with
+price is that of the steps that gloo takes (launch/backends/gloo.py). On 4 and 8 ranks, flat and on two machines, with
 64 kB, 1 MB and 16 MB. One table: predicted, measured, their ratio; and how much longer naive takes than the ring, as
 predicted and as measured. A ratio off by more than a fifth is marked: at 64 kB Python needs as long for a message as
 the network does, and on two cores eight ranks take turns. The load of the machine stands beside each part: beside
@@ -38,9 +38,9 @@ from collectives import (
 )
 from collectives.catalogue import CATALOGUE, build
 from collectives.units import duration, size
+from launch.backends.gloo import steps_of
 from launch.doctor.snapshot import How
 from launch.execute import programs
-from launch.rank.inside import steps_of
 from launch.ranks import Ranks
 
 SECONDS = float(os.environ.get("RINGSIDE_BENCH_SECONDS", 900))

@@ -113,7 +113,7 @@ def test_names_of_the_catalogue():
         (lambda: compare("scatter", 1, [1], NETWORK), "compare needs at least 2 ranks, got 1"),
         (lambda: compare("scatter", 4, [], NETWORK), "compare needs sizes in bytes, all above 0, for example "),
         (lambda: compare("scatter", 4, [0], NETWORK), "compare needs sizes in bytes, all above 0, for example "),
-        (lambda: compare("scatter", 64, [1], presets.dgx_h100()), "4 x DGX H100 has 32 ranks, the schedule has 64"),
+        (lambda: compare("scatter", 64, [1], presets.dgx_h100()), "4 x DGX H100 has 32 ranks, and 64 are needed"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(call, sentence):

@@ -354,7 +354,7 @@ def test_bad_input_is_one_clear_sentence():
     with pytest.raises(ScheduleError, match="^network is a Network or a Topology, for example .*, got 'fast'$"):
         all_reduce.ring(4).cost(nbytes=1, network="fast")
     with pytest.raises(
-        ScheduleError, match="^PCIe box, 4 GPUs has 4 ranks, the schedule has 8: take a larger network or fewer ranks$"
+        ScheduleError, match="^PCIe box, 4 GPUs has 4 ranks, and 8 are needed: take a larger network or fewer ranks$"
     ):
         all_reduce.ring(8).cost(nbytes=1, network=presets.pcie_box())
     with pytest.raises(

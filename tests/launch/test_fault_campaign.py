@@ -394,6 +394,41 @@ def test_swapped_calls_that_look_alike_are_suspected(ranks):
     assert not ranks.take_notices()
 
 
+def test_a_line_of_a_function_from_another_cell_names_that_cell(ranks):
+    of_size(ranks, 4)
+    ranks.execute("def add(x):\n    dist.all_reduce(x)", count=3)
+    trouble = ranks.execute("if rank: add(torch.ones(2))", count=4)[0].trouble
+    assert trouble.sentence.startswith(
+        "ranks 1-3 wait in all_reduce #1 (line 2 of cell In[3], float32[2]); rank 0 left"
+    )
+    trouble = ranks.execute("if rank: add(torch.ones(2))\nelse:\n    dist.barrier()", count=5)[0].trouble
+    assert trouble.sentence == "rank 0 calls barrier #1 (line 3); ranks 1-3 call all_reduce #1 (line 2 of cell In[3])"
+
+
+def test_what_is_explained_is_not_in_a_log_too(ranks):
+    of_size(ranks, 4)
+    answers, error = run(ranks, "if rank != 2: dist.monitored_barrier()")
+    assert str(error).startswith("ranks 0, 1, 3 wait in monitored_barrier #1") and not any(a.err for a in answers)
+
+
+def test_a_group_that_its_members_alone_have_made_is_warned_of(ranks):
+    of_size(ranks, 4)
+    x = "x = torch.ones(2)\n"
+    own = "dist.new_group([0, 1], use_local_synchronization=True)"
+    assert run(ranks, f"{x}all = dist.new_group()\nif rank < 2: own = {own}\ndist.all_reduce(x, group=all)")[1] is None
+    assert not ranks.take_notices()
+    cell = (
+        "pair = dist.new_group([2, 3])\nif rank < 2:\n    pair = dist.new_group([0, 1])\n    dist.barrier(group=pair)"
+    )
+    assert run(ranks, cell)[1] is None
+    assert ranks.take_notices() == [
+        "warning: ranks 0, 1 called new_group([0,1]) (line 3), ranks 2, 3 did not: every rank has to call it, also those "
+        "that are not in the group, or later groups will not fit"
+    ]
+    assert run(ranks, x + "dist.all_reduce(x)")[1] is None and not ranks.take_notices()
+    ranks.restart()
+
+
 OBJECTS = "half = dist.new_group([0, 1])\nmodel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))"
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from collectives import Network
+from launch.backends.gloo import steps_of
 from launch.doctor.snapshot import How
-from launch.rank.inside import steps_of
 from launch.ranks import Ranks
 
 NUMBERS = 840 * 250  # divides into 4, 5 and 8 parts

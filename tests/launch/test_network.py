@@ -409,7 +409,8 @@ def test_what_went_where_is_counted(ranks):
         ("etherent", "there is no network 'etherent': there are wifi, ethernet, 10GbE, infiniband, nvlink, gpus; "
          "did you mean ethernet?"),
         (3, "network is a Network or a Topology, for example Network(1e-5, 1e-9), got 3"),
-        (Topology.ring(2, Link(0, 1e-9)), "ring of 2 ranks has 2 ranks, there are 4: take a larger one or fewer ranks"),
+        (Topology.ring(2, Link(0, 1e-9)), "ring of 2 ranks has 2 ranks, and 4 are needed: take a larger network or "
+         "fewer ranks"),
         (Network(1e-3, 0), "a network that ranks run on needs a beta above 0: 1 / bandwidth, in seconds per byte"),
     ],
 )  # fmt: skip
@@ -469,7 +470,7 @@ def test_a_notebook_takes_a_network_of_its_own_and_says_what_is_wrong_with_one(n
     output = notebook.run("%%ranks 4\ndist.barrier()")
     assert not output.error and "2 machines x 2 GPUs" in output.displays[0]["text/plain"]
     output = notebook.run("%%ranks 8\ndist.barrier()")
-    assert output.ename == "UsageError" and "has 4 ranks, there are 8: take a larger one" in output.evalue
+    assert output.ename == "UsageError" and "has 4 ranks, and 8 are needed: take a larger network" in output.evalue
     assert not notebook.run("launch.network(presets.dgx_h100())").error
     output = notebook.run("%%ranks\nNone")
     assert output.stdout.startswith("450 GB/s for each of 4 ranks is more than a laptop moves (about 2 GB/s in all)")
