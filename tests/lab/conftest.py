@@ -117,6 +117,7 @@ class Notebook:
                     && cells.every((cell) => cell.model.executionState !== 'running')
                     && (cells.every(ran) || {FAILURES}.length > 0);
             }}""",
+            polling=100,  # milliseconds; to look before every frame keeps the page drawing while the ranks compute
             timeout=limit,
         )
 
@@ -178,33 +179,78 @@ class Notebook:
         )
 
 
-@pytest.fixture
-def open_notebook(lab, browser):
-    """Return a function that opens a notebook by name, or one made of the given cells."""
-    address, root = lab
-    contexts = []
+@pytest.fixture(scope="session")
+def desk(lab, browser):
+    """The one page with JupyterLab that the tests share: opening one costs five times as much as opening a notebook."""
+    desk = Desk(lab[0], browser)
+    yield desk
+    desk.close()
 
-    def open_(name, cells=None, **context_options):
-        if cells is not None:
-            write_notebook(root / name, cells)
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, **context_options)
-        contexts.append(context)
-        page = context.new_page()
+
+class Desk:
+    """A page with JupyterLab where notebooks are opened and closed; the next one is a new page after `close`."""
+
+    def __init__(self, address, browser):
+        self.address, self.browser = address, browser
+        self.page = None
+
+    def open(self, name):
+        """Open the notebook; from here on complaints and requests to strangers are counted anew."""
+        if self.page is None:
+            self.page = self._new_page()
+            self.page.goto(f"{self.address}/lab/tree/{name}?reset")
+        else:
+            self.page.strangers, self.page.complaints = [], []
+            self.page.evaluate("(path) => { window.jupyterapp.commands.execute('docmanager:open', { path }); }", name)
+        self.page.wait_for_function(
+            """(name) => {
+                const panel = window.jupyterapp?.shell.currentWidget;
+                return panel?.context?.path === name && panel.sessionContext?.kernelDisplayStatus === 'idle';
+            }""",
+            arg=name,
+        )
+        return self.page
+
+    def _new_page(self):
+        page = self.browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         page.set_default_timeout(LIMIT)
         page.strangers, page.complaints = [], []
-        page.on("request", lambda request: _note_stranger(page, request.url, address))
+        page.on("request", lambda request: _note_stranger(page, request.url, self.address))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("console", lambda message: message.type == "error" and page.complaints.append(message.text))
-        page.goto(f"{address}/lab/tree/{name}?reset")
-        page.wait_for_function(
-            """() => window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'""",
-            timeout=LIMIT,
-        )
-        return Notebook(page)
+        return page
+
+    def clear(self):
+        """Close the notebooks without saving; with what cannot be closed that way, such as a dialog, the page goes."""
+        if self.page and not self.page.evaluate(CLEARED):
+            self.close()
+
+    def close(self):
+        if self.page:
+            self.page.context.close()
+            self.page = None
+
+
+CLEARED = """async () => {
+    const { shell } = window.jupyterapp;
+    for (const panel of [...shell.widgets('main')].filter((widget) => widget.context)) panel.dispose();
+    await new Promise((done) => setTimeout(done));
+    return document.querySelector('.jp-Dialog') === null;
+}"""
+
+
+@pytest.fixture
+def open_notebook(lab, desk):
+    """Return a function that opens a notebook by name, or one made of the given cells, with a kernel of its own."""
+    address, root = lab
+
+    def open_(name, cells=None):
+        if cells is not None:
+            write_notebook(root / name, cells)
+        return Notebook(desk.open(name))
 
     yield open_
-    for context in contexts:
-        context.close()
+    desk.clear()
     _shut_kernels_down(address)
 
 

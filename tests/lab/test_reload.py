@@ -28,7 +28,15 @@ ASK = f"""async (limit) => {{
 }}"""
 
 
-def test_what_ranks_say_after_a_reload_arrives_and_the_kernel_answers(open_notebook, tmp_path):
+@pytest.fixture
+def own_page(desk):
+    """The page has the notebook's address, by which a reload finds it, and no other test meets what is left of it."""
+    desk.close()
+    yield
+    desk.close()
+
+
+def test_what_ranks_say_after_a_reload_arrives_and_the_kernel_answers(own_page, open_notebook, tmp_path):
     notebook = open_notebook("reload.ipynb", ["%load_ext launch", TALKS.format(gate=str(tmp_path / "gate"))])
     page = notebook.page
     for time in range(RELOADS):
