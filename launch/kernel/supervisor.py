@@ -223,10 +223,11 @@ class Supervisor:
         if self._closed:
             raise LaunchError("the ranks have been closed")
         if self._machines:
-            if not self.machines():
+            if not (here := self.machines()):
                 last = max(self._machines, key=lambda each: each.heard)
                 raise LaunchError(f"{last} {last.why}, and no other is left: %ranks attach off, then attach others")
             backend = backend or "gloo"
+            check_gpus(size, backend, here)
         else:
             if self.agent.has_ended():
                 self._launch_agent()
@@ -258,7 +259,7 @@ class Supervisor:
         machines = self.machines()
         if rank < len(self.workers) and not self.workers[rank].link.has_ended():
             return self.workers[rank].link
-        return machines[rank * len(machines) // size] if machines else self.agent
+        return machines[place(rank, size, len(machines))] if machines else self.agent
 
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Worker]:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
@@ -470,6 +471,20 @@ class Supervisor:
                 by_message.setdefault(reply["message"], []).append(rank)
             raise RankError("; ".join(f"{name_ranks(who)}: {why}" for why, who in by_message.items()), tuple(wrong))
         return [(reply["content"]["value"], reply["buffers"]) for reply in replies]
+
+
+def place(rank: int, size: int, machines: int) -> int:
+    """On which machine a rank is: ranks in a row share one."""
+    return rank * machines // size
+
+
+def check_gpus(size: int, backend: str, machines: list[Machine]) -> None:
+    """UsageError if a machine has too few GPUs for its ranks."""
+    for index, each in enumerate(machines):
+        needed = BACKENDS[backend].gpus * sum(place(rank, size, len(machines)) == index for rank in range(size))
+        if needed > (gpus := each.ready.result()):
+            why = f"{size} ranks with {backend} need {needed} GPUs on {each}, which has {gpus}"
+            raise UsageError(f"{why}: use --backend gloo")
 
 
 def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: set[int], worlds: set[str]) -> list[str]:
