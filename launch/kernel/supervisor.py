@@ -23,7 +23,7 @@ from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import machine
 from launch.kernel.agent_link import AgentLink
-from launch.kernel.attach import Door, Machine
+from launch.kernel.attach import Door, Machine, check_gpus, place
 from launch.kernel.cell import Answer, Cell
 from launch.kernel.clocks import Offset, meanwhile
 from launch.kernel.hub import Hub, all_or_none
@@ -471,20 +471,6 @@ class Supervisor:
                 by_message.setdefault(reply["message"], []).append(rank)
             raise RankError("; ".join(f"{name_ranks(who)}: {why}" for why, who in by_message.items()), tuple(wrong))
         return [(reply["content"]["value"], reply["buffers"]) for reply in replies]
-
-
-def place(rank: int, size: int, machines: int) -> int:
-    """On which machine a rank is: ranks in a row share one."""
-    return rank * machines // size
-
-
-def check_gpus(size: int, backend: str, machines: list[Machine]) -> None:
-    """UsageError if a machine has too few GPUs for its ranks."""
-    for index, each in enumerate(machines):
-        needed = BACKENDS[backend].gpus * sum(place(rank, size, len(machines)) == index for rank in range(size))
-        if needed > (gpus := each.ready.result()):
-            why = f"{size} ranks with {backend} need {needed} GPUs on {each}, which has {gpus}"
-            raise UsageError(f"{why}: use --backend gloo")
 
 
 def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: set[int], worlds: set[str]) -> list[str]:
