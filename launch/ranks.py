@@ -129,7 +129,10 @@ class Ranks:
 
     def _choose(self, network) -> None:
         if network is not None and self.attached:
-            raise UsageError("a network is played on one machine: the machines that are attached have a real one")
+            raise UsageError(
+                "a network is played on one machine, and the machines that are attached have a real one: leave out "
+                "--network, or %ranks network off"
+            )
         asked = network, self.size or DEFAULT_SIZE
         if asked != self._asked_for:
             self.network = networks.chosen(*asked)

@@ -37,6 +37,7 @@ from typing import Any
 
 import zmq
 
+from launch.backends import BACKENDS
 from launch.kernel import clocks
 from launch.kernel.clocks import Offset
 from launch.kernel.hub import Hub
@@ -284,6 +285,20 @@ class Door:
                     machine.is_lost("does not answer any more")
             before = now
             await asyncio.sleep(BEAT)
+
+
+def place(rank: int, size: int, machines: int) -> int:
+    """On which machine a rank is: ranks in a row share one."""
+    return rank * machines // size
+
+
+def check_gpus(size: int, backend: str, machines: list[Machine]) -> None:
+    """UsageError if a machine has too few GPUs for its ranks."""
+    for index, each in enumerate(machines):
+        needed = BACKENDS[backend].gpus * sum(place(rank, size, len(machines)) == index for rank in range(size))
+        if needed > (gpus := each.ready.result()):
+            why = f"{size} ranks with {backend} need {needed} GPUs on {each}, which has {gpus}"
+            raise UsageError(f"{why}: use --backend gloo")
 
 
 def unasked(sent: Any) -> None:

@@ -23,7 +23,7 @@ from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import machine
 from launch.kernel.agent_link import AgentLink
-from launch.kernel.attach import Door, Machine
+from launch.kernel.attach import Door, Machine, check_gpus, place
 from launch.kernel.cell import Answer, Cell
 from launch.kernel.clocks import Offset, meanwhile
 from launch.kernel.hub import Hub, all_or_none
@@ -223,10 +223,11 @@ class Supervisor:
         if self._closed:
             raise LaunchError("the ranks have been closed")
         if self._machines:
-            if not self.machines():
+            if not (here := self.machines()):
                 last = max(self._machines, key=lambda each: each.heard)
                 raise LaunchError(f"{last} {last.why}, and no other is left: %ranks attach off, then attach others")
             backend = backend or "gloo"
+            check_gpus(size, backend, here)
         else:
             if self.agent.has_ended():
                 self._launch_agent()
@@ -258,7 +259,7 @@ class Supervisor:
         machines = self.machines()
         if rank < len(self.workers) and not self.workers[rank].link.has_ended():
             return self.workers[rank].link
-        return machines[rank * len(machines) // size] if machines else self.agent
+        return machines[place(rank, size, len(machines))] if machines else self.agent
 
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Worker]:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""

@@ -93,6 +93,14 @@ class Hosts:
         """Nothing goes in or out any more, and nobody is told."""
         ip("link", "set", self.wire(index), "down")
 
+    def limit(self, mbit: int) -> None:
+        """Each host's link to so many Mbit/s, out and in."""
+        shaped = f"root tbf rate {mbit}mbit burst 64kb latency 100ms".split()
+        for index in range(len(self.addresses)):
+            out = ["ip", "netns", "exec", self.name(index), "tc", "qdisc", "add", "dev", "eth0", *shaped]
+            for command in (out, ["tc", "qdisc", "add", "dev", self.wire(index), *shaped]):
+                subprocess.run(command, check=True, capture_output=True)
+
     def inside(self, index: int) -> list[psutil.Process]:
         """What runs in the host."""
         pids = subprocess.run(["ip", "netns", "pids", self.name(index)], capture_output=True, text=True).stdout.split()
