@@ -12,6 +12,7 @@ import contextlib
 import os
 from typing import Any
 
+from launch.shared import wires
 from launch.shared.errors import RankError
 
 
@@ -37,6 +38,11 @@ class Played:
         if table is not None:
             self._number = self._last = self._last + 1
             self._table = {**table, "path": f"{self.supervisor.hub.folder}/wires-{self._number}"}
+
+    def clear(self) -> None:
+        """The links are free: what was under way on them was cut off with its cell, or with the ranks."""
+        if self._table is not None:
+            wires.clear(self._table["path"])
 
     def forget(self) -> None:
         """No network, and no file of one."""

@@ -22,6 +22,7 @@ from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import machine
+from launch.kernel._groups import groups_in_common
 from launch.kernel.agent_link import AgentLink
 from launch.kernel.attach import Door, Machine, check_gpus, place
 from launch.kernel.cell import Answer, Cell
@@ -60,6 +61,8 @@ class Supervisor:
         self._coming: dict[str, Worker] = {}  # by name: those that the agent has been asked for
         self._serial = itertools.count(1)
         self._work: asyncio.Task | None = None  # starting or restoring
+        self._turn = asyncio.Lock()  # of whoever runs a cell and restores what it has broken
+        self._replaced = False  # the ranks are about to be ended, and nothing there is restored
         self._closed = False
         self.door: Door | None = None  # where machines have come in; None: the ranks are on this one
         self._machines: list[Machine] = []
@@ -149,7 +152,18 @@ class Supervisor:
 
     async def start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
         """New processes; those that run are ended, but not before it is known that the new ones have room."""
+        await self._end_cell()
         await self._interruptible(self._start(size, backend, bare, viewer))
+
+    async def _end_cell(self) -> None:
+        """Ends the cell that still runs, since its call was interrupted before it could wait, and its ranks with it."""
+        self._replaced = self._turn.locked()  # else two starts would wait for the same processes
+        if self._replaced:
+            self.act("kill", [worker for worker in self.workers if worker.pid and not worker.ended.done()])
+            if self._work:
+                self._work.cancel()
+            async with self._turn:
+                self._replaced = False
 
     async def close(self) -> None:
         """Ends a start that is under way; none begins after this."""
@@ -233,7 +247,7 @@ class Supervisor:
                 self._launch_agent()
             await asyncio.shield(self._agent_ready)  # the stop button ends the waiting, not the agent
             backend = machine.choose_backend(size, backend, self.gpus, self.size)
-        await self.stop()
+        await self._stop()
         self.backend, self.bare = backend, bare
         try:
             self._board = Board(path := f"{self.hub.folder}/board-{next(self._serial)}", size)
@@ -295,7 +309,12 @@ class Supervisor:
             worker.close()
 
     async def stop(self) -> None:
+        await self._end_cell()
+        await self._stop()
+
+    async def _stop(self) -> None:
         await self._kill(self.workers)
+        self.played.clear()
         self.workers = []
         self._generation += 1
         if self._board:
@@ -309,35 +328,40 @@ class Supervisor:
         """Runs a cell on all ranks, or on those in `only`, and restores what it has broken; see `Ranks.execute`."""
         if self.cell:  # of a call that was interrupted before it could wait
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
-        if dead := await self.dead():
-            how = dead[0].ended.result()
-            self.notices.append(f"{name_ranks(m.rank for m in dead)} died between two cells ({how}) and starts anew")
-            await self.recover()
-        await self.played.tell()
-        workers = [worker for worker in self.workers if only is None or worker.rank in only]
-        self._deaths.begin()
-        self.cell = cell = Cell(self, workers, code, count, viewer, can_ask)
-        for worker in workers:
-            for stream, text in worker.late.items():
-                cell.on_text(worker.rank, stream, str(text))
-            worker.late.clear()
-        try:
-            answers = await cell.run()
-        finally:
-            cell.close()
-            self.cell = None
-        for answer in answers:
-            if answer.ename == "NameError" and any(other.ename != "NameError" for other in answers):
-                answer.came_back = self.came_back.get(answer.rank, "")
-        await self.played.count()
-        self.notices += find_swapped(self.board, code)
-        self.notices += find_missing_group({answer.rank: answer for answer in answers}, self.size)
-        if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):
-            if self.mend:
+        async with self._turn:
+            if dead := await self.dead():
+                how = dead[0].ended.result()
+                self.notices.append(
+                    f"{name_ranks(m.rank for m in dead)} died between two cells ({how}) and starts anew"
+                )
                 await self.recover()
-        else:
-            await self.renumber()
-        return answers
+            await self.played.tell()
+            workers = [worker for worker in self.workers if only is None or worker.rank in only]
+            self._deaths.begin()
+            self.cell = cell = Cell(self, workers, code, count, viewer, can_ask)
+            for worker in workers:
+                for stream, text in worker.late.items():
+                    cell.on_text(worker.rank, stream, str(text))
+                worker.late.clear()
+            try:
+                answers = await cell.run()
+            finally:
+                cell.close()
+                self.cell = None
+            if self._replaced:
+                return answers
+            for answer in answers:
+                if answer.ename == "NameError" and any(other.ename != "NameError" for other in answers):
+                    answer.came_back = self.came_back.get(answer.rank, "")
+            await self.played.count()
+            self.notices += find_swapped(self.board, code)
+            self.notices += find_missing_group({answer.rank: answer for answer in answers}, self.size)
+            if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):
+                if self.mend:
+                    await self.recover()
+            else:
+                await self.renumber()
+            return answers
 
     async def ask(self, ranks: Iterable[int], content: dict, seconds: float) -> dict[int, dict]:
         """What those ranks answer to a request on the control channel that do so in time."""
@@ -345,9 +369,11 @@ class Supervisor:
         tasks = {asyncio.ensure_future(worker.request("control", content)): worker.rank for worker in living}
         if not tasks:
             return {}
-        done, late = await asyncio.wait(tasks, timeout=seconds)
-        for task in late:
-            task.cancel()
+        try:
+            done, _ = await asyncio.wait(tasks, timeout=seconds)
+        finally:  # also if the cell is over meanwhile, and nobody wants to know any more
+            for task in tasks:
+                task.cancel()
         replies = {tasks[task]: task.result()["content"] for task in done if task.exception() is None}
         return {rank: reply["value"] for rank, reply in replies.items() if reply["status"] == "ok"}
 
@@ -393,9 +419,11 @@ class Supervisor:
         """Replaces dead ranks and renews the process groups of all; starts over where that is impossible."""
         try:
             await self._interruptible(self._renew_in_time())
+            self.played.clear()
         except (LaunchError, RankError) as error:
-            await self.start(self.size, self.backend, self.bare, None)
-            self.notices.append(f"all ranks were started anew, their variables are new ({error})")
+            if not self._replaced:
+                await self._interruptible(self._start(self.size, self.backend, self.bare, None))
+                self.notices.append(f"all ranks were started anew, their variables are new ({error})")
 
     async def _renew_in_time(self) -> None:
         try:
@@ -471,18 +499,3 @@ class Supervisor:
                 by_message.setdefault(reply["message"], []).append(rank)
             raise RankError("; ".join(f"{name_ranks(who)}: {why}" for why, who in by_message.items()), tuple(wrong))
         return [(reply["content"]["value"], reply["buffers"]) for reply in replies]
-
-
-def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: set[int], worlds: set[str]) -> list[str]:
-    """Names of the groups that all their members know and in which all of them live.
-
-    A rank that is forked anew in place of a dead one makes the world's again, one of `worlds`, and no other.
-    """
-    names = {name: ranks for known in groups.values() for name, ranks in known.items()}
-    common = [
-        name
-        for name, ranks in names.items()
-        if (name in worlds or not dead & set(ranks))
-        and all(groups[rank].get(name) == ranks for rank in ranks if rank not in dead)
-    ]
-    return sorted(common, key=lambda name: (len(name), name))

@@ -5,13 +5,15 @@ everyone of the end but those in the queue: `Pair::write` returns false for EPIP
 at the queue's bound buffers).
 
 A collective can hold such a send. One of gloo's own threads carries it out, so the wait for most of them may be given
-up and taken up again (`in_turns`), which costs nothing. For a message (`wait`) a thread of its own waits, and the main
-thread waits for that thread, where SIGINT and `let_go` reach it. A thread whose wait was left stays behind with its
-buffer until the process ends; nothing else holds it.
+up and taken up again (`in_turns`), which costs nothing. For a message (`wait`) another thread waits, and the main
+thread waits for that one, where SIGINT and `let_go` reach it. A thread whose wait was left stays behind with its buffer
+until that is over, mostly when the process ends; nothing else holds it. One that is through is there for the next wait:
+to begin a thread for each cost several times as much as the rest.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from datetime import timedelta
@@ -23,29 +25,44 @@ TURN = 0.5  # seconds
 _TURN = timedelta(seconds=TURN)
 
 _waiting: set[SimpleQueue] = set()
+_idle: list[SimpleQueue] = []  # of each thread that has nothing to wait for: where it is told the next
 _over = False
+os.register_at_fork(after_in_child=_idle.clear)
 
 
 def wait(function, *args, **kwargs):
     """What `function` returns or raises; WaitEnded if somebody calls `let_go` before it does, or has done so."""
     outcome: SimpleQueue = SimpleQueue()
-
-    def run():
-        try:
-            outcome.put((function(*args, **kwargs), None))
-        except BaseException as error:
-            outcome.put((None, error))
-
     _waiting.add(outcome)
     try:
         check()
-        threading.Thread(target=run, name="ringside-wait", daemon=True).start()
+        try:
+            tasks = _idle.pop()
+        except IndexError:
+            tasks = SimpleQueue()
+            threading.Thread(target=_serve, args=(tasks,), name="ringside-wait", daemon=True).start()
+        tasks.put((outcome, tasks, function, args, kwargs))
         result, error = outcome.get()
     finally:
         _waiting.discard(outcome)
     if error is not None:
         raise error
     return result
+
+
+def _serve(tasks: SimpleQueue) -> None:
+    while True:
+        _carry_out(*tasks.get())  # and keeps nothing of it
+
+
+def _carry_out(outcome: SimpleQueue, tasks: SimpleQueue, function, args, kwargs) -> None:
+    found: tuple = (None, None)
+    try:
+        found = (function(*args, **kwargs), None)
+    except BaseException as error:
+        found = (None, error)
+    _idle.append(tasks)  # before the other thread goes on, and may want it again
+    outcome.put(found)
 
 
 def stay():

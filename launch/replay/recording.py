@@ -31,6 +31,7 @@ from launch.replay._ending import Ending, Made, made_of
 from launch.replay._events import Event, events_of, text_of
 from launch.replay._happened import Happened
 from launch.replay._hurried import hurried
+from launch.replay._in_a_row import halves
 from launch.replay._layout import BUILT_IN, Layout, steps_of
 from launch.replay._moves import Move, Spot, moves_of
 from launch.replay._names import name_of
@@ -237,8 +238,22 @@ class Recording(Run):
         ops = [*dict.fromkeys(op for op, _, _ in self.built_ins)]
         if ops and not self._shown.messages:
             return f"your run: {_listed(ops)}{BUILT_IN}"
+        names = ", then ".join(self.in_a_row)
+        return f"your run: {names}" if names else "your run"
+
+    @cached_property
+    def in_a_row(self) -> tuple[str, ...]:
+        """The collectives by hand that this run is, one after the other: ("broadcast flat", "reduce flat"); () where
+        that is not proved. Mostly it is one, or none."""
         names = [name for name in (self.collective, self.algorithm) if name != "recorded"]
-        return f"your run: {' '.join(names)}" if names else "your run"
+        one = (" ".join(names),) if names else ()
+        if len(names) == 2 or self._as_if or self._part:
+            return one
+        for before, after in halves(self._tapes.runs, self._tapes.happened):
+            first = Recording(before)
+            if "recorded" not in (first.collective, first.algorithm) and (others := Recording(after).in_a_row):
+                return (*first.in_a_row, *others)
+        return one
 
     def __repr__(self):
         return (

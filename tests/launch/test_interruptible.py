@@ -99,3 +99,28 @@ def test_once_a_connection_has_ended_every_message_can_be_left(gang):
         True,
         "nothing that this waits for can come any more",
     ]
+
+
+AGAIN = """
+import threading, weakref
+from launch.rank import interruptible
+class Large: pass
+large = Large()
+given = [interruptible.wait(lambda: large) is large for _ in range(20)]
+def fails(): raise ValueError("it")
+for _ in range(20):
+    try:
+        interruptible.wait(fails)
+    except ValueError as error:
+        given.append(str(error) == "it")
+threads = [thread.name for thread in threading.enumerate()].count("ringside-wait")
+weak = weakref.ref(large)
+del large
+kept = weak() is not None
+"""
+
+
+def test_one_thread_waits_again_and_again_and_keeps_nothing(gang):
+    (only,) = gang.run(AGAIN, 1, keep=["given", "threads", "kept"])
+    assert only["error"] == ""
+    assert only["keep"] == {"given": [True] * 40, "threads": 1, "kept": False}

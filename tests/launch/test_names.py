@@ -266,3 +266,62 @@ def test_two_ranks_have_one_algorithm_only(gang):
     """Halving and doubling, two shots and the ring send the same messages on 2 ranks: it is called the ring."""
     bodies = [PARTNERS.format(distances="(1,)", upper="rank & d", partner="rank ^ d"), SHOTS, RING + COLLECT]
     assert {told(gang, body, 2)[0].algorithm for body in bodies} == {"ring"}
+
+
+BROADCAST = """
+if rank == 0:
+    for r in others: dist.send(x, r)
+else:
+    dist.recv(x, 0)
+"""
+INTO_Y = """
+if rank == 0:
+    for r in others:
+        dist.recv(b, r)
+        y += b
+else:
+    dist.send(y, 0)
+"""
+GATHER = """
+def gathered(x):
+    y = [torch.empty_like(x) for _ in range(p)]
+    y[rank] = x.clone()
+    for s in range(p - 1):
+        w = dist.isend(y[(rank - s) % p], (rank + 1) % p)
+        dist.recv(y[(rank - 1 - s) % p], (rank - 1) % p)
+        w.wait()
+    return torch.cat(y)
+z = gathered(x)
+"""
+MADE = "y = x * 2 + rank\nb = torch.empty_like(y)\n"
+BOTH = MADE + BROADCAST + INTO_Y
+IN_A_ROW = {
+    "broadcast flat, then reduce flat": BOTH,
+    "broadcast flat, then reduce flat, then broadcast flat": BOTH + BROADCAST,
+    "broadcast flat, then all_reduce naive": BOTH + BROADCAST.replace("(x", "(y"),
+    "all_gather ring, then reduce_scatter ring": GATHER + "dist.barrier()\nx = z\n" + RING,
+    "all_gather ring, then all_gather ring": GATHER + "z = gathered(z)\n",
+}
+
+
+@pytest.mark.parametrize("names", IN_A_ROW)
+def test_collectives_in_a_row_are_named_one_by_one(gang, names):
+    for recording, data in zip(told(gang, IN_A_ROW[names], 3, ("ints", "ones")), ("ints", "ones"), strict=True):
+        assert recording.title == f"your run: {names}", data
+        assert recording.check() is None
+
+
+NOT_BOTH = {
+    "another tensor in the second": BOTH.replace("dist.send(y, 0)", "dist.send(y if rank < p - 1 else x, 0)"),
+    "the last addition forgotten": BOTH.replace("        y += b", "        if r != others[-1]: y += b"),
+    "what came was overwritten before the second": BOTH.replace(BROADCAST, BROADCAST + "x.zero_()\n"),
+    "the result was changed": BOTH + "if rank == 0: y *= 2\n",
+}
+
+
+@pytest.mark.parametrize("wrong", NOT_BOTH)
+def test_a_row_with_something_wrong_in_it_has_no_name(gang, wrong):
+    body = NOT_BOTH[wrong]
+    assert body != BOTH
+    for recording, data in zip(told(gang, body, 3, ("ints", "ones")), ("ints", "ones"), strict=True):
+        assert recording.in_a_row == () and recording.title == "your run", data

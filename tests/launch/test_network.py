@@ -275,16 +275,16 @@ def test_a_rank_that_dies_comes_back_on_the_same_network(ranks):
 
 
 class StopsWhenAllWait:
-    """A viewer that presses the stop button as soon as every rank waits."""
+    """A viewer that presses the stop button, or does what is given, as soon as every rank waits."""
 
-    def __init__(self, ranks):
-        self.ranks, self.still = ranks, set(range(4))
+    def __init__(self, ranks, then=None):
+        self.then, self.still = then or ranks.interrupt, set(range(4))
 
     def state(self, rank, state, *_):
         if state == "waiting" and self.still:
             self.still.discard(rank)
             if not self.still:
-                self.ranks.interrupt()
+                self.then()
 
     def __getattr__(self, name):
         return lambda *args: None
@@ -307,6 +307,40 @@ def test_stop_death_and_restart_end_what_the_network_alone_delays_and_leave_no_p
     assert min(run(ranks, "dist.barrier()\n" + PACES, "paced")) >= 3
     ranks.play(None)
     assert set(run(ranks, PACES, "paced")) == {0}
+
+
+FREE = """
+from time import monotonic
+from launch.rank import tap
+links = tap._network.wires.links
+free = all(sum(times) <= monotonic() for times in zip(links.begun, links.data, links.latency))
+"""
+
+
+@pytest.mark.parametrize("how", ["stop", "restart"])
+def test_what_a_cell_left_on_the_links_does_not_delay_the_next_one(ranks, how):
+    """A thousand bytes a second: what was cut off would have been under way for ten minutes."""
+    ranks.play(Network(alpha=0, beta=1e-3))
+    assert all(run(ranks, FREE, "free"))
+    if how == "stop":
+        ranks.execute("dist.all_reduce(torch.ones(100_000))", viewer=StopsWhenAllWait(ranks))
+    else:
+        restart_beside(ranks, "dist.all_reduce(torch.ones(100_000))")
+    assert all(run(ranks, FREE, "free"))
+    run(ranks, "dist.all_reduce(torch.ones(4))")
+
+
+def restart_beside(ranks, code):
+    """Restarts the ranks while they run that cell, in which all of them wait."""
+    waiting, told = threading.Event(), []
+    viewer = StopsWhenAllWait(ranks, waiting.set)
+    cell = threading.Thread(target=lambda: told.append(ranks.execute(code, viewer=viewer)))
+    cell.start()
+    assert waiting.wait(PATIENCE)
+    ranks.restart()
+    cell.join(PATIENCE)
+    assert [answer.how for answer in told[0]] == [How.DIED] * 4
+    assert not ranks.take_notices() and ranks.size == 4
 
 
 def test_nobody_is_accused_because_a_network_is_slow(ranks):
