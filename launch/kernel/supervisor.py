@@ -330,10 +330,8 @@ class Supervisor:
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
         async with self._turn:
             if dead := await self.dead():
-                how = dead[0].ended.result()
-                self.notices.append(
-                    f"{name_ranks(m.rank for m in dead)} died between two cells ({how}) and starts anew"
-                )
+                who, how = name_ranks(m.rank for m in dead), dead[0].ended.result()
+                self.notices.append(f"{who} died between two cells ({how}) and starts anew")
                 await self.recover()
             await self.played.tell()
             workers = [worker for worker in self.workers if only is None or worker.rank in only]
