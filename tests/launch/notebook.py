@@ -5,6 +5,7 @@ import ast
 import os
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from jupyter_client.manager import KernelManager
@@ -42,7 +43,10 @@ class Notebook:
 
     def __init__(self, environ: dict | None = None):
         self.manager = KernelManager(kernel_name="python3")
-        self.manager.start_kernel(env={**os.environ, **(environ or {})})
+        # In a thread made here, so that the kernel is in this one's network namespace (hosts.py): where Playwright runs
+        # an event loop in this thread, jupyter_core takes one that it has kept since.
+        with ThreadPoolExecutor(1) as apart:
+            apart.submit(self.manager.start_kernel, env={**os.environ, **(environ or {})}).result()
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=PATIENCE)

@@ -372,8 +372,10 @@ def test_a_run_too_long_to_be_kept_whole_says_so_wherever_it_is_read(gang):
     assert repr(recording).endswith("events=10, dropped=6)")
     assert recording.part(1, 2).title == f"{recording.title}, steps 1 to 2 of 5"
     ranks = object.__new__(Ranks)  # without processes: their tapes are there already
-    ranks.call, ranks.network = lambda _: [answer["recording"] for answer in answers], None
-    ranks.supervisor = SimpleNamespace(notices=[], played=SimpleNamespace(carried=None))
+    ranks.tapes, ranks.network = lambda: [answer["recording"] for answer in answers], None
+    ranks._clocks, ranks._wait = {}, lambda clocks: clocks
+    played = SimpleNamespace(carried=None)
+    ranks.supervisor = SimpleNamespace(notices=[], played=played, clocks_since=lambda _: ())
     ranks.stop_recording()
     assert ranks.supervisor.notices == [
         "the recording kept the first 5 calls of every rank; 6 later ones were left out"

@@ -185,7 +185,7 @@ def test_what_is_saved_beside_it_names_the_busiest_links():
         (lambda: TopologyMap(FLAT, topology=Network(0, 0), nbytes=1), TypeError, "TopologyMap draws a Topology"),
         (lambda: TopologyMap(FLAT, topology=DGX, nbytes=0), ValueError, "nbytes is N in bytes and positive, got 0"),
         (lambda: TopologyMap(FLAT, topology=DGX), ValueError, "say how many bytes"),
-        (lambda: TopologyMap(FLAT, topology=presets.pcie_box(), nbytes=1), ValueError, "has 4 ranks, the schedule"),
+        (lambda: TopologyMap(FLAT, topology=presets.pcie_box(), nbytes=1), ValueError, "4 ranks, and 32 are needed"),
         (lambda: TopologyMap(FLAT, topology=presets.dgx_h100(32), nbytes=1), ValueError, "draws up to 128 ranks"),
         (lambda: TopologyMap(SCHEDULES[0], topology=MINE, nbytes=1), ValueError, "mine was made otherwise"),
     ],
