@@ -1,5 +1,5 @@
-"""Ranks on attached machines against a script of the same under plain torchrun, on two hosts of two ranks each, and
-all_reduce over a limited link against what `cost` says of it.
+"""Ranks on attached machines against a script of the same under plain torchrun, on two hosts of two ranks each and four
+of eight, and all_reduce over a limited link against what `cost` says of it.
 
 The hosts are network namespaces of this machine (tests/launch/hosts.py), so this needs root and iproute2. Each figure
 is a ratio against plain torchrun in the same run: from the command until the first all_reduce is done, which contains
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -52,9 +53,9 @@ dist.destroy_process_group()
 
 
 def start(hosts: Hosts, home: str, port: int, per_host: int, words: list[str]) -> list[subprocess.Popen]:
-    """torchrun on both hosts."""
-    at = f"--rdzv-endpoint={hosts.addresses[0]}:{port}"
-    command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", f"--nproc-per-node={per_host}"]
+    """torchrun on all hosts."""
+    at, nodes = f"--rdzv-endpoint={hosts.addresses[0]}:{port}", f"--nnodes={len(hosts.addresses)}"
+    command = [sys.executable, "-m", "torch.distributed.run", nodes, f"--nproc-per-node={per_host}"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "RES_OPTIONS": "timeout:1 attempts:1", "TMPDIR": home}
     environ |= {"GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1"}
     return [
@@ -73,24 +74,25 @@ def start(hosts: Hosts, home: str, port: int, per_host: int, words: list[str]) -
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        for host in range(2)
+        for host in range(len(hosts.addresses))
     ]
 
 
-def plain(hosts: Hosts, home: str) -> tuple[float, float]:
+def plain(hosts: Hosts, home: str, per_host: int) -> tuple[float, float]:
     """(seconds until the first all_reduce was done, of an all_reduce) of a script under torchrun."""
     script = Path(home) / "plain.py"
     script.write_text(PLAIN.replace("SETUP", SETUP.replace("from launch.rank.perform import run as perform", ""))
                       .replace("NUMBERS", str(NBYTES // 4)))  # fmt: skip
     began = time.monotonic()
-    said = [process.communicate()[0] for process in start(hosts, home, next(PORTS), 2, [str(script)])]
+    said = [process.communicate()[0] for process in start(hosts, home, next(PORTS), per_host, [str(script)])]
     first, took = map(float, "".join(said).split())
     return first - began, took
 
 
-def main():
-    needs_root()
-    hosts, ranks = Hosts(2), Ranks()
+@contextmanager
+def attached(count: int, per_host: int):
+    """So many hosts with so many ranks each: (hosts, ranks, a folder, seconds until the first all_reduce was done)."""
+    hosts, ranks = Hosts(count), Ranks()
     try:
         with tempfile.TemporaryDirectory() as home:
             began = []
@@ -100,36 +102,44 @@ def main():
                 start(hosts, home, next(PORTS), 1, ["-m", "launch.machine", ticket])
 
             ranks.attach(hosts.outside, on_ticket, lambda here, expected: None)
-            ranks.ensure(4)
+            ranks.ensure(count * per_host)
             ranks.execute("dist.all_reduce(torch.ones(1))")
-            attached = time.monotonic() - began[0]
-            ranks.execute(SETUP.replace("NUMBERS", str(NBYTES // 4)))
-            call = "dist.all_reduce(x)"
-            print(f"2 hosts x 2 ranks, {size(NBYTES)}; {load()}", flush=True)
-            row("first all_reduce", attached, (peer := plain(hosts, home))[0])
-            row("all_reduce, links as they are", seconds(ranks, call), peer[1])
-            began[0] = time.monotonic()
-            ranks.execute(f"for i in range({LINES}): print(rank, i)")
-            took = time.monotonic() - began[0]
-            print(f"  {4 * LINES} lines of four ranks: {duration(took)}, {4 * LINES / took:.0f} lines a second")
-            hosts.limit(RATE)
-            between = Link(alpha=2e-4, beta=8 / (RATE * 1e6 * OF_FRAMES))
-            network = Topology.machines(2, 2, inside=Link(alpha=5e-5, beta=1 / 2e9), between=between, nic="machine")
-            print(f"  {f'links of {RATE} Mbit/s':<36} {'predicted':>10} {'measured':>10} {'ratio':>6}; {load()}")
-            for name in ("ring", "hierarchical"):
-                schedule = build("all_reduce", name, 4, local=2)
-                ranks.push(_programs=programs(schedule))
-                price = schedule.cost(nbytes=NBYTES, network=network).seconds
-                took = seconds(ranks, "perform(_programs, x, rank)")
-                print(f"  {name:<36} {duration(price):>10} {duration(took):>10} {took / price:>6.2f}", flush=True)
-            row(f"all_reduce, links of {RATE} Mbit/s", seconds(ranks, call), plain(hosts, home)[1])
+            first = time.monotonic() - began[0]
+            print(f"{count} hosts x {per_host} ranks, {size(NBYTES)}; {load()}", flush=True)
+            yield hosts, ranks, home, first
     finally:
         ranks.close()
         hosts.close()
 
 
-def row(what: str, attached: float, peer: float) -> None:
+def main():
+    needs_root()
+    with attached(4, 8) as (hosts, _, home, first):
+        row("first all_reduce", first, plain(hosts, home, 8)[0])
+    with attached(2, 2) as (hosts, ranks, home, first):
+        row("first all_reduce", first, (peer := plain(hosts, home, 2))[0])
+        ranks.execute(SETUP.replace("NUMBERS", str(NBYTES // 4)))
+        call = "dist.all_reduce(x)"
+        row("all_reduce, links as they are", seconds(ranks, call), peer[1])
+        began = time.monotonic()
+        ranks.execute(f"for i in range({LINES}): print(rank, i)")
+        took = time.monotonic() - began
+        print(f"  {4 * LINES} lines of four ranks: {duration(took)}, {4 * LINES / took:.0f} lines a second")
+        hosts.limit(RATE)
+        between = Link(alpha=2e-4, beta=8 / (RATE * 1e6 * OF_FRAMES))
+        network = Topology.machines(2, 2, inside=Link(alpha=5e-5, beta=1 / 2e9), between=between, nic="machine")
+        print(f"  {f'links of {RATE} Mbit/s':<36} {'predicted':>10} {'measured':>10} {'ratio':>6}; {load()}")
+        for name in ("ring", "hierarchical"):
+            schedule = build("all_reduce", name, 4, local=2)
+            ranks.push(_programs=programs(schedule))
+            price = schedule.cost(nbytes=NBYTES, network=network).seconds
+            took = seconds(ranks, "perform(_programs, x, rank)")
+            print(f"  {name:<36} {duration(price):>10} {duration(took):>10} {took / price:>6.2f}", flush=True)
+        row(f"all_reduce, links of {RATE} Mbit/s", seconds(ranks, call), plain(hosts, home, 2)[1])
+
+
+def row(what: str, here: float, peer: float) -> None:
     print(
-        f"  {what:<36} attached {duration(attached)}, plain torchrun {duration(peer)}: {attached / peer:.2f}",
+        f"  {what:<36} attached {duration(here)}, plain torchrun {duration(peer)}: {here / peer:.2f}",
         flush=True,
     )
