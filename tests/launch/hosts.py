@@ -93,6 +93,10 @@ class Hosts:
         """Nothing goes in or out any more, and nobody is told."""
         ip("link", "set", self.wire(index), "down")
 
+    def connect(self, index: int) -> None:
+        """What `cut` has taken."""
+        ip("link", "set", self.wire(index), "up")
+
     def limit(self, mbit: int) -> None:
         """Each host's link to so many Mbit/s, out and in."""
         shaped = f"root tbf rate {mbit}mbit burst 64kb latency 100ms".split()

@@ -46,18 +46,22 @@ class Attached:
         self.notebook = Notebook({"HOME": str(home)})
         try:
             self.run("%load_ext launch\nimport launch, os")
-            waiting = self.notebook.send(f"%ranks attach {self.hosts.outside}")
-            shown = self.notebook.collect(waiting, lambda output, _: "no machine is here yet" in output.stdout).stdout
-            (command,) = (line.split() for line in shown.splitlines() if "torchrun --" in line)
-            self.path = Path(command[-1])
-            self.mode, self.ticket = self.path.stat().st_mode & 0o777, json.loads(self.path.read_text())
-            self.refusals = [self.refused(how) for how in (in_clear, with_another_key)]
-            for host in range(2):
-                self.start(host, command)
-            self.said = self.notebook.collect(waiting).stdout
+            self.said = self.attach()
         except BaseException:
             self.close()
             raise
+
+    def attach(self) -> str:
+        """What `%ranks attach` has said when both hosts are there."""
+        waiting = self.notebook.send(f"%ranks attach {self.hosts.outside}")
+        shown = self.notebook.collect(waiting, lambda output, _: "no machine is here yet" in output.stdout).stdout
+        (command,) = (line.split() for line in shown.splitlines() if "torchrun --" in line)
+        self.path = Path(command[-1])
+        self.mode, self.ticket = self.path.stat().st_mode & 0o777, json.loads(self.path.read_text())
+        self.refusals = [self.refused(how) for how in (in_clear, with_another_key)]
+        for host in range(2):
+            self.start(host, command)
+        return self.notebook.collect(waiting).stdout
 
     def start(self, host: int, command: list[str]) -> None:
         """What a student pastes there; torchrun does not know namespaces, and is told who is the first machine."""
@@ -263,6 +267,17 @@ def test_an_engine_that_ends(attached):
     assert attached.run("%ranks attach off") == "ranks are on this machine again\n"
     assert attached.run("%%ranks 2\nx = 1\nx") == "ranks 0-1: 1\n"
     assert attached.run("%ranks attach off") == "no machines are attached\n"
+
+
+def test_both_can_be_attached_again_the_one_that_was_cut_off_too(attached):
+    attached.hosts.connect(1)
+    for engine in attached.hosts.started:
+        engine.terminate()
+    for engine in attached.hosts.started:
+        engine.wait(PATIENCE / 1000)
+    assert attached.attach().endswith("\n2 machines are attached: %%ranks 4 runs a cell on 4 ranks there\n")
+    assert attached.run("%%ranks 4\ny = torch.tensor([rank])\ndist.all_reduce(y)\ny") == "ranks 0-3: tensor([6])\n"
+    assert [attached.run("%ranks").count(f"({address})") for address in attached.hosts.addresses] == [2, 2]
 
 
 # Without hosts
