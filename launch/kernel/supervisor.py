@@ -330,9 +330,10 @@ class Supervisor:
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
         async with self._turn:
             if dead := await self.dead():
-                who, how = name_ranks(m.rank for m in dead), dead[0].ended.result()
-                self.notices.append(f"{who} died between two cells ({how}) and starts anew")
-                await self.recover()
+                who, how, before = name_ranks(m.rank for m in dead), dead[0].ended.result(), len(self.notices)
+                await self.recover()  # LaunchError where no machine is left
+                starts = "starts" if len(dead) == 1 else "start"
+                self.notices.insert(before, f"{who} died between two cells ({how}) and {starts} anew")
             await self.played.tell()
             workers = [worker for worker in self.workers if only is None or worker.rank in only]
             self._deaths.begin()
