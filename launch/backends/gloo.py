@@ -5,9 +5,9 @@ A wait in gloo is deaf: no signal, no abort() and no destroy_process_group() rea
 TCP connections it waits on. The listening sockets are to be left alone: gloo would abort the process.
 
 What is sent inside a collective was seen in gloo's source (gloo/allreduce.cc, broadcast.cc, allgather.cc ...; torch's
-ProcessGroupGloo.cpp for reduce_scatter) and counted on the connections, which tests/launch/test_inside.py does again. A
-step is a list of (from, to, share): positions in the group, and bytes as a share of what `amount` says. A rank begins a
-step when it has what it received in the one before.
+ProcessGroupGloo.cpp for reduce_scatter) and counted on the connections, which tests/launch/test_gloo_steps.py does
+again. A step is a list of (from, to, share): positions in the group, and bytes as a share of what `amount` says. A rank
+begins a step when it has what it received in the one before.
 
 An all_to_all_single may be uneven, and a rank knows its own pieces only: what it sends to each rank, and what comes
 from each. Of two other ranks it supposes that the one sends the other what it sends there itself. So each rank is right

@@ -270,6 +270,7 @@ def test_an_engine_that_ends(attached):
 
 
 def test_both_can_be_attached_again_the_one_that_was_cut_off_too(attached):
+    attached.run("%ranks attach off")
     attached.hosts.connect(1)
     for engine in attached.hosts.started:
         engine.terminate()
