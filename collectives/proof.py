@@ -23,21 +23,24 @@ if TYPE_CHECKING:
 
 def check(schedule: "Schedule") -> None:
     """None if the schedule is right, else ScheduleError."""
-    proof = _Proof(schedule)
-    for step in schedule.steps:
-        proof.step(step.columns)
-    proof.promise()
+    Proof(schedule).promise(schedule.goal() or {})
 
 
-class _Proof:
-    """A run on symbols that looks at everything before it does it."""
+class Proof:
+    """A run on symbols that looks at everything before it does it; ScheduleError at the first thing that is wrong.
+
+    What it comes to may then be held against one goal after the other. A schedule that promises nothing adds what it
+    likes (`schedule.goal()` is None).
+    """
 
     def __init__(self, schedule: "Schedule") -> None:
         self.schedule = schedule
         self.state = schedule.start()
-        self.goal = schedule.goal()  # None: nothing is promised
+        self.any_sum = schedule.goal() is None or self.state.knowledge
         self.number = 0  # of the step, from 1
         self.written: dict[Slot, int] = {}  # slot -> number of the last step that wrote it
+        for step in schedule.steps:
+            self.step(step.columns)
 
     def step(self, columns: Columns) -> None:
         self.number += 1
@@ -90,7 +93,7 @@ class _Proof:
     def write(self, op: int, source: Slot, target: Slot, cell: Cell) -> None:
         """A copy replaces. A sum needs a summand of the same chunk there, and one that has none of it in it already."""
         here = self.state.read(target)
-        if op == REDUCE and self.goal is not None and not self.state.knowledge:
+        if op == REDUCE and not self.any_sum:
             adds = f"{cell} from rank {source[1]} is added to {self.place(target)}"
             if not here:
                 self.refuse(f"{adds}, but there is nothing to add it to", *target[1:])
@@ -101,9 +104,9 @@ class _Proof:
         self.state.write(op, target, cell)
         self.written[target] = self.number
 
-    def promise(self) -> None:
+    def promise(self, goal: dict[str, np.ndarray]) -> None:
         """The post-condition, at every rank. The step reported is the one that wrote the place last."""
-        for name, wanted in (self.goal or {}).items():
+        for name, wanted in goal.items():
             held = self.state.cells[name]
             for rank, chunk in np.argwhere((held != wanted) & (wanted != None)).tolist():  # noqa: E711 (an array)
                 slot = (self.schedule.buffers.index(name), rank, chunk)
@@ -111,11 +114,11 @@ class _Proof:
                 last = self.written.get(slot)
                 when = f"last written in step {last}" if last else "never written"
                 wrong = f"{self.place(slot)} ({when}) must hold {want or 'nothing'} after {self.schedule.collective}"
-                self.number = last or self.number
-                self.refuse(f"{wrong}, but holds {have or 'nothing'}", rank, chunk)
+                self.refuse(f"{wrong}, but holds {have or 'nothing'}", rank, chunk, last or self.number)
 
-    def refuse(self, problem: str, rank: int, chunk: int) -> None:
-        raise ScheduleError(f"step {self.number}: {problem}", self.number, int(rank), int(chunk))
+    def refuse(self, problem: str, rank: int, chunk: int, step: int | None = None) -> None:
+        step = self.number if step is None else step
+        raise ScheduleError(f"step {step}: {problem}", step, int(rank), int(chunk))
 
     def chunk_of(self, slot: Slot) -> str:
         names = self.schedule.buffers

@@ -12,13 +12,14 @@ import importlib
 import inspect
 from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from collectives import spec
 from collectives.errors import ScheduleError
+from collectives.proof import Proof
 from collectives.schedule import Schedule
 from collectives.state import Cell, State
 
@@ -50,13 +51,14 @@ def name_of(schedule: Schedule, start, sizes: dict[str, list[int]], stood, holds
         rooted = [(name, root) for name in ROOTED for root in range(schedule.ranks)]
         before = schedule_start(schedule, start)
         began, used = set().union(*map(_symbols, before.values())), _used(schedule, before)
+        proof = cache(lambda: _proof(schedule, start))  # once, and only if a promise comes that far
         for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
             for chunks in sorted(vectors, reverse=True):
                 for result in schedule.buffers:
                     for wanted, goal in _promises(schedule, collective, root, result, chunks):
                         if not used <= wanted <= began or not _in_one_buffer(wanted, before, sizes, stood):
                             continue
-                        if _reaches(schedule, start, collective, root, result, goal) and holds(goal):
+                        if _reaches(proof(), goal) and holds(goal):
                             how = algorithm(schedule, collective, root, before, sizes, vectors[chunks])
                             return Found(collective, how, root, result, goal)
     return Found("recorded", "recorded", None, schedule.buffers[0])
@@ -114,15 +116,24 @@ def _goal(schedule: Schedule, result: str, cells: np.ndarray) -> dict[str, np.nd
     return {result: wide}
 
 
-def _reaches(schedule: Schedule, start, collective: str, root, result: str, goal) -> bool:
-    """Whether the moves, run on symbols, come to the goal."""
-    parts = {"root": root, "buffers": schedule.buffers, "result": result, "start": start, "goal": goal}
-    claim = Schedule(collective, "", schedule.ranks, schedule.chunks, schedule.steps, **parts)
+def _proof(schedule: Schedule, start) -> Proof | None:
+    """The moves, run on symbols; None if they are wrong whatever is promised."""
+    promises = Schedule(
+        "", "", schedule.ranks, schedule.chunks, schedule.steps, buffers=schedule.buffers, start=start, goal={}
+    )
     try:
-        claim.check()
+        return Proof(promises)
+    except ScheduleError:
+        return None
+
+
+def _reaches(proof: Proof | None, goal: dict[str, np.ndarray]) -> bool:
+    try:
+        if proof:
+            proof.promise(goal)
     except ScheduleError:
         return False
-    return True
+    return proof is not None
 
 
 def _used(schedule: Schedule, start: dict[str, np.ndarray]) -> set[tuple[int, int]]:
