@@ -26,7 +26,8 @@ from difflib import get_close_matches
 from functools import partial
 
 from collectives import units
-from launch import machines, networks, script
+from launch import networks, script
+from launch.attach import attach
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
@@ -352,7 +353,7 @@ def ranks_line(line: str) -> None:
     if word.split()[:1] == ["export"]:
         print(script.export(script_name(word.removeprefix("export")), _ran))
     elif word.split()[:1] == ["attach"]:
-        machines.attach(ranks, word.removeprefix("attach").strip())
+        attach(ranks, word.removeprefix("attach").strip())
     elif word.split()[:1] == ["network"]:
         print(set_network(word.removeprefix("network").strip()))
     elif word == "stop":

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from launch import networks
+from launch.kernel import clocks
 from launch.kernel.attach import Door
 from launch.kernel.cell import Answer
 from launch.kernel.hub import Hub
@@ -202,12 +203,13 @@ class Ranks:
     def start_recording(self) -> None:
         """Keeps what the ranks send, until `stop_recording`."""
         self._need_ranks()
-        self._clocks = self._wait(self.supervisor.compare_clocks())
+        self._clocks = self._wait(clocks.compare(self.supervisor.machines()))
         self.call("record")
 
     def stop_recording(self) -> None:
-        clocks = self._wait(self.supervisor.clocks_since(self._clocks))
-        self._recording, self._ran_on = None, (self.network, self.carried, clocks)
+        now = self._wait(clocks.compare(self.supervisor.machines()))
+        ran_by = clocks.of_ranks(self.supervisor.workers, self._clocks, now)
+        self._recording, self._ran_on = None, (self.network, self.carried, ran_by)
         self._tapes = self.tapes()
         left_out = sum(tape["dropped"] for tape in self._tapes)
         if left_out:

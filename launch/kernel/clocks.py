@@ -15,7 +15,11 @@ Left out: how fast a clock drifts, and so times inside a cell of hours that are 
 say. Messages between two machines of the ranks, which might be quicker than those to the notebook.
 """
 
-from typing import NamedTuple
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from collectives.timed import Clock
 
 EXCHANGES = 8  # of which the quickest counts; as many as NTP's clock filter holds
 PHI = 15e-6  # seconds a second by which two clocks that nobody compares may drift apart, as RFC 5905 has it
@@ -45,3 +49,17 @@ def meanwhile(before: Offset, after: Offset) -> Offset:
     low = min(each.seconds - each.error for each in (before, after))
     high = max(each.seconds + each.error for each in (before, after))
     return Offset((low + high) / 2, (high - low) / 2, after.at)
+
+
+async def compare(machines: Iterable[Any]) -> dict[Any, Offset]:
+    """What the clocks of machines (kernel/attach.py) say now; of one that is lost nothing."""
+    here = list(machines)
+    found = await asyncio.gather(*(each.compare_clocks() for each in here))
+    return {each: offset for each, offset in zip(here, found, strict=True) if offset}
+
+
+def of_ranks(workers: Sequence[Any], before: dict[Any, Offset], after: dict[Any, Offset]) -> tuple[Clock, ...]:
+    """The clocks that the workers' ranks went by, from when `before` was seen until `after` was."""
+    ranks = {each: tuple(worker.rank for worker in workers if worker.link is each) for each in after}
+    met = {each: meanwhile(before[each], after[each]) for each in after if each in before and ranks[each]}
+    return tuple(Clock(ranks[each], offset.seconds, offset.error) for each, offset in met.items())

@@ -17,16 +17,13 @@ import signal
 from collections.abc import Iterable
 from functools import partial
 
-from collectives.timed import Clock
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import machine
-from launch.kernel._groups import groups_in_common
 from launch.kernel.agent_link import AgentLink
 from launch.kernel.attach import Door, Machine, check_gpus, place
 from launch.kernel.cell import Answer, Cell
-from launch.kernel.clocks import Offset, meanwhile
 from launch.kernel.hub import Hub, all_or_none
 from launch.kernel.machine import Death, Deaths
 from launch.kernel.played import Played
@@ -204,19 +201,6 @@ class Supervisor:
         for worker in workers:
             if isinstance(worker.link, Machine) and worker.link.offset:
                 self.board.ahead[worker.rank] = worker.link.offset.seconds
-
-    async def compare_clocks(self) -> dict[Machine, Offset]:
-        """How far the clocks of the machines that are there are from ours."""
-        machines = self.machines()
-        found = await asyncio.gather(*(each.compare_clocks() for each in machines))
-        return {each: offset for each, offset in zip(machines, found, strict=True) if offset}
-
-    async def clocks_since(self, before: dict[Machine, Offset]) -> tuple[Clock, ...]:
-        """The clocks of the machines that the ranks are on, from when `before` was seen until now."""
-        after = await self.compare_clocks()
-        ranks = {each: tuple(worker.rank for worker in self.workers if worker.link is each) for each in after}
-        met = {each: meanwhile(before[each], after[each]) for each in after if each in before and ranks[each]}
-        return tuple(Clock(ranks[each], offset.seconds, offset.error) for each, offset in met.items())
 
     def end_agent(self) -> None:
         """Ends the agent and with it every rank, whatever they do; from any thread."""
@@ -498,3 +482,18 @@ class Supervisor:
                 by_message.setdefault(reply["message"], []).append(rank)
             raise RankError("; ".join(f"{name_ranks(who)}: {why}" for why, who in by_message.items()), tuple(wrong))
         return [(reply["content"]["value"], reply["buffers"]) for reply in replies]
+
+
+def groups_in_common(groups: dict[int, dict[str, list[int]]], dead: set[int], worlds: set[str]) -> list[str]:
+    """Names of the groups that can be renewed: that all their members know and in which all of them live.
+
+    A rank that is forked anew in place of a dead one makes the world's again, one of `worlds`, and no other.
+    """
+    names = {name: ranks for known in groups.values() for name, ranks in known.items()}
+    common = [
+        name
+        for name, ranks in names.items()
+        if (name in worlds or not dead & set(ranks))
+        and all(groups[rank].get(name) == ranks for rank in ranks if rank not in dead)
+    ]
+    return sorted(common, key=lambda name: (len(name), name))

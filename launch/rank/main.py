@@ -46,12 +46,11 @@ from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
 from launch.rank import loopback, parsing, tap
-from launch.rank.far_store import FarStore
 from launch.rank.network import Network
 from launch.rank.reinit import Reinit
 from launch.rank.requests import Requests
 from launch.rank.session import AttentiveIOPub, BoundedSession
-from launch.rank.store import PollStore
+from launch.rank.store import FarStore, PollStore
 from launch.rank.tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.upkeep import Upkeep
 from launch.shared.flight_recorder import Slot
