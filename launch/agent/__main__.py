@@ -60,6 +60,9 @@ SLOW_IMPORTS = (
 )
 
 
+AT_REST = 100  # milliseconds without a request before each piece: a restart asks for ranks when the last have ended
+
+
 def import_first() -> None:
     """What every rank needs, without two packages that would cost every rank time and serve nobody."""
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # 63 ms of a kernel's start, and ranks offer no debugger
@@ -110,8 +113,6 @@ class Agent:
             from launch.backends.nccl import gpu_count
 
             self.tell("ready", gpus=gpu_count())
-            gc.collect()
-            gc.freeze()  # the collector of a rank leaves these objects alone, so that their pages stay shared
             self.serve()
         except (BrokenPipeError, ConnectionResetError):
             pass  # the kernel has gone in the middle of a message
@@ -123,7 +124,7 @@ class Agent:
     def serve(self) -> None:
         while True:
             idle = self.pending and not self.ranks
-            events = self.poll.poll(0 if idle else None)
+            events = self.poll.poll(AT_REST if idle else None)
             for fd, _ in events:
                 if fd == self.parent:
                     return
@@ -144,8 +145,7 @@ class Agent:
         except ImportError:
             pass  # only a head start; the rank that needs it says what is missing
         if not self.pending:
-            gc.collect()
-            gc.freeze()
+            self.tell("ahead")
 
     def obey(self, request: dict, fds: list[int]) -> None:
         if request["do"] == "fork":
@@ -192,9 +192,11 @@ class Agent:
         """Starts one rank; its standard output and error become pipes whose reading ends go to the kernel."""
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         agent = os.getpid()
+        gc.freeze()  # the collector of the rank leaves these objects alone, so that their pages stay shared
         pid = os.fork()
         if not pid:
             try:
+                gc.enable()
                 os.setsid()
                 os.dup2(out_end, 1)
                 os.dup2(err_end, 2)
@@ -253,6 +255,7 @@ def become_rank(rank: int, config: dict, spawn: bool) -> None:
 
 
 def main() -> None:
+    gc.disable()  # it would cost a quarter of the time of the imports, and what it finds in them is little
     fd, parent, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     control = socket.socket(fileno=fd)
     if os.getppid() != parent:

@@ -13,6 +13,7 @@ import os
 import select
 import socket
 import subprocess
+import threading
 from collections.abc import Callable
 
 from launch.kernel import machine
@@ -28,6 +29,7 @@ class AgentLink:
         self.folder = folder
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process: subprocess.Popen | None = None
+        self.ahead = threading.Event()  # it has imported all that its ranks may need
         if beside is None or not beside.fork(theirs, folder):
             environ = os.environ | {"OMP_NUM_THREADS": "1", NO_WIDGETS: "1"}
             environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
@@ -98,7 +100,10 @@ class AgentLink:
                 return  # closed on this side since
             raise
         if packet:
-            self.on_event(json.loads(packet), list(fds))
+            event = json.loads(packet)
+            if event["event"] == "ahead":
+                self.ahead.set()
+            self.on_event(event, list(fds))
         else:
             self.loop.remove_reader(self.socket)
             self.on_event({"event": "gone"}, [])

@@ -19,11 +19,9 @@ from dataclasses import dataclass, field
 import psutil
 
 from tests.launch.faults import FAULTS
-from tests.launch.notebook import Notebook, Output
+from tests.launch.notebook import AHEAD, Notebook, Output
 
 PER_SIZE = 50  # faults before the number of ranks changes
-AT_REST = 1.0  # seconds without processor time
-PATIENCE = 120  # seconds for the imports
 DELAYS = ("", "time.sleep(0.02 * rank)", "if rank == victim: time.sleep(0.1)", "if rank != victim: time.sleep(0.1)")
 REMEMBER = "import time, os\nsentinel = 7 * rank"
 PROBE = "probe = torch.ones(1)\ndist.all_reduce(probe)\nanswer = (probe.item(), globals().get('sentinel'))"
@@ -53,7 +51,7 @@ class Tally:
 def main(faults: int = 500, seed: int = 0):
     rng, notebook, tally, size = random.Random(seed), Notebook(), Tally(), 0
     well(notebook.run("%load_ext launch\nimport launch"))
-    wait_for_imports(agent_of(notebook))
+    well(notebook.run(AHEAD))
     try:
         for number in range(faults):
             if number % PER_SIZE == 0:
@@ -99,19 +97,6 @@ def check(notebook: Notebook, size: int, dead: set[int]) -> int:
 def agent_of(notebook: Notebook) -> psutil.Process:
     (agent,) = (child for child in psutil.Process(notebook.pid).children() if "launch.agent" in child.cmdline())
     return agent
-
-
-def wait_for_imports(agent: psutil.Process) -> None:
-    """Returns when the agent has been at rest for a while."""
-    used, since, deadline = -1.0, 0.0, time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        now = sum(agent.cpu_times()[:2])
-        if now != used:
-            used, since = now, time.monotonic()
-        elif time.monotonic() - since > AT_REST:
-            return
-        time.sleep(0.05)
-    raise TimeoutError(f"the agent was still importing after {PATIENCE} s")
 
 
 def usage(notebook: Notebook, size: int) -> str:

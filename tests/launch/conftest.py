@@ -5,7 +5,7 @@ import pytest
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
 from tests.launch.forked import Gang
-from tests.launch.notebook import Notebook
+from tests.launch.notebook import AHEAD, PATIENCE, Notebook
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +22,9 @@ def recorded(gang):
 
 @pytest.fixture(scope="session")
 def warm():
-    """Has an agent and no ranks: what is made beside it need not import torch again."""
+    """Has an agent and no ranks: what is made beside it need not import torch again, nor what torch imports late."""
     ranks = Ranks()
+    assert ranks.supervisor.agent.ahead.wait(PATIENCE)
     yield ranks
     ranks.close()
 
@@ -52,3 +53,9 @@ def notebook():
     assert not notebook.run("%load_ext launch\nimport launch").error
     yield notebook
     notebook.close()
+
+
+@pytest.fixture(scope="module")
+def imported(notebook):
+    """Its agent has imported all that ranks may need: else each rank that uses DDP does so by itself, for a second."""
+    assert not notebook.run(AHEAD).error

@@ -61,11 +61,12 @@ class Gang:
 
 def _serve() -> None:
     sys.path.insert(0, str(ROOT))
+    gc.disable()  # as the agent does, with the freeze below
     import torch.distributed  # noqa: F401  what the ranks inherit
 
     import launch.rank.tap  # noqa: F401
 
-    gc.freeze()  # as the agent does before it forks
+    gc.freeze()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a rank prints must not end up among the answers
     for line in sys.stdin:
@@ -86,6 +87,7 @@ def _gang(request, folder) -> list[dict]:
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
+            gc.enable()
             _rank(request, rank, folder, writing)
         os.close(writing)
         pids[rank], pipes[reading] = pid, rank

@@ -12,6 +12,8 @@ from jupyter_client.manager import KernelManager
 
 PATIENCE = 120  # seconds of silence after which a cell is taken for hung; a bound, not something that is waited for
 LONGEST = 250  # seconds for a cell that says something now and then, as the log does while it runs
+AHEAD = f"assert __import__('launch.magics').magics.session().supervisor.agent.ahead.wait({PATIENCE})"
+"""A cell that is over when the agent has imported all that ranks may need."""
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -5,6 +5,7 @@ counts of `collectives`, which knows no recordings.
 """
 
 import re
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -35,17 +36,20 @@ PAIRS = [
 ]
 
 
-def record(gang, call: str, ranks: int):
-    """The recording, and every rank's x and y before and after as arrays by name."""
+@pytest.fixture(scope="module")
+def record(gang):
+    """record(call, ranks): the recording, and every rank's x and y before and after as arrays by name. One run of each,
+    since told as if by an algorithm the recording stays what it was."""
+    return cache(partial(run, gang))
+
+
+def run(gang, call: str, ranks: int):
     source = f"p, n = world_size, 8\nx = torch.arange(n * p, dtype=torch.float32) + 1000 * rank\n{call}\n"
-    before = source.rpartition("dist.")[0] if "; dist." in call else source
-    before = (
-        before.rstrip().rstrip(";") + "\nx0, y0 = x.clone(), [v.clone() for v in y] if type(y) is list else y.clone()"
-    )
-    held = gang.run(before, ranks, record=False, keep=["x0", "y0"])
-    answers = gang.run(source, ranks, keep=["x", "y"])
+    before, _, _ = source.rpartition("; dist.")
+    before += "\nx0, y0 = x.clone(), [v.clone() for v in y] if type(y) is list else y.clone()"
+    answers = gang.run(source, ranks, keep=["x", "y", "x0", "y0"], cells=[before])
     assert [answer["error"] for answer in answers] == [""] * ranks
-    start = [{"x": flat(a["keep"]["x0"]), "y": flat(a["keep"]["y0"])} for a in held]
+    start = [{"x": flat(a["keep"]["x0"]), "y": flat(a["keep"]["y0"])} for a in answers]
     end = [{"x": flat(a["keep"]["x"]), "y": flat(a["keep"]["y"])} for a in answers]
     return Recording([answer["recording"] for answer in answers]), start, end
 
@@ -62,8 +66,8 @@ def part(recording, held, rank, buffer, chunk):
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 @pytest.mark.parametrize("name, how", PAIRS, ids=lambda case: case)
-def test_it_comes_to_what_the_built_in_gave(gang, name, how, ranks):
-    recording, start, end = record(gang, CALLS[name], ranks)
+def test_it_comes_to_what_the_built_in_gave(record, name, how, ranks):
+    recording, start, end = record(CALLS[name], ranks)
     try:
         expected = build(name, how, ranks, **({"root": 1} if name in ROOTED else {}))
     except ScheduleError as error:  # not for this number of ranks: the same sentence
@@ -94,8 +98,8 @@ def test_it_comes_to_what_the_built_in_gave(gang, name, how, ranks):
     assert told.check() is None and len(told.steps) >= len(expected.steps)
 
 
-def test_it_plays_and_says_what_it_is(gang, tmp_path):
-    recording, _, _ = record(gang, CALLS["all_reduce"], 4)
+def test_it_plays_and_says_what_it_is(record, tmp_path):
+    recording, _, _ = record(CALLS["all_reduce"], 4)
     told = recording.as_if(all_reduce="ring")
     assert "your run as if all_reduce ring" in Player(told).summary()
     assert [step.phase for step in told.steps] == ["reduce-scatter"] * 3 + ["all-gather"] * 3
@@ -158,8 +162,8 @@ def test_parts_are_cut_as_tensor_split_cuts_them(gang):
         ),
     ],
 )
-def test_a_name_that_is_not_there_is_said(gang, wanted, message):
-    recording, _, _ = record(gang, CALLS["all_reduce"], 3)
+def test_a_name_that_is_not_there_is_said(record, wanted, message):
+    recording, _, _ = record(CALLS["all_reduce"], 3)
     with pytest.raises(ScheduleError, match=message):
         recording.as_if(**wanted)
 

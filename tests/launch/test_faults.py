@@ -13,7 +13,7 @@ PATIENCE = 60  # seconds; bounds for things that take a fraction of one
 
 
 @pytest.fixture(scope="module")
-def four(notebook):
+def four(notebook, imported):
     assert not notebook.run("%%ranks 4\nimport os, time\nkept = rank * 10").error
     return notebook
 

@@ -6,7 +6,7 @@ RINGSIDE_FIRST = "%%ranks 4\nimport os, sys, subprocess, time\nfrom IPython.disp
 
 
 @pytest.fixture(scope="module")
-def four(notebook):
+def four(notebook, imported):
     assert not notebook.run(RINGSIDE_FIRST).error
     return notebook
 

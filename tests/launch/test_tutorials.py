@@ -271,6 +271,7 @@ answer = (sorted({{op for op, _, _ in run.built_ins}}), len(run.events), message
 """
 
 
+@pytest.mark.usefixtures("imported")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_runs_records_and_plays(notebook, tmp_path, name):
     program = PROGRAMS[name]
