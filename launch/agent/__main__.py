@@ -37,8 +37,11 @@ FIRST_IMPORTS = (
     "numpy.random",
     "IPython.core.completerlib",
     "IPython.core.debugger",
+    "IPython.core.logger",
+    "IPython.core.oinspect",
     "IPython.extensions.storemagic",
     "tornado.platform.asyncio",
+    "torch._subclasses.schema_check_mode",  # the first time that a tensor is shown
 )
 
 # Made while idle, the likeliest first. In pieces of half a second at most, since a request that comes in the middle of
@@ -190,6 +193,9 @@ class Agent:
 
     def start(self, rank: int, config: dict, spawn: bool) -> None:
         """Starts one rank; its standard output and error become pipes whose reading ends go to the kernel."""
+        from launch.rank.upkeep import note_modules
+
+        note_modules()
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         agent = os.getpid()
         gc.freeze()  # the collector of the rank leaves these objects alone, so that their pages stay shared

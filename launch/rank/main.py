@@ -27,11 +27,13 @@ import signal
 import sys
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 import torch.distributed as dist
 import zmq
+from ipykernel import ipkernel
 from ipykernel.control import ControlThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
@@ -67,6 +69,15 @@ class RankKernel(IPythonKernel):
 
     requests = Any()
     given = Any()  # the names that a cell finds here, and what they stand for
+
+    def __init__(self, **kwargs):
+        # ipykernel lists the files of all modules, for a debugger. Python counts references inside of objects, so that
+        # a look at every module copies 16 MB of what the ranks share with their agent.
+        ipkernel.sys = SimpleNamespace(modules={})
+        try:
+            super().__init__(**kwargs)
+        finally:
+            ipkernel.sys = sys
 
     def pre_handler_hook(self):
         """ipykernel would let an interrupt strike anywhere in the handling of a message, and lose the reply."""
@@ -157,6 +168,9 @@ class RankApp(IPKernelApp):
 
     def load_config_file(self, *args, **kwargs):
         """The student's own IPython configuration is left out: ranks are the same everywhere."""
+
+    def parse_command_line(self, argv=None):
+        """There is none, and a parser for all the options is slow to make."""
 
     # There is no connection file, no port and no heartbeat: death is seen by the agent, at once.
     def init_connection_file(self): ...

@@ -16,8 +16,19 @@ import os
 import sys
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 HIGH = 512  # descriptors from here on: no number that a student would close by hand
+_before: dict[str, ModuleType] = {}
+
+
+def note_modules() -> None:
+    """What is in `sys.modules` now is what `Upkeep.mend` puts back. The agent notes it before it forks a rank, which
+    then need not copy the table: references are counted inside of the modules, and each would cost it a page of memory.
+    """
+    if len(_before) != len(sys.modules):
+        _before.clear()
+        _before.update(sys.modules)
 
 
 class Upkeep:
@@ -61,28 +72,28 @@ class Modules(Loader):
     the first that does not find it any more puts everything back (Python asks `find_spec` for what is not there)."""
 
     def __init__(self):
-        self._modules = self._before = sys.modules
+        self._modules = sys.modules
         self._emptied = False
         sys.meta_path.insert(0, self)
 
     def begin(self) -> None:
-        self._before = dict(self._modules)
+        note_modules()
 
     def mend(self) -> bool:
         """Puts them back if they are gone. Says whether they were, since it was asked last."""
         if sys.modules is not self._modules or __name__ not in self._modules:
             sys.modules = self._modules
-            self._modules.update(self._before)
+            self._modules.update(_before)
             self._emptied = True
         emptied, self._emptied = self._emptied, False
         return emptied
 
     def find_spec(self, name, path=None, target=None):
         self._emptied = self.mend()
-        return ModuleSpec(name, self) if self._emptied and name in self._before else None
+        return ModuleSpec(name, self) if self._emptied and name in _before else None
 
     def create_module(self, spec):
-        return self._before[spec.name]
+        return _before[spec.name]
 
     def exec_module(self, module):
         """It has been executed long ago."""
