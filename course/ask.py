@@ -11,12 +11,14 @@ Left out: the questions themselves (course/questions), which stand nowhere in a 
 
 from __future__ import annotations
 
+import sys
 from difflib import get_close_matches
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from course import memory
-from course.questions import QUESTIONS
+from course.chapters import LATE_IMPORTS
+from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Answer, Choose, Click, FindLine, Number, Order, Question, Statement
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def ask(name: str = "", picture: Any = None) -> Asked | None:
     found = _called(name)
     if found is None:
         return picture if isinstance(picture, asked.Asked) else None
+    _get_ahead(found)
     if picture is not None and not isinstance(picture, asked.Asked):
         print(f"ask puts a question before a picture such as Player(...); {picture!r:.60} is none.")
     shown = picture if isinstance(picture, asked.Asked) else asked.Question()
@@ -115,6 +118,15 @@ def _called(name: Any) -> Question | None:
         meant = f"Did you mean {' or '.join(map(repr, close))}?" if close else 'Write its name in quotes: ask("name").'
         print(f"There is no question {name!r}. {meant}")
     return question
+
+
+def _get_ahead(question: Question) -> None:
+    """While the question is read, the ranks' agent imports what the ranks of its chapter will need."""
+    launched = sys.modules.get("launch.magics")
+    ranks = launched.loaded() if launched else None
+    chapter = next((name for name, module in CHAPTERS.items() if question in module.QUESTIONS), "")
+    if ranks and chapter in LATE_IMPORTS:
+        ranks.will_import(LATE_IMPORTS[chapter])
 
 
 def _keep(name: str, predicted: dict[str, Any] | None) -> None:

@@ -13,6 +13,7 @@ import atexit
 from collections.abc import Callable
 from concurrent.futures import CancelledError, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from launch import networks
@@ -101,6 +102,11 @@ class Ranks:
         if before:
             instead = "" if size == before else f" with {size} ranks instead of {before}"
             self.supervisor.notices.append(f"restarted{instead}; the ranks' variables are new")
+
+    def will_import(self, module: str) -> None:
+        """Has the agent import it: once, and all ranks that start from now on have it already. Returns at once."""
+        send = partial(self.supervisor.agent.send, do="import", module=module)
+        self.hub.loop.call_soon_threadsafe(send)
 
     def take_notices(self) -> list[str]:
         """Sentences about what happened to the ranks since the last call."""

@@ -10,7 +10,7 @@ at its other end is an agent that has imported all that this one has.
 Forking is safe only from a process with exactly one thread and without a CUDA context: OMP_NUM_THREADS is 1, nothing
 is computed here, and the thread count is looked at before every fork. Where fork is unsafe the same worker is
 spawned, which takes a second or two longer. While no rank lives and nobody asks, the slow imports of later chapters
-are made ahead.
+are made ahead; those that the notebook knows it will need, when it says so.
 
 Left out: talking to ranks. They dial in at the kernel's own sockets; the agent knows their process ids and no more.
 """
@@ -139,12 +139,12 @@ class Agent:
                         return
                     self.obey(json.loads(packet), fds)
             if idle and not events:
-                self.get_ahead()
+                self.get_ahead(self.pending.pop(0))
 
-    def get_ahead(self) -> None:
+    def get_ahead(self, piece: Callable[[], object]) -> None:
         """One piece of what ranks will need later."""
         try:
-            self.pending.pop(0)()
+            piece()
         except ImportError:
             pass  # only a head start; the rank that needs it says what is missing
         if not self.pending:
@@ -153,6 +153,8 @@ class Agent:
     def obey(self, request: dict, fds: list[int]) -> None:
         if request["do"] == "fork":
             self.fork(socket.socket(fileno=fds[0]), request["folder"])
+        elif request["do"] == "import":
+            self.get_ahead(partial(importlib.import_module, request["module"]))
         elif request["do"] == "start":
             try:
                 with open(request["config"]) as file:

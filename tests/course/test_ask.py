@@ -1,11 +1,14 @@
 """What `ask` puts into a chapter: the same on every run, never what is right, and one sentence where it cannot ask."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from collectives import all_reduce
 from course import ask as put
 from course import memory
 from course.ask import for_browser
+from course.chapters import COMPILER
 from course.questions import QUESTIONS
 from course.questions.question import Answer, Choose, Click, FindLine, Number, Order
 from widgets import Player
@@ -29,6 +32,16 @@ def questions(monkeypatch, tmp_path):
 
 def saved(widget) -> dict:
     return {name: text for name, text in widget._repr_mimebundle_()[0].items() if name.startswith("text/")}
+
+
+def test_while_a_question_is_read_the_agent_imports_what_its_chapter_needs(monkeypatch):
+    told = []
+    monkeypatch.setattr("launch.magics.loaded", lambda: SimpleNamespace(will_import=told.append))
+    put("ring_same_bits")
+    put("gets")
+    assert told == []
+    put("tp_row")
+    assert told == [COMPILER]
 
 
 @pytest.mark.parametrize("name", ["gets", "sent", "lines", "bug"])

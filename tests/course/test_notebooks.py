@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from course.chapters import notebooks
+from course.chapters import COMPILER, LATE_IMPORTS, name_of, notebooks
 from course.refresh import EXAMPLE, MEASURED, as_text, normalise
 
 CHAPTERS = notebooks()
@@ -16,6 +16,11 @@ PRIVATE = {
     "a time stamp": re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d"),
     "a process id": re.compile(r"\bpid[ =]\d+"),
 }
+
+
+COMPILED = re.compile(
+    r"torch\.(optim|compile)\b|DistributedDataParallel|\b(fsdp|distributed\.tensor|_functional_collectives)\b"
+)
 
 
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
@@ -55,6 +60,13 @@ def test_chapter_holds_nothing_private(chapter):
 def test_chapter_was_run_from_top_to_bottom(chapter):
     code = [cell for cell in nbformat.read(chapter, as_version=4).cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+
+
+def test_what_ranks_import_late_is_known_ahead(chapter):
+    """Where ranks have torch import its compiler, their agent is told to do it, once for all of them."""
+    cells = [cell.source for cell in nbformat.read(chapter, as_version=4).cells if cell.source.startswith("%%ranks")]
+    needed = any(COMPILED.search(source) for source in cells)
+    assert needed == (LATE_IMPORTS.get(name_of(chapter.stem)) == COMPILER)
 
 
 def test_links_lead_somewhere(chapter):
