@@ -190,7 +190,7 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
     if len({mark.op for mark in marks.values()}) > 1:
         differ = []  # different ops differ in everything
     said = {
-        rank: f"{mark.op}{_details(mark, differ)} in {_left_in(mark, left[rank])}, never waited for"
+        rank: _earlier(mark, _details(mark, differ), left[rank])
         if rank in left
         else f"{mark.call(before.get(rank, 0))}{_details(mark, differ)} ({_line_of(mark)})"
         for rank, mark in sorted(marks.items())
@@ -198,13 +198,20 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
     groups: dict[str, list[int]] = {}
     for rank, text in said.items():
         groups.setdefault(text, []).append(rank)
+    then = "called" if any(mark.key == NEW_GROUPS for mark in marks.values()) else "began"
     verbs = {
-        text: "began" if ranks[0] in left else "calls" if len(ranks) == 1 else "call" for text, ranks in groups.items()
+        text: then if ranks[0] in left else "calls" if len(ranks) == 1 else "call" for text, ranks in groups.items()
     }
     sentence = _join([f"{named(ranks)} {verbs[text]} {text}" for text, ranks in groups.items()])
     if any(mark.key == NEW_GROUPS for mark in marks.values()):
         sentence += "; every rank has to make the same groups, in the same order"
     return sentence
+
+
+def _earlier(mark: Fingerprint, details: str, number: int) -> str:
+    """A group that an earlier cell has made, or a collective that it left behind."""
+    where = _left_in(mark, number)
+    return f"{mark.op} ({where})" if mark.key == NEW_GROUPS else f"{mark.op}{details} in {where}, never waited for"
 
 
 def split_mismatch(marks: dict[int, Fingerprint], rank: int, other: int, sent: int, expected: int, before: int) -> str:

@@ -11,7 +11,7 @@ from launch.doctor import Diagnosis, explain, lost_receives
 from launch.doctor.snapshot import How, take
 from launch.shared import flight_recorder
 from launch.shared.errors import DeadlockError, LostMessageError, MismatchError, Trouble
-from launch.shared.flight_recorder import Fingerprint
+from launch.shared.flight_recorder import NEW_GROUPS, Fingerprint
 
 COMPARED = ("op", "src", "reduce", "count", "dtype")
 ALL_TO_ALL = "all_to_all_single"
@@ -73,7 +73,8 @@ def mismatch(board, refused: list[int]) -> str:
 
 def _left_behind(board, posted: dict[int, Fingerprint], before: dict[int, int]) -> dict[int, int]:
     """By rank, the number of the cell that left this call behind, if it was an earlier one."""
-    found = {}
+    now = max(mark.number for mark in posted.values())
+    found = {rank: mark.number for rank, mark in posted.items() if mark.key == NEW_GROUPS and mark.number < now}
     for rank, mark in posted.items():
         calls = [
             call for call in flight_recorder.open_calls(board, rank) if (call.key, call.seq) == (mark.key, mark.seq)

@@ -155,6 +155,7 @@ class PendingCalls:
             dtype="",
             file=file[:24],
             failed=_own(sys.exception()) is not None,
+            number=self.slot.number,
         )
         self.guard.begin(self.slot.cells)
         try:
@@ -353,6 +354,7 @@ class PendingCalls:
             dtype=dtype_name(tensors[0].dtype) if tensors else "",
             file=file[:24],
             failed=pending.failed is not None,
+            number=self.slot.number,
         )
         pending.mark = mark
         self.guard.begin(self.slot.cells)

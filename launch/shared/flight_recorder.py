@@ -275,7 +275,8 @@ class Fingerprint(NamedTuple):
     call of new_group too, under the key NEW_GROUPS, with its members in `op`: "new_group([0,1])".
 
     `side` is "collective", "send" or "recv"; for a collective `src` is the root (-1: none) and `dst`, `tag` are -1.
-    `failed`: the rank was handling an exception of its own when it made the call, in `finally` say.
+    `failed`: the rank was handling an exception of its own when it made the call, in `finally` say. `number` is what
+    the notebook calls the cell.
     """
 
     key: int
@@ -292,6 +293,7 @@ class Fingerprint(NamedTuple):
     dtype: str
     file: str
     failed: bool = False
+    number: int = 0
 
     def call(self, before: int = 0) -> str:
         """ "all_reduce #2", counted from the `before` that came earlier; of a new group its members say which it is."""
@@ -344,10 +346,10 @@ class _Table:
 
 TALLIES = _Table(Tally, "<QQQQQQI48s64s", 1024, 64)
 OPEN = _Table(OpenCall, "<QQQQQiii?12s32s48s32sIIB120s?", TALLIES.end, 64)
-COLLECTIVES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?", OPEN.end, 256)
-MESSAGES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?", COLLECTIVES.end, 512)
+COLLECTIVES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?I", OPEN.end, 256)
+MESSAGES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?I", COLLECTIVES.end, 512)
 MESSAGE_TALLIES = _Table(MessageTally, "<QQQQii8sQI", MESSAGES.end, 384)
-REFUSED = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?", MESSAGE_TALLIES.end, 1)
+REFUSED = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?I", MESSAGE_TALLIES.end, 1)
 SPLITS = _Table(Splits, "<QQQ120s120s", REFUSED.end, 16)
 assert SPLITS.end <= SLOT_BYTES
 

@@ -420,13 +420,21 @@ def test_a_group_that_its_members_alone_have_made_is_warned_of(ranks):
     cell = (
         "pair = dist.new_group([2, 3])\nif rank < 2:\n    pair = dist.new_group([0, 1])\n    dist.barrier(group=pair)"
     )
-    assert run(ranks, cell)[1] is None
+    output.raise_failures(ranks.execute(cell, count=7))
     assert ranks.take_notices() == [
         "warning: ranks 0, 1 called new_group([0,1]) (line 3), ranks 2, 3 did not: every rank has to call it, also those "
         "that are not in the group, or later groups will not fit"
     ]
     assert run(ranks, x + "dist.all_reduce(x)")[1] is None and not ranks.take_notices()
+    answers = ranks.execute("dist.barrier(group=dist.new_group())", count=8)
+    with pytest.raises(RankError, match=GROUP_OF_AN_EARLIER_CELL):
+        output.raise_failures(answers)
     ranks.restart()
+
+
+GROUP_OF_AN_EARLIER_CELL = re.escape(
+    "ranks 0, 1 called new_group([0,1]) (line 3 of cell In[7]); ranks 2, 3 call new_group([0,1,2,3]) (line 1); "
+)
 
 
 OBJECTS = "half = dist.new_group([0, 1])\nmodel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))"
