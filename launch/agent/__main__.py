@@ -62,8 +62,7 @@ SLOW_IMPORTS = (
     "torch._functorch.aot_autograd",
 )
 
-
-AT_REST = 100  # milliseconds without a request before each piece: a restart asks for ranks when the last have ended
+AT_REST = 500  # milliseconds without a request until the first is begun: a restart asks once the last rank has ended
 
 
 def import_first() -> None:
@@ -125,9 +124,11 @@ class Agent:
             self.close()
 
     def serve(self) -> None:
+        rest = AT_REST
         while True:
             idle = self.pending and not self.ranks
-            events = self.poll.poll(AT_REST if idle else None)
+            events = self.poll.poll(rest if idle else None)
+            rest = AT_REST if events else 0
             for fd, _ in events:
                 if fd == self.parent:
                     return

@@ -216,38 +216,42 @@ def test_an_error_that_speaks_for_itself_is_left_alone(three, cell):
     assert output.traceback.splitlines()[-1].startswith("RankError: ")
 
 
-def test_without_a_group_the_environment_brings_the_rank_back(new_notebook):
-    notebook = new_notebook()
-    said = notebook.run("%%ranks 2 --bare\nrank = 9").stdout.strip()
+@pytest.fixture
+def stopped(three):
+    """The notebook without ranks, as if none had been started."""
+    three.run("%ranks stop")
+    return three
+
+
+def test_without_a_group_the_environment_brings_the_rank_back(stopped):
+    said = stopped.run("%%ranks 2 --bare\nrank = 9").stdout.strip()
     back = 'import os; rank = int(os.environ["RANK"])'
     assert said == f"ranks 0-1: this cell has changed rank, for every later cell too: {back} brings it back"
-    assert notebook.run(f"%%ranks\n{back}\nrank").stdout == "rank 0: 0\nrank 1: 1\n"
+    assert stopped.run(f"%%ranks\n{back}\nrank").stdout == "rank 0: 0\nrank 1: 1\n"
 
 
-def test_without_a_group_it_is_said_how_to_make_one(new_notebook):
-    notebook = new_notebook()
+def test_without_a_group_it_is_said_how_to_make_one(stopped):
     for first, cell in ("%%ranks 2 --bare", ""), ("%%ranks 2", "dist.destroy_process_group()\n"):
-        said = notebook.run(f"{first}\n{cell}dist.barrier()").traceback.splitlines()[-1]
+        said = stopped.run(f"{first}\n{cell}dist.barrier()").traceback.splitlines()[-1]
         line = 'dist.init_process_group("gloo")'
         assert said == f"ranks 0-1: there is no process group: {line} on every rank makes one"
-        assert notebook.run(f"%%ranks\n{line}\nx = torch.ones(1)\ndist.all_reduce(x)\nx").stdout.endswith(
+        assert stopped.run(f"%%ranks\n{line}\nx = torch.ones(1)\ndist.all_reduce(x)\nx").stdout.endswith(
             "ranks 0-1: tensor([2.])\n"
         )
 
 
-def test_after_a_restart_the_cell_that_sets_a_name_is_named(new_notebook):
-    notebook = new_notebook()
-    notebook.run("%%ranks 2\nx = 1\ndef fresh(): return 1")
-    notebook.run("%ranks restart")
+def test_after_a_restart_the_cell_that_sets_a_name_is_named(stopped):
+    number = stopped.value("len(In)")  # of the next cell
+    stopped.run("%%ranks 2\nx = 1\ndef fresh(): return 1")
+    stopped.run("%ranks restart")
     for name in ("x", "fresh()"):
-        said = notebook.run(f"%%ranks\n{name}").traceback.splitlines()[-1]
-        assert said == f"ranks 0-1: cell [2] sets {name.strip('()')}, but not on these ranks: run it again"
+        said = stopped.run(f"%%ranks\n{name}").traceback.splitlines()[-1]
+        assert said == f"ranks 0-1: cell [{number}] sets {name.strip('()')}, but not on these ranks: run it again"
 
 
-def test_a_rank_that_died_says_why_it_knows_nothing(new_notebook):
-    notebook = new_notebook()
-    notebook.run("%%ranks 3\nimport os\nx = 1\nif rank == 1: os.kill(os.getpid(), 9)")
-    said = notebook.run("%%ranks\nx").traceback.splitlines()[-1]
+def test_a_rank_that_died_says_why_it_knows_nothing(stopped):
+    stopped.run("%%ranks 3\nimport os\nx = 1\nif rank == 1: os.kill(os.getpid(), 9)")
+    said = stopped.run("%%ranks\nx").traceback.splitlines()[-1]
     assert said == (
         "rank 1: the process is new, since the one before died with its variables: run the cells again that set them"
     )

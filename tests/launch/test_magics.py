@@ -112,23 +112,6 @@ def test_status(four):
         assert int(pid) > 1 and (backend, unit, doing) == ("gloo", "MB", "ready") and 10 < float(megabytes) < 200
 
 
-def test_status_says_what_has_to_be_put_right(new_notebook):
-    notebook = new_notebook()
-    notebook.run("%%ranks 3\nimport os\nif rank == 1: os.kill(os.getpid(), 9)")
-    notebook.run("%%ranks\nif rank == 0: work = dist.isend(torch.ones(1), 2)\nif rank == 2: rank = 5")
-    output = notebook.run("%ranks").stdout
-    assert output.splitlines()[4:] == [
-        "rank 1: a new process, since the one before died: what cells set before that is gone",
-        "rank 2: a cell has changed rank: rank = dist.get_rank() brings it back",
-        "rank 0: send to rank 2 (line 2) has not ended: it needs its recv there, and a wait() here",
-    ]
-    notebook.run(
-        "%%ranks\nrank = dist.get_rank()\nif rank == 2: dist.recv(torch.ones(1), 0)\nif rank == 0: work.wait()"
-    )
-    assert len(notebook.run("%ranks").stdout.splitlines()) == 5
-    assert notebook.run("%ranks restart\n%ranks").stdout.count("\n") == 5
-
-
 def test_the_lines_of_a_traceback_are_those_of_the_cell(four):
     output = four.run("%%ranks\ny = 1\nif rank == 1:\n    raise ValueError('no')")
     assert output.error == "RankError: rank 1: ValueError: no"
@@ -201,3 +184,20 @@ def test_what_a_cells_last_run_has_shown_is_closed_when_it_runs_again(notebook):
     assert int(notebook.run(count).stdout) == before
     assert not notebook.run("%%ranks 2\nprint('hello')", cell="third").error
     assert int(notebook.run(count).stdout) == before + 1
+
+
+def test_status_says_what_has_to_be_put_right(notebook):
+    notebook.run("%ranks stop")
+    notebook.run("%%ranks 3\nimport os\nif rank == 1: os.kill(os.getpid(), 9)")
+    notebook.run("%%ranks\nif rank == 0: work = dist.isend(torch.ones(1), 2)\nif rank == 2: rank = 5")
+    output = notebook.run("%ranks").stdout
+    assert output.splitlines()[4:] == [
+        "rank 1: a new process, since the one before died: what cells set before that is gone",
+        "rank 2: a cell has changed rank: rank = dist.get_rank() brings it back",
+        "rank 0: send to rank 2 (line 2) has not ended: it needs its recv there, and a wait() here",
+    ]
+    notebook.run(
+        "%%ranks\nrank = dist.get_rank()\nif rank == 2: dist.recv(torch.ones(1), 0)\nif rank == 0: work.wait()"
+    )
+    assert len(notebook.run("%ranks").stdout.splitlines()) == 5
+    assert notebook.run("%ranks restart\n%ranks").stdout.count("\n") == 5

@@ -37,8 +37,8 @@ def test_closing_during_a_start_ends_it_with_a_sentence():
     assert not alive
 
 
-def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(monkeypatch):
-    ranks, began, pids = Ranks(), launch.kernel.supervisor.Worker.started, []
+def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(warm, monkeypatch):
+    ranks, began, pids = Ranks(beside=warm), launch.kernel.supervisor.Worker.started, []
 
     def held_back(worker, pid, *more):
         pids.append(pid)
@@ -59,9 +59,9 @@ def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(monkeypatc
         ranks.close()
 
 
-def test_without_room_for_its_files_it_says_so():
+def test_without_room_for_its_files_it_says_so(warm):
     """A limit on the size of a file stands for a full disk: both refuse to give the file its room."""
-    ranks, (soft, hard) = Ranks(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    ranks, (soft, hard) = Ranks(beside=warm), resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         ranks.ensure(1)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
