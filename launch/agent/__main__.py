@@ -5,7 +5,7 @@ the other end of the socket FD: one JSON object per packet). It watches three th
 and the death of the kernel, which ends everything and removes the session's private folder.
 
 A notebook that needs a second set of ranks, as `check` does, has the agent fork itself: "fork" comes with a socket, and
-at its other end is an agent that has imported all that this one has.
+at its other end is an agent that has imported all that this one has, and imports nothing ahead.
 
 Forking is safe only from a process with exactly one thread and without a CUDA context: OMP_NUM_THREADS is 1, nothing
 is computed here, and the thread count is looked at before every fork. Where fork is unsafe the same worker is
@@ -187,7 +187,7 @@ class Agent:
                 os.dup2(log, 1)
                 os.dup2(log, 2)
                 adopt_orphans()
-                Agent(control, self.parent, folder, self.pending).run()
+                Agent(control, self.parent, folder, pending=[]).run()  # its ranks are wanted at once
             finally:
                 os._exit(1)
         control.close()

@@ -51,13 +51,15 @@ def name_of(schedule: Schedule, start, sizes: dict[str, list[int]], stood, holds
         rooted = [(name, root) for name in ROOTED for root in range(schedule.ranks)]
         before = schedule_start(schedule, start)
         began, used = set().union(*map(_symbols, before.values())), _used(schedule, before)
+
+        def fits(wanted: set[tuple[int, int]]) -> bool:
+            return used <= wanted <= began and _in_one_buffer(wanted, before, sizes, stood)
+
         proof = cache(lambda: _proof(schedule, start))  # once, and only if a promise comes that far
         for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
             for chunks in sorted(vectors, reverse=True):
                 for result in schedule.buffers:
-                    for wanted, goal in _promises(schedule, collective, root, result, chunks):
-                        if not used <= wanted <= began or not _in_one_buffer(wanted, before, sizes, stood):
-                            continue
+                    for goal in _promises(schedule, collective, root, result, chunks, fits):
                         if _reaches(proof(), goal) and holds(goal):
                             how = algorithm(schedule, collective, root, before, sizes, vectors[chunks])
                             return Found(collective, how, root, result, goal)
@@ -82,32 +84,34 @@ def schedule_start(schedule: Schedule, start) -> dict[str, np.ndarray]:
     return Schedule("", "", schedule.ranks, schedule.chunks, (), **parts).start().cells
 
 
-def _promises(schedule: Schedule, collective: str, root, result: str, chunks: int):
-    """(symbols that ranks begin with, goal) of the collective on vectors of so many chunks: with blocks in their
-    places, and with a rank's block in a buffer of its own, in which its first chunk is chunk 0.
+def _promises(schedule: Schedule, collective: str, root, result: str, chunks: int, fits: Callable[[set], bool]):
+    """The goals of the collective on vectors of so many chunks, if the symbols that ranks begin with then fit: with
+    blocks in their places, and with a rank's block in a buffer of its own, in which its first chunk is chunk 0.
 
     The latter is the result of reduce_scatter and scatter (`out`), or what ranks bring along to gather and all_gather
     (`x`).
     """
     ranks, block = schedule.ranks, chunks // schedule.ranks
-    parts = {"root": root, "buffers": schedule.buffers, "result": result}
-    promise = Schedule(collective, "", ranks, chunks, (), **parts)
+    promise = Schedule(collective, "", ranks, chunks, (), root=root, buffers=(result,), result=result)
     try:
-        begun, usual = promise.start().cells[schedule.buffers[0]], (spec.goal(promise) or {})[result]
+        usual = (spec.goal(promise) or {})[result] if fits(_symbols(spec.start(promise)[result])) else None
     except ScheduleError:  # chunks that cannot be dealt out evenly
         return
-    yield _symbols(begun), _goal(schedule, result, usual)
+    if usual is not None:
+        yield _goal(schedule, result, usual)
     if chunks % ranks:
         return
     cells = np.full((ranks, chunks), None, dtype=object)
     if collective in GATHERING:
-        cells[slice(None) if root is None else root] = [Cell(((c // block, c % block),)) for c in range(chunks)]
-        yield {(rank, chunk) for rank in range(ranks) for chunk in range(block)}, _goal(schedule, result, cells)
-    elif collective in ("reduce_scatter", "scatter"):
+        if fits({(rank, chunk) for rank in range(ranks) for chunk in range(block)}):
+            row = [Cell(((c // block, c % block),)) for c in range(chunks)]
+            cells[slice(None) if root is None else root] = row
+            yield _goal(schedule, result, cells)
+    elif collective in ("reduce_scatter", "scatter") and usual is not None:
         for rank in range(ranks):
             if rank != root:  # scatter's root has its own block where it scatters from
                 cells[rank, :block] = usual[rank, rank * block : (rank + 1) * block]
-        yield _symbols(begun), _goal(schedule, result, cells)
+        yield _goal(schedule, result, cells)
 
 
 def _goal(schedule: Schedule, result: str, cells: np.ndarray) -> dict[str, np.ndarray]:
