@@ -191,6 +191,7 @@ def _source_of(exercise: Exercise) -> str | None:
     from launch.magics import session
     from launch.shared.errors import LaunchError
 
+    ranks = None
     try:
         ranks = session()
         raise_failures(ranks.execute(COLLECT.format(code=repr(getsource(carry)), name=json.dumps(exercise.name))))
@@ -198,7 +199,7 @@ def _source_of(exercise: Exercise) -> str | None:
         for notice in ranks.take_notices():
             print(f"  {notice}")
     except LaunchError as error:
-        gone = "" if ranks.size else screen.stale(exercise.name, None)
+        gone = "" if ranks is None or ranks.size else screen.stale(exercise.name, None)
         _say(f"  not judged: {gone or error}")
         return None
     carried = everyones[0]

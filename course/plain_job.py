@@ -8,6 +8,7 @@ Left out: the notebook's side (`course/plain.py`).
 """
 
 import contextlib
+import gc
 import json
 import os
 import re
@@ -22,8 +23,12 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-import torch
-import torch.distributed as dist
+gc.disable()  # it would take a quarter of the time that torch's import takes
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+gc.freeze()
+gc.enable()
 
 TIMEOUT, LIMIT = 2, 60
 """Seconds: that a call may wait (torch's own time-out for gloo is 30 minutes), and that all of it may take."""

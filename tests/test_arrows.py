@@ -44,15 +44,10 @@ def test_collectives_needs_numpy_alone():
 
 
 def test_a_rank_loads_neither_widgets_nor_collectives():
-    loaded = modules_after("import launch.agent.__main__, launch.rank.main, launch.rank.perform")
-    assert {"launch", "torch"} <= loaded and not loaded & {
-        "widgets",
-        "collectives",
-        "course",
-        "anywidget",
-        "plotly",
-        "jax",
-    }
+    """Nor when it imports one of our solutions."""
+    mine = "import launch.agent.__main__, launch.rank.main, launch.rank.perform, os; os.environ['RANK'] = '0'"
+    loaded = modules_after(f"{mine}; import course.solutions.ring_all_reduce")
+    assert {"launch", "torch"} <= loaded and not loaded & {"widgets", "collectives", "anywidget", "plotly", "jax"}
 
 
 def test_only_what_a_student_runs_in_chapter_16_imports_jax():

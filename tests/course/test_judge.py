@@ -330,3 +330,9 @@ def test_a_solution_that_is_withheld_is_said(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("course.judge.__file__", str(tmp_path / "judge.py"))
     check_here.solution("shift")
     assert capsys.readouterr().out.startswith("The solutions are not in this copy")
+
+
+def test_a_check_without_the_launcher_says_what_to_run(capsys, monkeypatch):
+    monkeypatch.setattr("launch.magics._session", None)
+    check_here("shift")
+    assert capsys.readouterr().out.endswith("\n  not judged: run %load_ext launch first\n")
