@@ -37,7 +37,7 @@ tapes, errors = [], []
 for number, text in enumerate(TEXTS):
     name = f"<cell {number} of many>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space, problem = {"rank": rank, "torch": torch, "dist": dist}, ""
+    space, problem = {"rank": rank, "world_size": world_size, "torch": torch, "dist": dist}, ""
     tap.start()
     try:
         exec(compile(text, name, "exec"), space)

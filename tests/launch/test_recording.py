@@ -14,6 +14,7 @@ from collectives import all_reduce
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
 from tests.launch.programs import EXCHANGES, NAIVE, NAIVES, RINGS, SETUP, WHOLE_RINGS
+from tests.launch.search import run
 
 PROGRAMS = [
     *(("ring", name, source) for name, source in RINGS.items()),
@@ -92,10 +93,17 @@ def test_however_it_is_written_it_counts_as_the_textbook_says(gang, algorithm, n
     assert [answer["keep"]["y"] for answer in answers] == [total] * ranks
 
 
-@pytest.mark.parametrize("algorithm, name, source, data", KINDS, ids=map(identity, KINDS))
-def test_whatever_the_data(gang, algorithm, name, source, data):
-    recording, _ = record(gang, DATA[data] + "\n" + source, 4)
-    expected = textbook(algorithm, 4)
+@pytest.fixture(scope="module")
+def kinds(gang):
+    """The recordings of all KINDS, which the same four ranks make one after the other."""
+    return dict(zip(KINDS, run(gang, [f"{DATA[data]}\n{source}" for _, _, source, data in KINDS], 4), strict=True))
+
+
+@pytest.mark.parametrize("case", KINDS, ids=identity)
+def test_whatever_the_data(kinds, case):
+    algorithm, name, _, _ = case
+    recording, expected = kinds[case], textbook(algorithm, 4)
+    assert not isinstance(recording, str), recording
     busiest = expected.counts(nbytes=4).busiest
     assert recording.counts() == counted(expected, name, 4, 4 * recording.counts().busiest // busiest)
     assert recording.collective == "all_reduce" and recording.check() is None
