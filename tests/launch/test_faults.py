@@ -135,17 +135,6 @@ def test_a_rank_that_is_killed_between_two_cells(four):
     four.run("%%ranks\nimport os, time\nkept = rank * 10")
 
 
-def test_an_agent_that_is_killed(new_notebook):
-    notebook = new_notebook()
-    assert not notebook.run("%%ranks 2\n1").error
-    ranks = [psutil.Process(pid) for pid in pids(notebook)]
-    os.kill(ranks[0].ppid(), signal.SIGKILL)
-    _, alive = psutil.wait_procs(ranks, timeout=PATIENCE)
-    assert not alive
-    output = notebook.run("%%ranks 2\nx = torch.ones(1)\ndist.all_reduce(x)\nx")
-    assert output.stdout.endswith("ranks 0-1: tensor([2.])\n") and not output.error
-
-
 def family(notebook) -> tuple[list[psutil.Process], str]:
     """The agent, the ranks and what they have started; and the session's private folder."""
     agent = next(
@@ -196,3 +185,13 @@ def test_nothing_listens_for_strangers(four):
         assert all(len(word) < key_length for word in process.cmdline())
     for name in os.listdir(folder):
         assert os.stat(os.path.join(folder, name)).st_mode & 0o777 <= 0o755
+
+
+def test_an_agent_that_is_killed(four):
+    assert not four.run("%%ranks 2\n1").error
+    ranks = [psutil.Process(pid) for pid in pids(four)]
+    os.kill(ranks[0].ppid(), signal.SIGKILL)
+    _, alive = psutil.wait_procs(ranks, timeout=PATIENCE)
+    assert not alive
+    output = four.run("%%ranks 2\nx = torch.ones(1)\ndist.all_reduce(x)\nx")
+    assert output.stdout.endswith("ranks 0-1: tensor([2.])\n") and not output.error
