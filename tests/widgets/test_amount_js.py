@@ -5,6 +5,7 @@ import random
 
 from tests.course.amount import IN_DIGITS, amount
 from tests.course.test_amount import WRITTEN
+from tests.widgets.conftest import ask
 
 PARTS = ["0", "6", "2.5", "1,000", "1e3", "p", "N", "+", "-", "−", "*", "/", "^", "**", "·", "(", ")", " "]
 PARTS += ["log2", "sqrt", "ceil", "messages", "%", "3/4", "(p - 1)", "2(p-1)/p N", "_", "?", "100"]
@@ -21,7 +22,7 @@ def test_both_read_the_same(page):
     texts += [*WRITTEN, *IN_DIGITS, *(f"2 {word} N" for word in IN_DIGITS)]
     texts += ["".join(rng.choice(PARTS) for _ in range(rng.randint(1, 6))) for _ in range(5000)]
     read = 0
-    for text, there in zip(texts, page.evaluate(READ, texts), strict=True):
+    for text, there in zip(texts, ask(page, READ, texts), strict=True):
         here = amount(text, p=4)
         read += here is not None
         assert (here is None) == (there is None), (text[:40], here, there)

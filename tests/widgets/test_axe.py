@@ -1,6 +1,5 @@
 """axe-core finds no violation on any widget, light or dark. It comes from the npm registry, and only in CI."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -75,11 +74,15 @@ WIDGETS = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+RUN = """async (only) => (await axe.run(document, { resultTypes: ["violations"], ...only })).violations
+    .map(({ id, nodes }) => [id, nodes[0].html])"""
+# All that a scheme can change: only our CSS knows which it is.
+COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+
+
 @pytest.mark.parametrize("name", WIDGETS)
-def test_axe_finds_nothing(axe, show, page, name, scheme):
+def test_axe_finds_nothing(axe, show, page, name):
     make, keys = WIDGETS[name]
-    page.emulate_media(color_scheme=scheme)
     show(make())
     for key in keys:
         if key.startswith("["):  # something to click on
@@ -88,11 +91,12 @@ def test_axe_finds_nothing(axe, show, page, name, scheme):
             page.focus("input[type=range]")
             page.keyboard.press(key)
     page.evaluate(axe)
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    assert not found, json.dumps([(violation["id"], violation["nodes"][0]["html"]) for violation in found], indent=1)
+    assert page.evaluate(RUN) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, COLOURS) == []
 
 
 @pytest.mark.parametrize("name", ["player", "player as a tree", "race"])
 def test_axe_finds_nothing_on_a_phone(axe, show, page, name):
     page.set_viewport_size({"width": 360, "height": 740})
-    test_axe_finds_nothing(axe, show, page, name, "light")
+    test_axe_finds_nothing(axe, show, page, name)

@@ -9,7 +9,7 @@ import pytest
 from collectives import Schedule, Transfer, all_reduce, all_to_all, broadcast, gather, scatter
 from collectives.groups import btree, depths
 from collectives.state import Cell, empty_cells
-from tests.widgets.conftest import wait_for_wall
+from tests.widgets.conftest import ask, wait_for_wall
 from widgets import Player
 
 BOXES = """selector => [...document.querySelectorAll(selector)].map((node) => {
@@ -23,7 +23,7 @@ def name_of(value):
 
 
 def boxes(page, selector):
-    return page.evaluate(BOXES, selector)
+    return ask(page, BOXES, selector)
 
 
 def students_tree():
@@ -123,11 +123,11 @@ CROWDED = {
 
 @pytest.mark.parametrize("width", [360, 900])
 @pytest.mark.parametrize("name", CROWDED)
-def test_nothing_overlaps_and_nothing_is_cut(show, name, width):
+def test_nothing_overlaps_and_nothing_is_cut(show, page, name, width):
     schedule = CROWDED[name]
-    page = show(Player(schedule, step=2))
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_function("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", arg=width)
+    show(Player(schedule, step=2))
+    assert page.evaluate("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     (picture,) = boxes(page, ".rs-picture")
     cards, names, notes = boxes(page, ".rs-card"), boxes(page, ".rs-name"), boxes(page, ".rs-machine, .rs-note")

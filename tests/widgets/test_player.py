@@ -225,10 +225,10 @@ def test_names_from_a_recording_are_text(show):
 
 @pytest.mark.parametrize("width", [360, 900, 1400])
 @pytest.mark.parametrize("ranks", [2, 3, 8, 16, 64])
-def test_nothing_is_drawn_outside_and_no_rank_label_overlaps(show, ranks, width):
-    page = show(Player(all_reduce.ring(ranks=ranks)))
+def test_nothing_is_drawn_outside_and_no_rank_label_overlaps(show, page, ranks, width):
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_function("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", arg=width)
+    show(Player(all_reduce.ring(ranks=ranks)))
+    assert page.evaluate("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     names = page.locator(".rs-name").evaluate_all(
         """nodes => nodes.map((node) => node.getBoundingClientRect())

@@ -9,9 +9,10 @@ import pytest
 
 from launch.shared.text import Terminal
 from tests.launch.test_terminal import COLOUR, WIDE, WORDS, pieces_of, scribble
+from tests.widgets.conftest import ask
 from widgets import RankLog, ranklog
 
-FEED = """async ([ranks, batches]) => {
+FEED = """async (ranks, batches) => {
     const { Log } = await import("/js/log.js");
     const { rankNames } = await import("/js/words.js");
     const log = new Log(ranks);
@@ -128,7 +129,7 @@ def test_a_page_that_opens_late_gets_the_history_and_a_batch_does_not_carry_it()
     ],
 )
 def test_equal_lines_fold_and_each_ranks_order_is_kept(page, batches, rows):
-    assert page.evaluate(FEED, [3, batches])["rows"] == rows
+    assert ask(page, FEED, 3, batches)["rows"] == rows
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_equal_lines_fold_and_each_ranks_order_is_kept(page, batches, rows):
     ],
 )
 def test_a_stream_becomes_lines_as_in_a_terminal(page, pieces, lines, still_open):
-    seen = page.evaluate(FEED, [1, [[[0, 0, piece]] for piece in pieces]])
+    seen = ask(page, FEED, 1, [[[0, 0, piece]] for piece in pieces])
     assert seen["open"] == [f"rank 0: {text}" for text in still_open]
     assert seen["lines"] == [lines]
 
@@ -243,7 +244,7 @@ def test_one_rank_or_all_side_by_side_by_keyboard(show):
 
 
 BOTH = [0, 1]
-VERSIONS = """async ([outputs, most]) => {
+VERSIONS = """async (outputs, most) => {
     const { versions } = await import("/js/diff.js");
     return versions(outputs.map((own) => own.map((text) => ({ text }))), most ?? Infinity).map((line) =>
         line.map(({ text, ranks, from, to }) => [text, ranks, from, to]));
@@ -284,7 +285,7 @@ VERSIONS = """async ([outputs, most]) => {
     ],
 )
 def test_each_line_is_held_against_what_most_ranks_have(page, outputs, lines):
-    assert page.evaluate(VERSIONS, [outputs, None]) == lines
+    assert ask(page, VERSIONS, outputs, None) == lines
 
 
 def test_outputs_with_lines_dropped_and_changed_are_put_together_again(page):
@@ -295,7 +296,7 @@ def test_outputs_with_lines_dropped_and_changed_are_put_together_again(page):
         outputs = [whole, whole] + [
             [line + "!" * (rng.random() < 0.1) for line in whole if rng.random() < 0.9] for _ in range(2)
         ]
-        rows = page.evaluate(VERSIONS, [outputs, None])
+        rows = ask(page, VERSIONS, outputs, None)
         for rank, own in enumerate(outputs):
             there = [next(text for text, ranks, *_ in row if rank in ranks) for row in rows]
             assert [text for text in there if text is not None] == own
@@ -307,7 +308,7 @@ def test_outputs_with_lines_dropped_and_changed_are_put_together_again(page):
 
 def test_only_the_last_lines_are_compared_and_rightly_though_one_rank_lacks_some(page):
     whole = [f"line {i}" for i in range(1000)]
-    rows = page.evaluate(VERSIONS, [[whole, whole[:900] + whole[907:]], 100])
+    rows = ask(page, VERSIONS, [whole, whole[:900] + whole[907:]], 100)
     assert len(rows) == 100 and [len(row) for row in rows] == [2] * 7 + [1] * 93
     assert rows[0] == [["line 900", [0], 0, 0], [None, [1], 0, 0]] and rows[-1] == [["line 999", [0, 1], 0, 0]]
 
@@ -315,7 +316,7 @@ def test_only_the_last_lines_are_compared_and_rightly_though_one_rank_lacks_some
 @pytest.mark.parametrize("moved", list(itertools.permutations("abcde"))[1::7])
 def test_of_lines_in_another_order_as_many_as_can_be_stand_together(page, moved):
     """Against brute force: the most lines that a choice of them can have in both orders."""
-    rows = page.evaluate(VERSIONS, [[list("abcde"), list("abcde"), moved], None])
+    rows = ask(page, VERSIONS, [list("abcde"), list("abcde"), moved], None)
     together = sum([0, 1, 2] in [ranks for _, ranks, *_ in row] for row in rows)
     choices = (choice for n in range(6) for choice in itertools.combinations(moved, n))
     assert together == max(len(choice) for choice in choices if list(choice) == sorted(choice))
@@ -323,7 +324,7 @@ def test_of_lines_in_another_order_as_many_as_can_be_stand_together(page, moved)
 
 def test_thirty_two_outputs_may_agree_nowhere(page):
     outputs = [[f"rank {rank} step {i}" for i in range(800)] for rank in range(32)]
-    rows = page.evaluate(VERSIONS, [outputs, 400])
+    rows = ask(page, VERSIONS, outputs, 400)
     assert [len(row) for row in rows] == [32] * 400 and rows[-1][31][0] == "rank 31 step 799"
 
 
@@ -394,7 +395,7 @@ def test_the_live_log_shows_what_the_terminal_shows(page, seed):
     for parts in zip(*(pieces_of(chance, text.ljust(8)) for text in texts), strict=True):
         shown = [terminal.feed(part)[1] for terminal, part in zip(terminals, parts, strict=True)]
         batches.append([[rank, 0, text] for rank, text in enumerate(shown)])
-    seen = page.evaluate(FEED, [2, batches])
+    seen = ask(page, FEED, 2, batches)
     for rank, terminal in enumerate(terminals):
         rows = [row.removeprefix(f"rank {rank}: ") for row in seen["open"] if row.startswith(f"rank {rank}: ")]
         live = [line for line in [*seen["lines"][rank], *rows] if line.strip()]
@@ -403,7 +404,7 @@ def test_the_live_log_shows_what_the_terminal_shows(page, seed):
 
 def test_a_line_that_is_written_again_leaves_the_row_it_shared(page):
     batches = [[[0, 0, "same\nopen"], [1, 0, "same\n"]], [[0, 0, "\x1b[1A\r\x1b[Kother\x1b[1B\r\x1b[Kopen\n"]]]
-    seen = page.evaluate(FEED, [2, batches])
+    seen = ask(page, FEED, 2, batches)
     assert [row for row in seen["rows"] if not row.startswith("rank: ")] == [
         "rank 1: same",
         "rank 0: other",

@@ -3,6 +3,7 @@
 import pytest
 
 from collectives import Cell, Schedule, Transfer, all_reduce
+from tests.widgets.conftest import ask
 from widgets import _strip
 from widgets._packing import pack
 
@@ -85,7 +86,7 @@ SCHEDULES = {
     "made": made(),
 }
 
-PLAY = """async ([meta, records, path]) => {
+PLAY = """async (meta, records, path) => {
     const { decode, Run } = await import("/js/schedule.js");
     const { baseOf } = await import("/js/labels.js");
     const { amount } = await import("/js/captions.js");
@@ -107,7 +108,7 @@ PLAY = """async ([meta, records, path]) => {
 def play(page, schedule, path, nbytes=None):
     data, meta = pack(schedule)
     assert len(data) == 16 * sum(len(step.transfers) for step in schedule.steps)
-    return page.evaluate(PLAY, [meta | {"nbytes": nbytes}, list(data), path])
+    return ask(page, PLAY, meta | {"nbytes": nbytes}, list(data), [*path])
 
 
 def cells_after(schedule, step):

@@ -4,11 +4,12 @@ import pytest
 
 import collectives
 from collectives import Schedule, Transfer, all_reduce, all_to_all
+from tests.widgets.conftest import ask
 from tests.widgets.test_schedule_js import SCHEDULES
 from widgets import Player
 from widgets._packing import pack
 
-WALK = """async ([meta, records, cells]) => {
+WALK = """async (meta, records, cells) => {
     const { letter } = await import("/js/cell.js");
     const { decode, Run } = await import("/js/schedule.js");
     const { retrace } = await import("/js/trace.js");
@@ -39,7 +40,7 @@ def walk(page, schedule, cells):
         ((schedule.buffers.index(buffer) * schedule.ranks + rank) * schedule.chunks + chunk, step)
         for buffer, rank, chunk, step in cells
     ]
-    return page.evaluate(WALK, [meta, list(data), numbers])
+    return ask(page, WALK, meta, list(data), numbers)
 
 
 def twice_around():
