@@ -5,9 +5,13 @@ is asked for: by a cell that belongs to the notebook, and is told so.
 """
 
 import os
+import sys
 from typing import Any
 
 __all__ = ["again", "ask", "check", "progress"]
+
+# Else nbformat, with which plotly shows a figure and we read chapters, compiles a grammar of addresses for a second.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 if "RANK" in os.environ:
 

@@ -90,8 +90,9 @@ def test_a_room_of_launch_imports_no_other_process(room):
                     assert module.split(".")[1] in ROOMS[room], f"{source.relative_to(ROOT)} imports {module}"
 
 
-def test_the_notebook_does_not_import_torch_to_load_the_extension():
-    assert "torch" not in modules_after("import launch, launch.magics, launch.ranks, widgets, collectives, course")
+def test_the_notebook_imports_no_torch_to_load_the_extension_and_no_grammar_to_show_a_figure():
+    loaded = modules_after("import launch, launch.magics, launch.ranks, widgets, collectives, course, nbformat")
+    assert not loaded & {"torch", "lark"}
 
 
 def modules_after(statement: str) -> set[str]:
