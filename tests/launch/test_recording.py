@@ -5,6 +5,7 @@ own all_reduce says the result must be.
 """
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -382,10 +383,11 @@ def test_a_run_too_long_to_be_kept_whole_says_so_wherever_it_is_read(gang):
     assert recording.part(1, 2).title == f"{recording.title}, steps 1 to 2 of 5"
     ranks = object.__new__(Ranks)  # without processes: their tapes are there already
     ranks.tapes, ranks.network = lambda: [answer["recording"] for answer in answers], None
-    ranks._clocks, ranks._wait = {}, asyncio.run
     played = SimpleNamespace(carried=None)
     ranks.supervisor = SimpleNamespace(notices=[], played=played, machines=tuple, workers=[])
-    ranks.stop_recording()
+    with ThreadPoolExecutor() as elsewhere:  # a browser of other tests has a loop on this thread
+        ranks._clocks, ranks._wait = {}, lambda asked: elsewhere.submit(asyncio.run, asked).result()
+        ranks.stop_recording()
     assert ranks.supervisor.notices == [
         "the recording kept the first 5 calls of every rank; 6 later ones were left out"
     ]
