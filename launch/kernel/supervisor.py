@@ -212,8 +212,6 @@ class Supervisor:
             return await self._work
         except asyncio.CancelledError:
             raise LaunchError("stopped while the ranks were starting; none runs") from None
-        except TimeoutError:
-            raise LaunchError(f"the ranks did not come up within {COMING} seconds: run the cell again") from None
         finally:
             self._work = None
 
@@ -276,8 +274,10 @@ class Supervisor:
             link.start([m.rank for m in wanted if m.link is link], spawn, serial, self.hub.key, session)
         try:
             await asyncio.wait_for(asyncio.gather(*(worker.up for worker in wanted)), COMING)
-        except BaseException:
+        except BaseException as error:
             await self._kill(wanted)
+            if isinstance(error, TimeoutError):
+                raise LaunchError(f"the ranks did not come up within {COMING} seconds: run the cell again") from None
             raise
         finally:
             self._coming = {}
