@@ -114,10 +114,10 @@ class Proof:
                 last = self.written.get(slot)
                 when = f"last written in step {last}" if last else "never written"
                 wrong = f"{self.place(slot)} ({when}) must hold {want or 'nothing'} after {self.schedule.collective}"
-                self.refuse(f"{wrong}, but holds {have or 'nothing'}", rank, chunk, last or self.number)
+                self.refuse(f"{wrong}, but holds {have or 'nothing'}", rank, chunk, last)
 
     def refuse(self, problem: str, rank: int, chunk: int, step: int | None = None) -> None:
-        step = self.number if step is None else step
+        step = step or self.number
         raise ScheduleError(f"step {step}: {problem}", step, int(rank), int(chunk))
 
     def chunk_of(self, slot: Slot) -> str:

@@ -13,24 +13,26 @@ __all__ = ["again", "ask", "check", "progress"]
 # Else nbformat, with which plotly shows a figure and we read chapters, compiles a grammar of addresses for a second.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-if "RANK" in os.environ:
 
-    def __getattr__(name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module 'course' has no attribute {name!r}")
-        from course.again import again
-        from course.ask import ask
-        from course.judge import check
-        from course.memory import show as progress
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'course' has no attribute {name!r}")
+    _load()
+    return globals()[name]
 
-        globals().update(again=again, ask=ask, check=check, progress=progress)
-        return globals()[name]
 
-else:
+def _load() -> None:
+    """All at once: `course.ask` is a module, too, and the function has to stand in its place."""
     from course.again import again
     from course.ask import ask
     from course.judge import check
     from course.memory import show as progress
+
+    globals().update(again=again, ask=ask, check=check, progress=progress)
+
+
+if "RANK" not in os.environ:
     from course.screen import watch
 
+    _load()
     watch()

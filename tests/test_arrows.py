@@ -44,9 +44,10 @@ def test_collectives_needs_numpy_alone():
 
 
 def test_a_rank_loads_neither_widgets_nor_collectives():
-    """Nor when it imports one of our solutions."""
-    mine = "import launch.agent.__main__, launch.rank.main, launch.rank.perform, os; os.environ['RANK'] = '0'"
-    loaded = modules_after(f"{mine}; import course.solutions.ring_all_reduce")
+    """Nor the course; nor more than a solution when it imports one of ours."""
+    mine = "import launch.agent.__main__, launch.rank.main, launch.rank.perform, os, sys; os.environ['RANK'] = '0'"
+    alone = "assert 'course' not in sys.modules"
+    loaded = modules_after(f"{mine}; {alone}; import course.solutions.ring_all_reduce")
     assert {"launch", "torch"} <= loaded and not loaded & {"widgets", "collectives", "anywidget", "plotly", "jax"}
 
 

@@ -141,6 +141,8 @@ class Agent:
                     self.obey(json.loads(packet), fds)
             if idle and not events:
                 self.get_ahead(self.pending.pop(0))
+                if not self.pending:
+                    self.tell("ahead")
 
     def get_ahead(self, piece: Callable[[], object]) -> None:
         """One piece of what ranks will need later."""
@@ -148,8 +150,6 @@ class Agent:
             piece()
         except ImportError:
             pass  # only a head start; the rank that needs it says what is missing
-        if not self.pending:
-            self.tell("ahead")
 
     def obey(self, request: dict, fds: list[int]) -> None:
         if request["do"] == "fork":

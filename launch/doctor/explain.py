@@ -198,12 +198,13 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
     groups: dict[str, list[int]] = {}
     for rank, text in said.items():
         groups.setdefault(text, []).append(rank)
-    then = "called" if any(mark.key == NEW_GROUPS for mark in marks.values()) else "began"
+    of_groups = any(mark.key == NEW_GROUPS for mark in marks.values())
+    then = "called" if of_groups else "began"
     verbs = {
         text: then if ranks[0] in left else "calls" if len(ranks) == 1 else "call" for text, ranks in groups.items()
     }
     sentence = _join([f"{named(ranks)} {verbs[text]} {text}" for text, ranks in groups.items()])
-    if any(mark.key == NEW_GROUPS for mark in marks.values()):
+    if of_groups:
         sentence += "; every rank has to make the same groups, in the same order"
     return sentence
 

@@ -103,7 +103,8 @@ class AgentLink:
             event = json.loads(packet)
             if event["event"] == "ahead":
                 self.ahead.set()
-            self.on_event(event, list(fds))
+            else:
+                self.on_event(event, list(fds))
         else:
             self.loop.remove_reader(self.socket)
             self.on_event({"event": "gone"}, [])

@@ -114,7 +114,7 @@ class Supervisor:
             for worker in self._of(link):
                 if worker.name == event["name"]:
                     self._on_text(worker, event["stream"], event["text"])
-        elif isinstance(link, Machine):
+        elif kind == "gone" and isinstance(link, Machine):
             for worker in self._of(link):
                 worker.has_ended(Death(event["how"]))
         elif kind in ("failed", "gone"):

@@ -132,12 +132,13 @@ def _proof(schedule: Schedule, start) -> Proof | None:
 
 
 def _reaches(proof: Proof | None, goal: dict[str, np.ndarray]) -> bool:
+    if proof is None:
+        return False
     try:
-        if proof:
-            proof.promise(goal)
+        proof.promise(goal)
     except ScheduleError:
         return False
-    return proof is not None
+    return True
 
 
 def _used(schedule: Schedule, start: dict[str, np.ndarray]) -> set[tuple[int, int]]:

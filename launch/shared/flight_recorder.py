@@ -346,10 +346,11 @@ class _Table:
 
 TALLIES = _Table(Tally, "<QQQQQQI48s64s", 1024, 64)
 OPEN = _Table(OpenCall, "<QQQQQiii?12s32s48s32sIIB120s?", TALLIES.end, 64)
-COLLECTIVES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?I", OPEN.end, 256)
-MESSAGES = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?I", COLLECTIVES.end, 512)
+_FINGERPRINT = "<QQQQiiii12s32s12s16s24s?I"
+COLLECTIVES = _Table(Fingerprint, _FINGERPRINT, OPEN.end, 256)
+MESSAGES = _Table(Fingerprint, _FINGERPRINT, COLLECTIVES.end, 512)
 MESSAGE_TALLIES = _Table(MessageTally, "<QQQQii8sQI", MESSAGES.end, 384)
-REFUSED = _Table(Fingerprint, "<QQQQiiii12s32s12s16s24s?I", MESSAGE_TALLIES.end, 1)
+REFUSED = _Table(Fingerprint, _FINGERPRINT, MESSAGE_TALLIES.end, 1)
 SPLITS = _Table(Splits, "<QQQ120s120s", REFUSED.end, 16)
 assert SPLITS.end <= SLOT_BYTES
 

@@ -1,5 +1,9 @@
 """What the agent imports before it forks, ranks need not import."""
 
+import socket
+import threading
+
+from launch.kernel.agent_link import AgentLink
 from launch.ranks import Ranks
 
 
@@ -14,3 +18,15 @@ def test_ranks_have_what_the_notebook_said_they_will_import(warm):
         assert ranks.pull("had") == [[True, False]] * 2
     finally:
         ranks.close()
+
+
+def test_that_all_is_imported_is_no_news_for_others():
+    """The supervisor, and a machine that passes on what its agent says, hear of ranks alone."""
+    link, heard = object.__new__(AgentLink), []
+    link.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    link.ahead, link.on_event = threading.Event(), lambda event, fds: heard.append(event["event"])
+    with link.socket, theirs:
+        for said in (b'{"event": "ahead"}', b'{"event": "exited"}'):
+            theirs.send(said)
+            link._receive()
+    assert link.ahead.is_set() and heard == ["exited"]
