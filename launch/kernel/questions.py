@@ -14,7 +14,8 @@ Left out: a front end without standard input (nbval, nbclient). There the rank r
 from __future__ import annotations
 
 import contextlib
-import queue
+import threading
+from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -51,8 +52,10 @@ class Questions:
     def __init__(self, supervisor: Supervisor):
         self.supervisor, self.hub = supervisor, supervisor.hub
         self.hub.on_stdin = self._on_stdin
-        # A queue in C, since KeyboardInterrupt in the middle of a Condition could leave its lock taken for ever.
-        self._arrived: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
+        # KeyboardInterrupt in the middle of a Condition could leave its lock taken for ever, and `get(timeout)` of a
+        # SimpleQueue may wait for ever, up to Python 3.13, if the time is up before it has begun to wait.
+        self._arrived: deque[Question] = deque()
+        self._bell = threading.Lock()  # open: something has happened
         self._open: dict[int, Question] = {}
 
     def _on_stdin(self, name: str, message: dict) -> None:
@@ -60,20 +63,24 @@ class Questions:
         if cell is None or (rank := cell.asks(name)) is None:
             return
         content = message["content"]
-        self._arrived.put(Question(rank, str(content["prompt"]), bool(content["password"]), cell, cell.stops))
+        self._arrived.append(Question(rank, str(content["prompt"]), bool(content["password"]), cell, cell.stops))
+        self._ring()
+
+    def _ring(self) -> None:
+        with contextlib.suppress(RuntimeError):  # open already
+            self._bell.release()
 
     def wait_for(self, future: Future):
         """The result of the future. KeyboardInterrupt drops the questions, and the future goes on."""
-        future.add_done_callback(lambda _: self._arrived.put(None))
+        future.add_done_callback(lambda _: self._ring())
         try:
             while not future.done():
-                try:
-                    question = self._arrived.get(timeout=GATHER if self._open else GLANCE)
-                    if question:
+                if self._bell.acquire(timeout=GATHER if self._open else GLANCE):
+                    while self._arrived:
+                        question = self._arrived.popleft()
                         self._open[question.rank] = question
-                except queue.Empty:
-                    if self._open:
-                        self._put(self._open.pop(min(self._open)))
+                elif self._open:
+                    self._put(self._open.pop(min(self._open)))
             return future.result()
         finally:
             self._open.clear()

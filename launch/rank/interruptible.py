@@ -16,8 +16,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from launch.shared.errors import WaitEnded
 
@@ -25,6 +26,7 @@ TURN = 0.5  # seconds
 _TURN = timedelta(seconds=TURN)
 
 _waiting: set[SimpleQueue] = set()
+_pausing: set[threading.Lock] = set()
 _idle: list[SimpleQueue] = []  # of each thread that has nothing to wait for: where it is told the next
 _over = False
 os.register_at_fork(after_in_child=_idle.clear)
@@ -78,15 +80,16 @@ def stay():
 
 def pause(seconds: float) -> None:
     """Returns when that time has passed; WaitEnded if `let_go` is called before, or was."""
-    outcome: SimpleQueue = SimpleQueue()
-    _waiting.add(outcome)
+    # No SimpleQueue: up to Python 3.13 its `get(timeout)` waits for ever if the time is up before it has begun to wait.
+    over = threading.Lock()
+    over.acquire()
+    _pausing.add(over)
     try:
         check()
-        raise outcome.get(timeout=seconds)[1]
-    except Empty:
-        pass
+        if over.acquire(timeout=seconds):
+            raise _ended()
     finally:
-        _waiting.discard(outcome)
+        _pausing.discard(over)
 
 
 def in_turns(wait, *args):
@@ -116,6 +119,9 @@ def let_go() -> None:
     _over = True  # before the look at who waits: who comes later sees it
     for outcome in list(_waiting):
         outcome.put((None, _ended()))
+    for pause_over in list(_pausing):
+        with suppress(RuntimeError):  # let go before, and has not seen it yet
+            pause_over.release()
 
 
 def has_let_go() -> bool:

@@ -124,3 +124,33 @@ def test_one_thread_waits_again_and_again_and_keeps_nothing(gang):
     (only,) = gang.run(AGAIN, 1, keep=["given", "threads", "kept"])
     assert only["error"] == ""
     assert only["keep"] == {"given": [True] * 40, "threads": 1, "kept": False}
+
+
+SHORT = """
+from launch.rank import interruptible
+interruptible.begin()
+for _ in range(20_000):
+    interruptible.pause(1e-6)
+"""
+
+
+def test_a_pause_that_is_over_before_it_begins_ends(gang):
+    assert gang.run(SHORT, 1)[0]["error"] == ""
+
+
+LEFT = """
+import threading, time
+from launch.rank import interruptible
+interruptible.begin()
+threading.Timer(0.2, lambda: [interruptible.let_go(), interruptible.let_go()]).start()
+said = []
+for _ in range(2):
+    try:
+        interruptible.pause(60)
+    except interruptible.WaitEnded as error:
+        said.append(str(error))
+"""
+
+
+def test_a_pause_can_be_left_and_none_begins_after_that(gang):
+    assert gang.run(LEFT, 1, keep=["said"])[0]["keep"]["said"] == ["nothing that this waits for can come any more"] * 2
