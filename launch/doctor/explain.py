@@ -134,8 +134,9 @@ def _where(call: OpenCall) -> str:
     return f"{line}, {call.what}" if call.what else line
 
 
-def _line(line: int) -> str:
-    return f"line {line}" if line else "line unknown"
+def _line(line: int, file: str = "") -> str:
+    """'line 4', 'line 4 of train.py', 'line 4 of cell In[2]' if a function from there made the call."""
+    return (f"line {line}" if line else "line unknown") + (f" of {file}" if file else "")
 
 
 def _ended(view: View, edges: list[Edge]) -> Said:
@@ -245,8 +246,7 @@ def message_mismatch(sent: Fingerprint, received: Fingerprint) -> str:
 
 
 def _line_of(call: Fingerprint | OpenCall) -> str:
-    """'line 4', 'line 4 of train.py', 'line 4 of cell In[2]' if a function from there made the call."""
-    return _line(call.line) + (f" of {call.file}" if call.file else "")
+    return _line(call.line, call.file)
 
 
 def ended(ending: Ending) -> str:
@@ -273,12 +273,12 @@ def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:
     )
 
 
-def missing_group(made: dict[int, tuple[str, int]], others: list[int]) -> str:
-    """A warning about a group that some ranks have made, ("new_group([0,1])", line), and the others have not."""
-    call, line = made[min(made)]
+def missing_group(made: dict[int, tuple[str, int, str]], others: list[int]) -> str:
+    """A warning about a group that some ranks have made, ("new_group([0,1])", line, file), and the others have not."""
+    call, line, file = made[min(made)]
     return (
-        f"warning: {named(made)} called {call} ({_line(line)}), {named(others)} did not: every rank has to call it, "
-        "also those that are not in the group, or later groups will not fit"
+        f"warning: {named(made)} called {call} ({_line(line, file)}), {named(others)} did not: every rank has to call "
+        "it, also those that are not in the group, or later groups will not fit"
     )
 
 

@@ -129,14 +129,19 @@ def find_swapped(board, code: str) -> list[str]:
     return found
 
 
-def find_missing_group(answers: dict, size: int) -> list[str]:
-    """A warning, if some ranks have made a group in this cell and others have not. torch does not wait for these."""
-    if any(answer.how is not How.LEFT for answer in answers.values()):
+def find_missing_group(answers: list, in_all: list[int]) -> list[str]:
+    """A warning, if some ranks have made a group in this cell and others have not. torch does not wait for these.
+
+    `in_all` is how many each rank has made, with those of earlier cells: who has made it there lacks none.
+    """
+    if any(answer.how is not How.LEFT for answer in answers):
         return []
-    made = {rank: answers[rank].groups if rank in answers else [] for rank in range(size)}
+    made: dict[int, list] = dict.fromkeys(range(len(in_all)), []) | {answer.rank: answer.groups for answer in answers}
     first = min(map(len, made.values()))
     more = {rank: groups[first] for rank, groups in made.items() if len(groups) > first}
-    return [explain.missing_group(more, sorted(made.keys() - more.keys()))] if more else []
+    known = min((in_all[rank] for rank in more), default=0)
+    missing = [rank for rank in made if rank not in more and in_all[rank] < known]
+    return [explain.missing_group(more, missing)] if missing else []
 
 
 def _texts(board, rank: int, tally, lines: list[str]) -> list[tuple[str, int]]:

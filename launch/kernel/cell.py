@@ -61,7 +61,7 @@ class Answer:
     notes: list[str] = field(default_factory=list)  # what the cell has left behind that will be stumbled over
     lost: bool = False  # what it raised comes from a connection that has ended, or a wait that was
     has_group: bool = True  # False if the rank has no process group in the end
-    groups: list[tuple[str, int]] = field(default_factory=list)  # ("new_group([0,1])", line) of those that it has made
+    groups: list[tuple[str, int, str]] = field(default_factory=list)  # ("new_group([0,1])", line, file): made in it
     trouble: Trouble | None = None  # between the ranks; the same in every answer of a cell
 
 
@@ -148,6 +148,7 @@ class Cell:
         answer.line, answer.notes = content.get("line", 0), content.get("notes", [])
         answer.lost, answer.has_group = content.get("lost", False), content.get("has_group", True)
         answer.groups = content.get("groups", [])
+        self.workers[answer.rank].groups += len(answer.groups)
         if content["status"] == "ok":
             return
         answer.how = How.RAISED

@@ -338,7 +338,7 @@ class Supervisor:
                     answer.came_back = self.came_back.get(answer.rank, "")
             await self.played.count()
             self.notices += find_swapped(self.board, code)
-            self.notices += find_missing_group({answer.rank: answer for answer in answers}, self.size)
+            self.notices += find_missing_group(answers, [worker.groups for worker in self.workers])
             if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):
                 if self.mend:
                     await self.recover()
@@ -418,13 +418,14 @@ class Supervisor:
     async def renumber(self) -> None:
         """Counts of messages begin anew after a receive from any source, whose sender had no number before it came."""
         ranks = range(self.size)
-        if any(
-            tally.peer < 0 for rank in ranks for tally in flight_recorder.message_tallies(self.board, rank)
-        ) and not any(flight_recorder.open_calls(self.board, rank) for rank in ranks):
+        unnamed = any(tally.peer < 0 for rank in ranks for tally in flight_recorder.message_tallies(self.board, rank))
+        if unnamed and not any(flight_recorder.open_calls(self.board, rank) for rank in ranks):
             self._begin_epoch()
             await self.request_all("shell", "renumber", {})
 
     def _begin_epoch(self) -> None:
+        for worker in self.workers:
+            worker.groups = 0
         flight_recorder.begin_epoch(self.board.memory)
         if self.door:
             self.door.write(0, self.board.memory[0:8])

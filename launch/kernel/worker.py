@@ -92,6 +92,7 @@ class Worker:
         self.last_words: list[str] = []  # what it wrote while it was starting
         self.late: dict[str, Text] = {}  # stream -> what it wrote between two cells
         self.readers: list[PipeReader] = []
+        self.groups = 0  # that it has made with all others since their calls were counted anew
         self.plays = 0  # the number of the network that it was told of last; 0: none
         self.up: asyncio.Future[None] = hub.loop.create_future()
         self.ended: asyncio.Future[Death] = hub.loop.create_future()

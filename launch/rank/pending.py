@@ -89,7 +89,7 @@ class PendingCalls:
         self.slot, self.memory, self.base = slot, slot.memory, base_of(slot.rank)
         self.guard = Guard(slot.memory, slot.rank) if guard else None
         self.tickets = 0
-        self.made: tuple[int, list[tuple[str, int]]] = (0, [])  # number of a cell, and the groups that it has made
+        self.made: tuple[int, list[tuple[str, int, str]]] = (0, [])  # number of a cell, and the groups that it has made
         self.reset()
 
     def reset(self) -> None:
@@ -137,7 +137,7 @@ class PendingCalls:
         """A group is about to be made by all ranks. MismatchError if another rank makes one of other members now."""
         self.new_groups += 1
         said = _in_short("new_group([{}])", members)
-        self.made = (self.slot.cells, [*self.made_here(), (said, line)])
+        self.made = (self.slot.cells, [*self.made_here(), (said, line, file)])
         if self.guard is None:
             return
         mark = Fingerprint(
@@ -166,8 +166,8 @@ class PendingCalls:
         except Overtaken:
             interruptible.stay()
 
-    def made_here(self) -> list[tuple[str, int]]:
-        """("new_group([0,1])", line) of every group that this cell has made, of which all ranks have to know."""
+    def made_here(self) -> list[tuple[str, int, str]]:
+        """("new_group([0,1])", line, file) of every group that this cell has made, of which all ranks have to know."""
         cell, made = self.made
         return made if cell == self.slot.cells else []
 

@@ -112,7 +112,7 @@ def play(network: Network | None) -> None:
     _network = network
 
 
-def groups_made() -> list[tuple[str, int]]:
+def groups_made() -> list[tuple[str, int, str]]:
     """See `PendingCalls.made_here`."""
     return _calls.made_here()
 

@@ -432,6 +432,20 @@ def test_a_group_that_its_members_alone_have_made_is_warned_of(ranks):
     ranks.restart()
 
 
+def test_a_group_that_ranks_make_one_after_the_other_is_missing_nowhere(ranks):
+    of_size(ranks, 4)
+    ranks.execute("def make(members):\n    return dist.new_group(members)", count=3)
+    made = " called new_group([0,1]) (line 2 of cell In[3]), "
+    for who, warned in (
+        ([0, 1], [f"warning: ranks 0, 1{made}ranks 2, 3"]),
+        ([2], [f"warning: rank 2{made}rank 3"]),
+        ([3], []),
+    ):
+        output.raise_failures(ranks.execute("pair = make([0, 1])", only=who))
+        assert [said.partition(" did not")[0] for said in ranks.take_notices()] == warned
+    assert run(ranks, "dist.barrier(group=dist.new_group())")[1] is None and not ranks.take_notices()
+
+
 GROUP_OF_AN_EARLIER_CELL = re.escape(
     "ranks 0, 1 called new_group([0,1]) (line 3 of cell In[7]); ranks 2, 3 call new_group([0,1,2,3]) (line 1); "
 )
