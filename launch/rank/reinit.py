@@ -178,8 +178,16 @@ class Reinit:
 def rebuild_reducer(module) -> None:
     """A backward that was cut short leaves DDP's reducer in the middle of an iteration, which it never gets out of.
 
-    A new one is made the way DDP makes it after unpickling; on every rank, since reducers agree on their buckets.
+    A new one is made the way DDP makes it after unpickling; on every rank, since reducers agree on their buckets. The
+    student's hooks are registered again. Left out: torch's built-in ones, of which a module keeps no list.
     """
     parameters, sparse = module._build_params_for_reducer()
     names = module._build_debug_param_to_name_mapping(parameters)
     module._ddp_init_helper(parameters, sparse, names, module.static_graph)
+    if module.static_graph:
+        module.reducer._set_static_graph()
+        module.logger._set_static_graph()
+        module._static_graph_delay_allreduce_enqueued = False  # in its first pass a reducer sends all in the end
+    hooks, module._comm_hooks = module._comm_hooks, []
+    for hook, state in hooks:
+        module.register_comm_hook(state, hook)

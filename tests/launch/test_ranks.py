@@ -133,6 +133,30 @@ def test_distributed_data_parallel_survives_a_failed_cell(four):
     assert four.run(step).stdout == "ranks 0-3: tensor([[1.5000, 1.5000]])\n"
 
 
+HOOKED = """%%ranks
+torch.manual_seed(0)
+passes = []
+def noted(state, bucket):
+    state.append(bucket.index())
+    done = torch.futures.Future()
+    done.set_result(bucket.buffer())
+    return done
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1, bias=False), static_graph=True)
+model.register_comm_hook(passes, noted)
+"""
+
+
+def test_hooks_on_buckets_and_a_static_graph_survive_a_failed_cell(four):
+    """The hook averages nothing, so that each rank has its own gradient: then it is the hook that was called."""
+    four.run(HOOKED)
+    assert four.run("%%ranks\nif rank == 0: 1 / 0\nmodel(torch.ones(1, 2)).sum().backward()").error
+    step = "model.zero_grad()\nmodel(torch.full((1, 2), float(rank))).sum().backward()\n"
+    after = f"%%ranks\npasses.clear()\n{2 * step}known = model._get_ddp_logging_data()\n"
+    after += "passes, model.module.weight.grad[0, 0].item(), known['static_graph']"
+    output = four.run(after).stdout
+    assert output == "".join(f"rank {rank}: ([0, 0], {float(rank)}, 1)\n" for rank in range(4))
+
+
 def test_new_groups_after_a_rank_failed_before_one(four):
     """The ranks have named different numbers of groups; they must agree again."""
     output = four.run("%%ranks\nif rank == 3: 1 / 0\nhalf = dist.new_group([0, 3])")
