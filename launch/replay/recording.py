@@ -35,6 +35,7 @@ from launch.replay._in_a_row import halves
 from launch.replay._layout import BUILT_IN, Layout, steps_of
 from launch.replay._moves import Move, Spot, moves_of
 from launch.replay._names import name_of
+from launch.replay._one_clock import on_one_clock
 from launch.replay._places import Memory, Places, prefer
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
 from launch.replay.provenance import Piece, Value
@@ -65,8 +66,9 @@ class Tapes:
         carried: Carried | None = None,
         clocks: tuple[Clock, ...] = (),
     ):
-        self.network, self.carried, self.clocks = network, carried, clocks
-        self.runs = sorted((_on_one_clock(run, clocks) for run in runs), key=lambda run: run["rank"])
+        self.network, self.carried = network, carried
+        runs, self.clocks = on_one_clock(runs, clocks)
+        self.runs = sorted(runs, key=lambda run: run["rank"])
         self.happened = Happened(self.runs)
         self.memories = {run["rank"]: Memory(run["film"]) for run in self.runs}
         prefer(self.memories, self.runs)
@@ -150,15 +152,6 @@ class Tapes:
                     found.append(Piece(first, last, self.places.cleaned(p.value).shifted(b.lo - at)))
             at += b.nbytes
         return joined(found, lo)
-
-
-def _on_one_clock(run: dict, clocks: tuple[Clock, ...]) -> dict:
-    """A tape with its times by the notebook's clock, whatever clock its rank had."""
-    ahead = next((round(1e9 * clock.offset) for clock in clocks if run["rank"] in clock.ranks), 0)
-    if not ahead:
-        return run
-    times = [[None if time is None else time - ahead for time in event["times"]] for event in run["events"]]
-    return run | {"events": [event | {"times": own} for event, own in zip(run["events"], times, strict=True)]}
 
 
 class Recording(Run):

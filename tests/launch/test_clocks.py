@@ -20,6 +20,7 @@ from collectives.timed import Clock, uncertainty
 from launch.kernel import clocks
 from launch.kernel.attach import Door
 from launch.kernel.hub import Hub
+from launch.replay._one_clock import agreed
 from launch.replay.recording import Recording, Tapes
 from tests.launch.hosts import ahead_by, needs_root
 
@@ -159,3 +160,45 @@ def test_a_recording_has_the_times_of_all_ranks_by_one_clock(gang):
     assert here.clocks == () and there.clocks == there.part(1, 1).clocks == known
     assert uncertainty(there.clocks) == pytest.approx(4e-4) and uncertainty(known[:1]) == uncertainty(()) == 0
     assert Recording(away).events != here.events
+
+
+@pytest.mark.parametrize("wrong", [500.0, -500.0])
+def test_nothing_comes_before_its_cause_by_clocks_that_are_wrong_within_their_error(gang, wrong):
+    tapes = [answer["recording"] for answer in gang.run(RUN, 3)]
+    told = Clock((0, 1), 0.0, 1e-6), Clock((2,), wrong, 600.0)  # in truth they are one clock
+    run = Recording(Tapes(tapes, clocks=told))
+    sides: dict = {}
+    for event in run.events:
+        sides.setdefault(event.match, []).append(event)
+    assert len(sides) == 3 and all(len({each.rank for each in those}) > 1 for those in sides.values())
+    for those in sides.values():
+        begun = max(each.start for each in those if each.op != "recv")
+        assert all(each.end >= begun for each in those if each.op != "send")
+    assert all(abs(clock.offset) <= clock.error for clock in run.clocks)
+    assert abs(run.clocks[1].offset) < abs(wrong) and run.clocks[1].error < 2 * told[1].error
+
+
+def test_offsets_are_moved_within_their_errors_until_they_agree_with_what_was_seen():
+    dice, moved = random.Random(7), 0
+    for _ in range(300):
+        truth = [dice.randrange(-(10**14), 10**14) for _ in range(dice.randint(2, 5))]  # nanoseconds
+        errors = [dice.randrange(1, 10**6) for _ in truth]
+        told = tuple(
+            Clock((rank,), (ahead + dice.randint(-error, error)) / 1e9, (error + 1) / 1e9)
+            for rank, (ahead, error) in enumerate(zip(truth, errors, strict=True))
+        )
+        pairs = [(here, there) for here in range(len(truth)) for there in range(len(truth)) if here != there]
+        most = {
+            (here, there): truth[there] - truth[here] + dice.randrange(10**5)
+            for here, there in dice.sample(pairs, dice.randint(1, len(pairs)))
+        }
+        found = agreed(told, most)
+        offsets = [round(1e9 * clock.offset) for clock in found]
+        assert all(offsets[there] - offsets[here] <= ns for (here, there), ns in most.items())
+        for clock, before, ahead in zip(found, told, truth, strict=True):
+            assert abs(clock.offset - ahead / 1e9) <= clock.error + 1e-9
+            assert abs(clock.offset - before.offset) <= before.error + 1e-9
+        moved += found != told
+        assert agreed(found, most) == found, "what agrees stays"
+        assert agreed(told, {(0, 1): 0, (1, 0): -1}) == told, "and so does what cannot agree"
+    assert moved > 100
