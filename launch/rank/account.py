@@ -16,9 +16,11 @@ threads, for which the same holds. Beyond MOST ops the account stops and says so
 """
 
 from functools import wraps
+from math import isfinite
 
 import torch
 from torch._C import _DisableTorchDispatch, _len_torch_dispatch_stack
+from torch._ops import OpOverload
 from torch.distributed import ProcessGroup
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -39,15 +41,16 @@ _PASSED_ON = ("all_reduce", "all_reduce_coalesced", "broadcast")  # functional c
 
 
 class _Plan:
-    """What is to be noted of one op: its number, and which of its arguments it writes."""
+    """What is to be noted of one op: its number, and which of its arguments it writes. `call` carries it out."""
 
-    __slots__ = ("func", "number", "writes", "written_names", "in_place", "makes", "functional", "silent")
+    __slots__ = ("func", "call", "number", "writes", "written_names", "in_place", "makes", "functional", "silent")
 
     def __init__(self, func, number: int):
         schema = getattr(func, "_schema", None)
         arguments = schema.arguments if schema else ()
         written = [(i, each) for i, each in enumerate(arguments) if each.alias_info and each.alias_info.is_write]
         self.func = func  # kept, so that its id stays its own
+        self.call = func._op if type(func) is OpOverload else func  # torch's C++ itself: a frame of Python less
         self.number = number
         self.writes = [i for i, each in written if not each.kwarg_only]
         self.in_place = self.writes == [0]
@@ -87,12 +90,12 @@ class Account(TorchDispatchMode):
             # DTensor and its like: what they do with plain tensors inside comes by here. What is fake has no memory.
             return func(*args, **(kwargs or {})) if _fake(types) else NotImplemented
         if plan.silent or self._seen >= self.most:
-            return func(*args, **kwargs) if kwargs else func(*args)
+            return plan.call(*args, **kwargs) if kwargs else plan.call(*args)
         watched = bool(self.film.handed_out) and self._touches((*args, *(kwargs or {}).values()))
         if watched:
             self._look()
         at = len(self.rows)
-        result = func(*args, **kwargs) if kwargs else func(*args)
+        result = plan.call(*args, **kwargs) if kwargs else plan.call(*args)
         self._note(plan, args, kwargs, result, at)
         if watched:
             self._look()
@@ -164,7 +167,7 @@ class Account(TorchDispatchMode):
             outs.append(place(result)) if type(result) in PLAIN else _sort(result, place, outs, [])
         if outs:
             self._wrote(outs)
-            row = (plan.number, outs, ins, numbers, alpha, callsite.line())
+            row = (plan.number, outs, ins, numbers, alpha, callsite.line(2))
             self._seen += 1
             # A functional collective copies its input first, and then calls the library: the copy comes before the
             # call.
@@ -202,7 +205,7 @@ def _sort(value, place, tensors: list, numbers: list) -> None:
     if kind in PLAIN:
         tensors.append(place(value))
     elif kind is int or kind is float or kind is bool:
-        numbers.append(value if value == value and value not in (float("inf"), float("-inf")) else str(value))
+        numbers.append(value if isfinite(value) else str(value))
     elif kind is list or kind is tuple:
         if value and all([type(item) is int for item in value]):
             numbers.append(list(value))

@@ -104,20 +104,32 @@ def frames() -> tuple[list, tuple[str, ...]]:
 
 def line_and_file() -> tuple[int, str]:
     """The cheap form, for every call: line and `whereabouts` of the student's innermost frame; (0, "") if none."""
-    frame: FrameType | None = sys._getframe(1)
+    frame = innermost()
+    return line_and_file_of([frame] if frame else [])
+
+
+def line_and_file_of(found: list[FrameType]) -> tuple[int, str]:
+    """The same of what `frames` found."""
+    return (found[0].f_lineno, whereabouts(found[0].f_code.co_filename)) if found else (0, "")
+
+
+def innermost() -> FrameType | None:
+    """The first of `frames`, without the search for the others."""
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         filename = frame.f_code.co_filename
         owner = _owners.get(filename) or owner_of(filename)
         if owner == "cell" or owner == "file":
-            return frame.f_lineno, whereabouts(filename)
+            return frame
         frame = frame.f_back
     found, _ = frames()
-    return (found[0].f_lineno, whereabouts(found[0].f_code.co_filename)) if found else (0, "")
+    return found[0] if found else None
 
 
-def line() -> int:
-    """The line of the cell that runs now, of the innermost frame in it; 0 if there is none on this thread."""
-    frame: FrameType | None = sys._getframe(1)
+def line(above: int = 1) -> int:
+    """The line of the cell that runs now, of the innermost frame in it; 0 if there is none on this thread. The search
+    begins so many frames above this one."""
+    frame: FrameType | None = sys._getframe(above)
     while frame is not None:
         filename = frame.f_code.co_filename
         if (_owners.get(filename) or owner_of(filename)) == "cell":

@@ -8,6 +8,7 @@ Left out: matching calls of different ranks and working out what they did; the d
 
 import sys
 import time
+from types import FrameType
 
 from launch.rank import callsite
 from launch.rank.account import Account
@@ -116,13 +117,12 @@ class Recorder:
         self.globals: dict = {}
         self.cell_file = ""
 
-    def begin(self, call: Call, seq: int) -> Event | None:
-        """A call enters torch. None when there is no room for it."""
+    def begin(self, call: Call, seq: int, frames: list[FrameType], via: tuple[str, ...]) -> Event | None:
+        """A call enters torch, from where `callsite.frames` says. None when there is no room for it."""
         if len(self.events) >= self.limit:
             self.dropped += 1
             self.account.go_blind()
             return None
-        frames, via = callsite.frames()
         if frames:
             self.globals, self.cell_file = frames[-1].f_globals, frames[-1].f_code.co_filename
         self.groups[call.group.key] = call.group
@@ -141,7 +141,8 @@ class Recorder:
         """The student begins to wait for the call."""
         event.times[2], event.wait_row = time.perf_counter_ns(), len(self.account.rows)
         event.blocking = callsite.called_by_torch(sys._getframe(2))  # no line of theirs runs meanwhile
-        event.wait_line = callsite.line_and_file()[0]
+        frame = callsite.innermost()
+        event.wait_line = frame.f_lineno if frame else 0
 
     def end(self, event: Event) -> None:
         """The wait for a call has returned: what it received is there."""

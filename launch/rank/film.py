@@ -33,6 +33,7 @@ SAMPLES = 1024  # bytes of such a part that tell whether it changed
 SEEN = 256  # tensors that are known again without asking where they lie
 PARTS = 64  # parts of one storage
 BUDGET_BYTES = 16 * 1024 * 1024  # of changes kept in one recording
+_MAY_BE_BOUND = PLAIN | {list, tuple}
 _NEVER = (lambda: None, 0, (), 0)
 
 
@@ -149,9 +150,11 @@ class Film:
         for variables in scopes:
             for name, value in variables.items():
                 kind = type(value)
+                if kind not in _MAY_BE_BOUND:
+                    continue
                 if kind in PLAIN:
                     length, items = 0, ((name, value),)
-                elif (kind is list or kind is tuple) and is_list_of_tensors(value):
+                elif is_list_of_tensors(value):
                     length = len(value)
                     items = zip(paths(name, length), value, strict=True)
                 else:

@@ -184,6 +184,4 @@ PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # types whose memory is w
 
 def has_memory(tensor: torch.Tensor) -> bool:
     """Whether its bytes can be looked at: not sparse, not meta, not fake, not empty."""
-    return (
-        tensor.layout is torch.strided and tensor.device.type != "meta" and type(tensor) in PLAIN and tensor.numel() > 0
-    )
+    return type(tensor) in PLAIN and tensor.numel() > 0 and tensor.layout is torch.strided and not tensor.is_meta

@@ -15,13 +15,12 @@ from launch.rank.ops import dtype_name
 
 
 class Known(weakref.ref):
-    """A weak reference to a storage: its number, how large it is, and the places in it that were met."""
+    """A weak reference to a storage: its number, and how large it is."""
 
-    __slots__ = ("number", "nbytes", "address", "placed")
+    __slots__ = ("number", "nbytes", "address")
     number: int
     nbytes: int
     address: int  # of the C++ object
-    placed: dict[tuple, int]  # (offset, shape, strides, dtype, lazy) -> number of the place
 
     def alive(self):
         """The storage itself, None if its memory is gone or was resized (FSDP does that) since it was met."""
@@ -40,6 +39,7 @@ class Storages:
         self._forget = lambda known, met=self.met: met.pop(known.address, None)
         self.count = 0
         self.places: list[tuple] = []  # by number: storage, offset, shape, strides, dtype, lazy
+        self._numbers: dict[tuple, int] = {}  # of the places
 
     def of(self, tensor) -> Known:
         """RuntimeError for a tensor without storage (sparse, or fake)."""
@@ -51,7 +51,7 @@ class Storages:
 
     def _meet(self, storage) -> Known:
         known = Known(storage, self._forget)
-        known.number, known.nbytes, known.address, known.placed = self.count, storage.nbytes(), storage._cdata, {}
+        known.number, known.nbytes, known.address = self.count, storage.nbytes(), storage._cdata
         self.met[known.address] = known
         self.count += 1
         return known
@@ -65,11 +65,11 @@ class Storages:
             if known is None or known.nbytes != storage.nbytes():
                 known = self._meet(storage)
             lazy = tensor.is_conj() or tensor.is_neg()  # the numbers are not those in memory
-            seen = tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype, lazy
-            number = known.placed.get(seen)
+            seen = known.number, tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype, lazy
+            number = self._numbers.get(seen)
             if number is None:
-                number = known.placed[seen] = len(self.places)
-                self.places.append((known.number, *seen))
+                number = self._numbers[seen] = len(self.places)
+                self.places.append(seen)
         except (RuntimeError, NotImplementedError):
             return -1
         return number

@@ -159,10 +159,13 @@ def _kernel(op: str):
     @_not_compiled
     def kernel(keyset, *args, **kwargs):
         call: Call = parse(args, _group_of)
-        line, file = callsite.line_and_file()
-        pending = _calls.post(call, line, file)
         recorder = _recorder
-        event = recorder.begin(call, pending.seq) if recorder is not None else None
+        if recorder is None:
+            pending, event = _calls.post(call, *callsite.line_and_file()), None
+        else:
+            frames, via = callsite.frames()
+            pending = _calls.post(call, *callsite.line_and_file_of(frames))
+            event = recorder.begin(call, pending.seq, frames, via)
         if _network is not None:
             pending.due = _network.begin(call, _name_of(pending), pending.open.nbytes)
         try:
