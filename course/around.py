@@ -32,6 +32,7 @@ class Around:
 
     def __init__(self, space: dict, mime: str):
         self.space, self.mime, self.names = space, mime, dict(space)
+        self.groups: dict[str, dict] = {"": {}}  # by the text that has made them: the names of an exercise's groups
         self.store = dist.distributed_c10d._get_default_store()._underlying_non_prefix_store
         self.modules = [(vars(each), dict(vars(each))) for each in (torch, torch.Tensor, dist)]
         self.before = self.state()
@@ -49,11 +50,15 @@ class Around:
         same = all(all(map(is_, map(now.get, had), had.values())) for now, had in self.modules)
         return same and self.state() == self.before
 
-    def begin(self, texts: str, seed: int, record: bool) -> torch.Tensor:
-        """x. `texts` define `_trial_prepared()`, which makes x and what is expected, `_trial_call(x)` and
-        `_trial_answer(x, returned)`."""
+    def begin(self, groups: str, texts: str, seed: int, record: bool) -> torch.Tensor:
+        """x. `groups` makes the exercise's groups, in its first trial here. `texts` define `_trial_prepared()`, which
+        makes x and what is expected, `_trial_call(x)` and `_trial_answer(x, returned)`."""
+        if groups not in self.groups:
+            exec(groups, made := dict(self.names))
+            dist.barrier()  # or another rank may still leave keys in the store
+            self.groups[groups], self.before = made, self.state()
         self.space.clear()
-        self.space.update(self.names, _trial_around=self, _trial_line=0)
+        self.space.update(self.names | self.groups[groups], _trial_around=self, _trial_line=0)
         exec(texts, self.space)
         # Not torch.manual_seed, which takes a traceback for every kind of device that might be there later.
         torch.default_generator.manual_seed(seed + self.space["rank"])  # or x would be the same everywhere

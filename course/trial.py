@@ -4,7 +4,7 @@ The numbers that go in and those that should come out are fetched from the ranks
 here, in the notebook's kernel: no variable of the student's can collide with them, and what the function does to torch
 on its ranks changes nothing in the comparison. What is right and wrong with it all is told by `course/verdict.py`.
 A set of ranks for each world size is kept, and begins every trial with the names it began its first one with. Where a
-function has failed, or has left a message under way, a thread, a group, or another torch, its ranks are ended.
+function has hung, or has left a message under way, a thread, a group, or another torch, its ranks are ended.
 
 A right result must have come in the messages. So the function runs once more on the first draw, with the same numbers,
 and all that it sends is changed on the way (`TAMPER`): whoever still has the right result has it from elsewhere, a
@@ -34,7 +34,7 @@ from launch.magics import loaded
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
 from launch.shared import codec
-from launch.shared.errors import DeadlockError, LaunchError, MismatchError, UsageError, name_ranks
+from launch.shared.errors import DeadlockError, LaunchError, MismatchError, RankError, UsageError, name_ranks
 
 LIMIT = 20
 """Seconds after which a function that has neither ended nor provably hung is stopped."""
@@ -179,6 +179,7 @@ class Trial:
             self.failure += "" if isinstance(error, MismatchError) else self._raised_at()
             self.verdict = "no" if _kept[self.p].size else "not tried"
             self.hints = error.hints
+            self._clean = type(error) is RankError and self._is_over()
         self._leave()
 
     @property
@@ -195,6 +196,20 @@ class Trial:
         finally:
             self.tapes = ranks.tapes()
         self.after, self.answers = self._evidence(ranks)
+
+    def _is_over(self) -> bool:
+        """Whether a function that has raised an error has left its ranks as one that has not."""
+        if not self.tapes or any(answer.how is How.DIED or answer.lost for answer in self.last):
+            return False
+        try:
+            clean = _shown(_execute(_kept[self.p], "_trial_around.show(_trial_around.clean())"))
+        except LaunchError:  # one has died
+            return False
+        return all(clean) and not self._unfinished()
+
+    def _unfinished(self) -> bool:
+        """Whether a call that the function has begun is still under way."""
+        return any(_kept[self.p].supervisor.unfinished(rank) for rank in range(self.p))
 
     def _raised_at(self) -> str:
         """ " (line 9)": where ranks raised an error, and which line is whose where that is not plain."""
@@ -232,7 +247,9 @@ class Trial:
             call=exercise.call.format(name=exercise.name, **draw),
             answer=exercise.part if exercise.in_place else "returned",
         )
-        return ranks, _shown(_execute(ranks, f"{X} = _trial_around.begin({texts!r}, {self._seed}, {record})"))
+        groups = exercise.groups.format(**draw)
+        begin = f"{X} = _trial_around.begin({groups!r}, {texts!r}, {self._seed}, {record})"
+        return ranks, _shown(_execute(ranks, begin))
 
     def _hear(self, answers: list[Answer]) -> None:
         for stream in (lambda answer: str(answer.out), lambda answer: str(answer.err)):
@@ -243,7 +260,7 @@ class Trial:
     def _evidence(self, ranks: Ranks):
         shown = _shown(_execute(ranks, f"_trial_around.see({X}, {RETURNED})"))
         after, answers, clean = zip(*shown, strict=True)
-        self._clean = all(clean) and not any(ranks.supervisor.unfinished(rank) for rank in range(self.p))
+        self._clean = all(clean) and not self._unfinished()
         return after, answers
 
     def tampered(self) -> list[dict] | None:

@@ -2,10 +2,12 @@
 
 from course.exercises.exercise import A_FEW, Exercise, nobody
 
-PAIRS = """
+MESH = """
 from torch.distributed.device_mesh import init_device_mesh
 _trial_mesh = init_device_mesh("cpu", (2, 2) if {p} == 4 else (1, {p}), mesh_dim_names=("data", "tensor"))
 _trial_group = _trial_mesh.get_group("tensor")
+"""
+PAIRS = """
 _trial_copies = (3 * torch.randn(12, generator=torch.Generator().manual_seed(9 + rank // 2 * ({p} == 4)))).to(
     torch.{dtype})
 def _trial_norm(x):
@@ -42,6 +44,7 @@ EXERCISES = (
         expected="_trial_norm(x)",
         in_place=False,
         needs=tensor_group,
+        groups=MESH,
         setup=PAIRS,
         call="_trial_one({name}([x[:8], x[8:].view(4, 4)], list(_trial_copies.clone().split(6)), _trial_group))",
         allowed=frozenset({"all_reduce"}),

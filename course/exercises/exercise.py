@@ -76,6 +76,7 @@ class Exercise:
     expected    Python text: what stands right of "expected =", usually torch's own collective after a semicolon; None
                 on a rank whose answer does not matter
     setup       Python text: run on the ranks first; makes what `call` hands over beside x
+    groups      Python text: run before that, once on each set of ranks: makes groups, which would be left over else
     in_place    whether the student's answer is found in `x`; else it is what the function returns, and `x` must come
                 back untouched
     part        Python text: the part of `x` that an answer in place is in
@@ -113,6 +114,7 @@ class Exercise:
     needs: Callable[[int, int], set[int]] = everyone
     call: str = "{name}(x)"
     setup: str = ""
+    groups: str = ""
     whole: str = "x"
     allowed: frozenset[str] = MESSAGES_ONLY
     messages: Callable[[int], int] | None = None

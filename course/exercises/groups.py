@@ -14,7 +14,7 @@ EXERCISES = (
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
         in_place=True,
-        setup="from torch.distributed.device_mesh import init_device_mesh\n"
+        groups="from torch.distributed.device_mesh import init_device_mesh\n"
         "mesh = init_device_mesh('cpu', (2, {p} // 2), mesh_dim_names=('machine', 'gpu'))\n",
         call="{name}(x, mesh)",
         allowed=frozenset(

@@ -84,18 +84,52 @@ def pids():
 
 
 def test_a_try_that_leaves_nothing_but_names_leaves_its_ranks_and_no_names():
-    """Whether it is right or wrong."""
+    """Whether it is right or wrong, or raises an error."""
     assert tried(SHIFT).fault() == ""
     before = pids()
     wrong = "arriving = torch.empty(12)\n" + SHIFT.replace("return arriving", "return 2 * arriving")
     assert tried(wrong).fault().startswith("rank 0: the answer holds c0 + c0")
+    assert pids() == before
+    failing = tried(SHIFT.replace("return arriving", "return arrived"))
+    assert failing.fault().startswith("ranks 0-2: NameError: name 'arrived' is not defined")
     assert pids() == before
     assert (
         tried(SHIFT.replace("arriving = ", "", 1).replace("torch.empty_like(x)", ""))
         .fault()
         .startswith("ranks 0-2: NameError: name 'arriving' is not defined")
     )
-    assert set(before).isdisjoint(pids()), "those that have failed are ended"
+    assert set(before).isdisjoint(pids()), "its messages are still under way"
+
+
+LEFT_OVER = {
+    "a call": "if rank == 1: dist.all_reduce(x, async_op=True)",
+    "a group": "dist.new_group([0, 1])",
+    "a key": "dist.distributed_c10d._get_default_store().set(f'{rank}', 'seen')",
+    "a thread": "threading.Thread(target=threading.Event().wait, daemon=True).start()",
+}
+
+
+@pytest.mark.parametrize("left", LEFT_OVER)
+def test_what_an_error_leaves_over_ends_the_ranks(left):
+    before = pids()
+    failing = tried(f"import threading\n\ndef shift(x):\n    {LEFT_OVER[left]}\n    return rank + unknown\n")
+    assert "NameError: name 'unknown' is not defined" in failing.failure
+    assert set(before).isdisjoint(pids())
+    assert tried(SHIFT).fault() == ""
+
+
+def test_the_groups_of_an_exercise_are_made_once():
+    source = (
+        "def hierarchical_all_reduce(x, mesh):\n"
+        "    for group in mesh.get_all_groups():\n        dist.all_reduce(x, group=group)\n"
+    )
+    known = []
+    for _ in range(2):
+        assert tried(source, "hierarchical_all_reduce", 4).fault()
+        ranks = trial.grader_ranks(4)
+        ranks.execute("known = [id(group) for group in dist.distributed_c10d._world.pg_map]")
+        known.append(ranks.pull("known"))
+    assert len(known[0][0]) == 3 and known[0] == known[1]
 
 
 def test_the_students_names_are_the_students():
