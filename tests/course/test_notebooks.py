@@ -19,7 +19,8 @@ PRIVATE = {
 
 
 COMPILED = re.compile(
-    r"torch\.(optim|compile)\b|DistributedDataParallel|\b(fsdp|distributed\.tensor|_functional_collectives)\b"
+    r"torch\.(optim|compile)\b|DistributedDataParallel"
+    r"|\b(fsdp|distributed\.tensor|distributed\.pipelining|_functional_collectives)\b"
 )
 
 
