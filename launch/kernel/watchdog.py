@@ -34,7 +34,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from launch.doctor import Diagnosis, examine
-from launch.doctor.snapshot import Ending, Report, State, take
+from launch.doctor.snapshot import Ending, How, Report, State, take
 from launch.shared.flight_recorder import Board, Status
 
 LOOK = {"do": "look"}  # what is asked (rank/threads.py answers)
@@ -137,7 +137,7 @@ class Watchdog:
             suspended = self.suspended(before[0].keys() - answers.keys())
             self.lines |= dict.fromkeys(suspended, "suspended by SIGSTOP; the stop button wakes it")
             reports = {rank: _report(answer) for rank, answer in answers.items()}
-            for rank in self._waits_for_absent(answers):
+            for rank in self._waits_for_absent(answers, before[1]):
                 reports[rank] = replace(reports[rank], meeting=True)
             silent = set(before[0]) - answers.keys() - {rank for rank, ending in before[1].items() if ending.cut}
             reports |= {rank: Report(threads=True) for rank in silent}
@@ -153,12 +153,17 @@ class Watchdog:
             rest = time.monotonic() - self._still_since
             self._again_at = time.monotonic() + min(LONGEST_PAUSE, rest / 2)
 
-    def _waits_for_absent(self, answers: dict[int, dict]) -> set[int]:
+    def _waits_for_absent(self, answers: dict[int, dict], endings: dict[int, Ending]) -> set[int]:
         """Ranks that make a store to which all ranks have to come, while some are elsewhere: neither at the store nor
-        past it, at the group that is made there. Else one may only sleep until he tries again to connect."""
-        there = {rank for rank, answer in answers.items() if answer["gathers"] == self.board.ranks}
+        past it, at the group that is made there or wherever. Else one may only sleep until he tries again to connect,
+        and another be through already."""
+        size = self.board.ranks
+        there = {rank for rank, answer in answers.items() if answer["gathers"] == size}
         past = {rank for rank, answer in answers.items() if answer["making"] or answer["meeting"]}
-        return there if answers.keys() - there - past else set()
+        made = {rank: answer["stores"].count(size) for rank, answer in answers.items()}
+        made |= {rank: 0 for rank, ending in endings.items() if ending.how is How.ABSENT}
+        before = min((made[rank] for rank in there), default=0)
+        return there if any(made[rank] <= before for rank in answers.keys() - there - past) else set()
 
     def _final(self, diagnosis: Diagnosis) -> bool:
         """Whether the cell can never end and nobody in it would lose anything."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import os
 import socket
 
 import torch.distributed as dist
@@ -44,10 +45,15 @@ class LoopbackStore(_everywhere):  # type: ignore[valid-type, misc]
         if is_master and master_listen_fd is None:
             try:
                 listening = socket.create_server((host_name, port))
-            except OSError:
-                # A group that was destroyed may live on in a DDP module; torch then shares its master with the next.
-                if not (multi_tenant and port in _opened):
+            except OSError as error:
+                if port not in _opened:
                     raise
+                if not multi_tenant:
+                    own = self.reinit.bare and str(port) == os.environ.get("MASTER_PORT")
+                    instead = "run the cell again, MASTER_PORT is a new one now" if own else "take another port"
+                    said = f"port {port} belongs to the store that an earlier cell made here: {instead}"
+                    raise OSError(error.errno, said) from None
+                # A group that was destroyed may live on in a DDP module; torch then shares its master with the next.
             else:
                 # The store owns the socket from here on and closes it; only the libuv one can take it.
                 port, master_listen_fd = listening.getsockname()[1], listening.detach()

@@ -40,6 +40,7 @@ class Reinit:
         self._sockets_of_stores: dict[int, int] = {}  # of torch's own stores, in which a student's groups meet
         self._before: dict[int, int] | None = None  # while a group or a store is being made: the sockets from before
         self.gathers = 0  # while a store of torch's is being made: how many ranks have to come to it; 0 if unknown
+        self.stores: list[int] = []  # the same of each that this cell has made
         self._noted = self._sockets  # and where the new ones go
         self._next_type = FIRST_FREE_TYPE
         # One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it.
@@ -81,6 +82,7 @@ class Reinit:
         try:
             with self._noting_sockets(self._sockets_of_stores):
                 yield
+            self.stores.append(self.gathers)
         finally:
             self.gathers = 0
 

@@ -72,6 +72,7 @@ class Requests:
     def cell(self, msg_id: str):
         """Around every cell: only inside it does SIGINT mean anything."""
         interruptible.begin()
+        self.reinit.stores.clear()
         self.upkeep.begin()
         if self.network is not None:
             self.network.begin_cell()

@@ -37,6 +37,7 @@ def look(reinit) -> dict:
     meeting  it waits in the store for something that is not there
     making   it makes a process group; where it sleeps in that, it waits in a store of the student's
     gathers  how many ranks have to come to the store of torch's that it makes, asleep; 0 if it makes none, or unknown
+    stores   the same of every store of torch's that this cell has made
     cpu      nanoseconds of processor time that the main thread has used
     threads  whether the student has threads of his own, which may do anything. One that waits in a call, while the main
              thread waits for it alone, is as good as the main thread.
@@ -54,6 +55,7 @@ def look(reinit) -> dict:
         "meeting": reinit.store is not None and reinit.store.missing(),
         "making": reinit.making,
         "gathers": reinit.gathers if _sleeps() else 0,
+        "stores": reinit.stores,
         "cpu": _processor_time(),
         "threads": _threads_act(main),
     }

@@ -57,6 +57,35 @@ def test_the_student_can_also_make_the_group_again_after_a_fault(ranks):
     assert ranks.pull("x") == [6.0] * 3
 
 
+def test_a_cell_that_makes_a_store_is_told_when_its_port_is_taken_by_its_last_run(groupless):
+    make = 'import os\nif not rank: store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), 1, True)'
+    run(groupless, make)
+    with pytest.raises(RankError, match="rank 0: OSError.* an earlier cell made here: run the cell again"):
+        run(groupless, make)
+    run(groupless, make)
+
+
+STORE = """
+import os, time
+from types import SimpleNamespace
+from launch.rank import interruptible, loopback
+
+def late(*what):
+    time.sleep(2)  # longer than the doctor waits before it looks, as connecting may take where much else goes on
+    return interruptible.wait(*what)
+
+if rank in slow: loopback.interruptible = SimpleNamespace(wait=late)
+if rank in comes:
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), world_size, rank == 0)
+"""
+
+
+def test_a_rank_that_was_at_the_store_is_missed_by_nobody_there(groupless):
+    with pytest.raises(DeadlockError, match="waits? in .* for the other ranks; ranks? 1.* left the cell"):
+        run(groupless, f"comes, slow = [0, 2], []\n{STORE}")
+    run(groupless, f"comes, slow = [0, 1, 2], [2]\n{STORE}")
+
+
 @pytest.mark.parametrize("victim", [0, 2])
 def test_a_group_that_has_lost_a_member_is_left_by_all_and_can_be_made_again(ranks, victim):
     with pytest.raises(RankError, match=f"rank {victim} died"):

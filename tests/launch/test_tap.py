@@ -302,7 +302,7 @@ gc.disable()
 class Thing: pass
 def looked_at():
     thing, done = Thing(), queue.SimpleQueue()
-    reinit = SimpleNamespace(store=None, making=False, gathers=0)
+    reinit = SimpleNamespace(store=None, making=False, gathers=0, stores=[])
     threading.Thread(target=lambda: done.put(threads.look(reinit))).start()
     done.get()
     return weakref.ref(thing)
