@@ -20,6 +20,21 @@ def test_ranks_have_what_the_notebook_said_they_will_import(warm):
         ranks.close()
 
 
+def test_students_files_with_the_names_of_such_modules_end_no_agent(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.py").write_text("1 / 0")
+    (tmp_path / "other.py").write_text("import sys; sys.exit('as a script')")
+    ranks = Ranks()
+    try:
+        for name in ("one", "other", "this"):
+            ranks.will_import(name)
+        ranks.ensure(2)
+        ranks.execute("import sys; had = 'this' in sys.modules")
+        assert ranks.pull("had") == [True, True]
+    finally:
+        ranks.close()
+
+
 def test_that_all_is_imported_is_no_news_for_others():
     """The supervisor, and a machine that passes on what its agent says, hear of ranks alone."""
     link, heard = object.__new__(AgentLink), []
