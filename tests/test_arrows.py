@@ -81,14 +81,29 @@ ROOMS = {
 def test_a_room_of_launch_imports_no_other_process(room):
     for source in sorted((ROOT / "launch" / room).rglob("*.py")):
         for node in ast.walk(ast.parse(source.read_text())):
-            modules = []
-            if isinstance(node, ast.ImportFrom):
-                modules = [f"{node.module}.{alias.name}" for alias in node.names]
-            elif isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            for module in modules:
+            for module in imported_modules(node):
                 if module.startswith("launch."):
                     assert module.split(".")[1] in ROOMS[room], f"{source.relative_to(ROOT)} imports {module}"
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_an_inner_module_is_imported_in_its_own_room_alone(package):
+    """`_store.py` is rank's own: whoever looks for what a room offers passes over it."""
+    for source in sorted(path for above in ORDER for path in (ROOT / above).rglob("*.py")):
+        for node in ast.walk(ast.parse(source.read_text())):
+            for name in imported_modules(node):
+                *room, inner = name.split(".")
+                if inner.startswith("_") and room[:1] == [package] and ROOT.joinpath(*room, f"{inner}.py").exists():
+                    assert source.parent == ROOT.joinpath(*room), f"{source.relative_to(ROOT)} imports {name}"
+
+
+def imported_modules(node: ast.AST) -> list[str]:
+    """What an import statement may name: of `from launch.rank import _store` the module and what stands in it."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
 
 
 def test_the_notebook_imports_no_torch_to_load_the_extension_and_no_grammar_to_show_a_figure():

@@ -78,7 +78,7 @@ class View:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank says about itself while it is inside a cell or after it (`rank.threads`); see there."""
+    """What a rank says about itself while it is inside a cell or after it (`rank._threads`); see there."""
 
     place: str = ""
     line: int = 0

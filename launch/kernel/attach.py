@@ -39,9 +39,9 @@ import zmq
 
 from launch.backends import BACKENDS
 from launch.kernel import clocks
+from launch.kernel._shelf import Shelf
 from launch.kernel.clocks import Offset
 from launch.kernel.hub import Hub
-from launch.kernel.shelf import Shelf
 from launch.shared.errors import LaunchError, UsageError
 
 BEAT = 1.0  # seconds between two signs of life

@@ -2,7 +2,7 @@
 
 A cell has ended when every rank has said "idle" or has died; there is no barrier and no time limit. While it runs the
 flight recorder is read twenty times a second: it tells the student what each rank is doing, and it shows when ranks
-wait for ever (kernel/watchdog.py). Those are freed (rank/reinit.py); so are ranks that the stop button does not reach
+wait for ever (kernel/watchdog.py). Those are freed (rank/_reinit.py); so are ranks that the stop button does not reach
 in Python.
 
 Runs in the hub's thread. What was printed and raised is collected in `Answer`s; nothing is shown from here except to

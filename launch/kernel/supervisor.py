@@ -21,12 +21,12 @@ from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import machine
+from launch.kernel._played import Played
 from launch.kernel.agent_link import AgentLink
 from launch.kernel.attach import Door, Machine, check_gpus, place
 from launch.kernel.cell import Answer, Cell
 from launch.kernel.hub import Hub, all_or_none
 from launch.kernel.machine import Death, Deaths
-from launch.kernel.played import Played
 from launch.kernel.worker import COMING, Worker
 from launch.shared import flight_recorder
 from launch.shared.errors import LaunchError, RankError, UsageError, name_ranks

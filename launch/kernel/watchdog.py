@@ -5,7 +5,7 @@ proved it to be stuck, and the proof is told in the words that stand there.
 
 The watchdog notices that nothing moves, asks the ranks, and has the doctor say whether that is for ever. Its looks are
 cheap: the records of the flight recorder, and which ranks are past the cell. When two looks in a row are the
-same, every living rank is asked about itself (rank/threads.py) and one snapshot is taken; it is believed only if
+same, every living rank is asked about itself (rank/_threads.py) and one snapshot is taken; it is believed only if
 nothing has moved from before the questions until after it. A rank that does not answer may do anything.
 
 A cell is given up when the doctor has proved that some ranks are stuck and no other rank can move any more. While one
@@ -37,7 +37,7 @@ from launch.doctor import Diagnosis, examine
 from launch.doctor.snapshot import Ending, How, Report, State, take
 from launch.shared.flight_recorder import Board, Status
 
-LOOK = {"do": "look"}  # what is asked (rank/threads.py answers)
+LOOK = {"do": "look"}  # what is asked (rank/_threads.py answers)
 COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits somewhere in C++
 STILL_FOR = 0.3  # seconds between two questions; a thread that waits uses no processor time meanwhile
 ANSWER_WITHIN = 5.0  # seconds; a rank that holds Python's lock cannot answer, and computes

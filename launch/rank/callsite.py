@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import torch
 
-from launch.rank.ops import PLAIN
+from launch.rank._ops import PLAIN
 
 _INSTALLED = tuple(
     os.path.join(path, "")

@@ -2,7 +2,7 @@
 
 Whenever a call begins or a wait ends, the film looks at the tensors of the call and at what ops have written since the
 last look, and keeps what differs; when the cell has ended, at everything that it knows. The numbers in a picture are
-taken from it. What became of what is not read from it (`rank.account` sees that), except for one thing: bytes that
+taken from it. What became of what is not read from it (`rank._account` sees that), except for one thing: bytes that
 changed although no op of torch wrote them.
 
 A storage up to 16 KiB is filmed whole. Of a larger one the first numbers of each part that is sent or named are kept,
@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from launch.rank._ops import PLAIN, dtype_name, has_memory
+from launch.rank._storages import Known, Storages
 from launch.rank.callsite import is_list_of_tensors, paths
-from launch.rank.ops import PLAIN, dtype_name, has_memory
-from launch.rank.storages import Known, Storages
 
 WHOLE_BYTES = 16 * 1024
 FIRST = 32  # numbers of one part of a large storage that are kept

@@ -8,8 +8,8 @@ Standard output and error are pipes that the notebook's kernel drains. Python's 
 all write there in the order in which they happen, and the last words of a dying rank are kept. So ipykernel's own
 capture of output is not used; values, figures and errors still travel as Jupyter messages.
 
-Left out: the requests that are not cells (rank/requests.py), freeing a stuck rank (rank/reinit.py), what tracebacks
-show (rank/tracebacks.py).
+Left out: the requests that are not cells (rank/requests.py), freeing a stuck rank (rank/_reinit.py), what tracebacks
+show (rank/_tracebacks.py).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
-from launch.rank import loopback, parsing, tap
+from launch.rank import _loopback, _parsing, tap
+from launch.rank._reinit import Reinit
+from launch.rank._session import AttentiveIOPub, BoundedSession
+from launch.rank._store import FarStore, PollStore
+from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.network import Network
-from launch.rank.reinit import Reinit
 from launch.rank.requests import Requests
-from launch.rank.session import AttentiveIOPub, BoundedSession
-from launch.rank.store import FarStore, PollStore
-from launch.rank.tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.upkeep import Upkeep
 from launch.shared.flight_recorder import Slot
 from launch.shared.start_file import NO_WIDGETS
@@ -112,7 +112,7 @@ class RankKernel(IPythonKernel):
         self.shell.execution_count = request["metadata"].get("execution_count", self.shell.execution_count)
         try:
             with self.requests.cell(request["header"]["msg_id"]):
-                parsing.forget(self.shell)
+                _parsing.forget(self.shell)
                 before = {name: self.shell.user_ns.get(name) for name in self.given}
                 reply = await super().do_execute(code, silent, *args, **kwargs)
             return reply | self.hints(code, before)  # where no interrupt can take the reply away
@@ -237,7 +237,7 @@ def serve(rank: int, session: dict) -> None:
     slot = Slot(session["board"], rank, session.get("here"))
     tap.install(slot)
     reinit = Reinit()
-    loopback.install(reinit)
+    _loopback.install(reinit)
     network = None if session["network"] is None else Network(rank, reinit, session["network"])
     tap.play(network)
     meet(rank, session, reinit)
@@ -252,7 +252,7 @@ def serve(rank: int, session: dict) -> None:
     app.shell.push(names, interactive=False)
     app.kernel.given = names
     app.log.setLevel(logging.ERROR)  # its handler alone has that level, and every message of a cell is put into words
-    parsing.shorten(app.shell)
+    _parsing.shorten(app.shell)
     shorten_tracebacks(app.shell)
     end_cell_first(app.shell, app.kernel.requests)
     app.start()

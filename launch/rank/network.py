@@ -10,7 +10,7 @@ The tap calls `begin` when a call is made, and `hold` when the wait for it has r
 clock, when the last wait was over by it, plus what the rank did meanwhile: not the time in which the machine was busy
 with other processes (the kernel counts it), and up to SOFTWARE of Python's own, which belongs to the latency.
 
-DDP's reducer waits in C++, for a future: that one is done no earlier either (rank/reducer.py).
+DDP's reducer waits in C++, for a future: that one is done no earlier either (rank/_reducer.py).
 
 Left out: a call that nobody waits for costs bandwidth alone, and so does what is asked about with `is_completed`.
 """
@@ -23,9 +23,9 @@ import time
 
 from launch.backends import gloo
 from launch.rank import interruptible
-from launch.rank.ops import Call
-from launch.rank.pace import Pace
-from launch.rank.reinit import Reinit
+from launch.rank._ops import Call
+from launch.rank._pace import Pace
+from launch.rank._reinit import Reinit
 from launch.shared.wires import Links, Wires
 
 SOFTWARE = 0.0005  # seconds
@@ -166,7 +166,7 @@ class Network:
     def hold(self, until: float) -> None:
         """Waits until that moment. WaitEnded if the waits of this cell are ended meanwhile.
 
-        Another thread waits where the main thread waits in C++ for what it will be told (`rank.reducer.late`).
+        Another thread waits where the main thread waits in C++ for what it will be told (`rank._reducer.late`).
         """
         self._delayed = self._delay()
         left = until - time.monotonic()

@@ -7,7 +7,7 @@ A message needs its handle: gloo forgets a send or a receive whose Work is destr
 So the student's Work is not held here once the student has it, and the moment in which it goes is noted. A collective
 is carried out by gloo's own threads, which hold it; there the Work may be kept until the collective is over.
 
-Left out: values, times and places in memory; only a recording (`rank.events`) keeps those.
+Left out: values, times and places in memory; only a recording (`rank._events`) keeps those.
 """
 
 import sys
@@ -19,9 +19,9 @@ import torch
 
 from launch.backends.gloo import in_our_words, is_lost
 from launch.rank import callsite, interruptible
+from launch.rank._ops import Call, dtype_name
+from launch.rank._tracebacks import keep
 from launch.rank.guard import Guard, MismatchError, Overtaken
-from launch.rank.ops import Call, dtype_name
-from launch.rank.tracebacks import keep
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,

@@ -17,10 +17,10 @@ from types import ModuleType
 
 from launch.hints.leftovers import brings_back, is_still
 from launch.hints.names import spelt_like
-from launch.rank import callsite, interruptible, tap, threads
+from launch.rank import _threads, callsite, interruptible, tap
+from launch.rank._reinit import Reinit
+from launch.rank._stopping import Stopping
 from launch.rank.network import Network
-from launch.rank.reinit import Reinit
-from launch.rank.stopping import Stopping
 from launch.rank.upkeep import Upkeep
 from launch.shared import codec
 from launch.shared.flight_recorder import Slot
@@ -193,7 +193,7 @@ class Requests:
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""
-        told = threads.look(self.reinit)
+        told = _threads.look(self.reinit)
         return told | {"threads": told["threads"] or (self.network is not None and self.network.busy())}
 
     def free(self, cell: str) -> bool:

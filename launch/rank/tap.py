@@ -24,10 +24,10 @@ from torch._C._distributed_c10d import Work, _create_work_from_future  # type: i
 from torch.distributed import distributed_c10d as c10d
 
 from launch.backends import gloo
-from launch.rank import callsite, interruptible, reducer
-from launch.rank.events import LIMIT, Recorder
+from launch.rank import _reducer, callsite, interruptible
+from launch.rank._events import LIMIT, Recorder
+from launch.rank._ops import OPS, Call, Group, Parser
 from launch.rank.network import Network
-from launch.rank.ops import OPS, Call, Group, Parser
 from launch.rank.pending import PendingCalls
 from launch.shared.wires import name_of
 
@@ -44,7 +44,7 @@ _recorder: Recorder | None = None
 _network: Network | None = None
 _groups: WeakKeyDictionary = WeakKeyDictionary()  # weak: a destroyed group must give back its store's port
 _futureless: set[tuple[str, str]] = set()  # (name, device) of calls whose Work has no future
-_buckets, _waits = reducer.Buckets(), reducer.Waits()
+_buckets, _waits = _reducer.Buckets(), _reducer.Waits()
 
 
 def install(slot, guard: bool = True) -> None:
@@ -184,7 +184,7 @@ def _kernel(op: str):
             else:
                 _note_completion(call, work, event)
         if call.kind == "collective" and (event is not None or _network is not None) and work is not None:
-            return _from_cpp(call, pending, result, work, event, reducer.caller())
+            return _from_cpp(call, pending, result, work, event, _reducer.caller())
         return result
 
     return kernel
@@ -197,12 +197,12 @@ def _from_cpp(call: Call, pending, result, work, event, caller):
         event.bucket = bucket
         _waits.add(event)
     network = _network
-    if network is None or not reducer.is_native(caller):
+    if network is None or not _reducer.is_native(caller):
         return result
     if bucket is None:  # C++ waits for it at once, as far as anybody could tell
         _wait(work)
         return result
-    future = reducer.late(_plain_future(work), lambda: network.hold(pending.due))
+    future = _reducer.late(_plain_future(work), lambda: network.hold(pending.due))
     return (*result[:-1], _create_work_from_future(future).boxed())
 
 
@@ -291,7 +291,7 @@ def _get_future(work):
     pending = _calls._posting_of(work) if network is not None else None
     if pending is None or not pending.due:
         return future
-    return reducer.late(future, lambda: network.hold(pending.due))
+    return _reducer.late(future, lambda: network.hold(pending.due))
 
 
 def _hold(pending, work) -> None:

@@ -1,6 +1,6 @@
-"""The rows of an account that are no op's: what a rank writes down (`rank.account`), and the driver carries out again.
+"""The rows of an account that are no op's: what a rank writes down (`rank._account`), and the driver carries out again.
 
-Left out: the rows of torch's ops, which begin with a number; see `rank.account`.
+Left out: the rows of torch's ops, which begin with a number; see `rank._account`.
 """
 
 BEGIN = "b"  # [BEGIN, number of the call]

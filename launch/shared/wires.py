@@ -10,7 +10,7 @@ meet instead of steps.
 
 The file also says which rank owns which TCP port, by which a rank knows who is at the other end of a connection.
 
-Left out: pacing (rank/pace.py), and waiting until a moment has come (rank/network.py).
+Left out: pacing (rank/_pace.py), and waiting until a moment has come (rank/network.py).
 """
 
 from __future__ import annotations

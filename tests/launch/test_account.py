@@ -45,7 +45,7 @@ def test_a_write_through_numpy_is_told_as_one(gang):
 
 def test_beyond_a_number_of_ops_the_account_stops_and_says_so(gang):
     source = """
-from launch.rank.account import Account
+from launch.rank._account import Account
 Account.__init__.__defaults__ = (20,)
 tap.start()
 x, b = torch.arange(4.0) + 10 * rank, torch.empty(4)

@@ -251,7 +251,7 @@ def test_groups_are_not_renewed_until_the_machine_has_no_threads_left(ranks, mon
 def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_waiting(ranks, monkeypatch):
     of_size(ranks, 2)
     monkeypatch.setattr("launch.kernel.supervisor.MEETING", 2)
-    stuck = "from launch.rank.reinit import Reinit\nReinit.regroup = lambda *_, **__: __import__('time').sleep(1e6)"
+    stuck = "from launch.rank._reinit import Reinit\nReinit.regroup = lambda *_, **__: __import__('time').sleep(1e6)"
     assert run(ranks, f"if rank == 1: exec({stuck!r})")[1] is None
     assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")
     assert ranks.take_notices() == [

@@ -39,7 +39,7 @@ def timed(call):
 """
 PACES = """
 import ctypes, os, socket
-from launch.rank.pace import PACING, UNPACED
+from launch.rank._pace import PACING, UNPACED
 from launch.backends.gloo import connected_sockets
 def pace_of(fd):
     told, size = ctypes.c_uint64(0), ctypes.c_uint(8)
@@ -464,7 +464,7 @@ def test_every_name_runs(ranks, name):
 
 def test_where_connections_cannot_be_paced_messages_are_held_back_alone(ranks):
     """As on macOS: the option is refused."""
-    refuse = "from launch.rank import pace\nkept = pace.set_rate\npace.set_rate = lambda fd, rate: False"
+    refuse = "from launch.rank import _pace\nkept = _pace.set_rate\n_pace.set_rate = lambda fd, rate: False"
     run(ranks, refuse)
     ranks.play(Network(alpha=0, beta=1 / 1e6))
     try:
@@ -473,7 +473,7 @@ def test_where_connections_cannot_be_paced_messages_are_held_back_alone(ranks):
         assert set(run(ranks, PACES, "paced")) == {0}
     finally:
         ranks.play(None)
-        run(ranks, "pace.set_rate = kept")
+        run(ranks, "_pace.set_rate = kept")
     assert not ranks.unpaced
 
 

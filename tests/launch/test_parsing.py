@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from IPython.core.inputtransformer2 import TokenTransformBase, TransformerManager
 
-from launch.rank import parsing
+from launch.rank import _parsing
 
 PYTHON = (
     "x = 1\nif x:\n    print('%d!' % x, \"what?\")  # why?",
@@ -32,7 +32,7 @@ ITS_OWN = (
 @pytest.mark.parametrize("cell", PYTHON + ITS_OWN)
 def test_a_cell_becomes_what_ipython_makes_of_it(cell):
     short = TransformerManager()
-    parsing.skip_tokens_of_python(short)
+    _parsing.skip_tokens_of_python(short)
     assert short.transform_cell(cell) == TransformerManager().transform_cell(cell)
 
 
@@ -40,7 +40,7 @@ def test_a_cell_becomes_what_ipython_makes_of_it(cell):
 def test_only_what_is_not_python_is_cut_into_tokens(cell):
     manager, cut = TransformerManager(), []
     manager.do_token_transforms = lambda lines: cut.append(lines) or lines
-    parsing.skip_tokens_of_python(manager)
+    _parsing.skip_tokens_of_python(manager)
     manager.transform_cell(cell)
     assert bool(cut) == (cell in ITS_OWN and not cell.startswith("%%"))  # of a cell magic nothing is left but a call
 
@@ -55,7 +55,7 @@ def test_a_transformer_of_the_students_sees_every_cell():
             return [lines[0].upper(), *lines[1:]]
 
     manager = TransformerManager()
-    parsing.skip_tokens_of_python(manager)
+    _parsing.skip_tokens_of_python(manager)
     manager.token_transformers.append(Shouting)
     assert manager.transform_cell("x = 1\ny = x") == "X = 1\ny = x\n"
 
@@ -68,9 +68,9 @@ def test_a_cell_is_translated_once_and_the_next_one_anew():
         transform_cell=lambda cell: asked.append(cell) or cell,
         should_run_async=lambda cell, *, transformed_cell: asked.append("async"),
     )
-    parsing.shorten(shell)
+    _parsing.shorten(shell)
     for _ in range(2):
-        parsing.forget(shell)
+        _parsing.forget(shell)
         for _ in range(2):
             shell.should_run_async("x = 1", transformed_cell=shell.transform_cell("x = 1"))
     assert asked == ["x = 1", "async"] * 2

@@ -297,13 +297,13 @@ def test_stop_without_start_is_one_clear_sentence(gang):
 LOOKED_AT = """
 import gc, queue, threading, weakref
 from types import SimpleNamespace
-from launch.rank import threads
+from launch.rank import _threads
 gc.disable()
 class Thing: pass
 def looked_at():
     thing, done = Thing(), queue.SimpleQueue()
     reinit = SimpleNamespace(store=None, making=False, gathers=0, stores=[])
-    threading.Thread(target=lambda: done.put(threads.look(reinit))).start()
+    threading.Thread(target=lambda: done.put(_threads.look(reinit))).start()
     done.get()
     return weakref.ref(thing)
 kept = looked_at()() is not None

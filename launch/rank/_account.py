@@ -25,8 +25,8 @@ from torch.distributed import ProcessGroup
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from launch.rank import callsite
+from launch.rank._ops import PLAIN
 from launch.rank.film import Film
-from launch.rank.ops import PLAIN
 from launch.shared.tape import BEGIN, BLIND, END, LOOK
 
 MOST = 100_000

@@ -27,8 +27,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import GradBucket
 
-from launch.rank import account, callsite, interruptible
-from launch.rank.ops import Call
+from launch.rank import _account, callsite, interruptible
+from launch.rank._ops import Call
 
 
 def _file(*path: str) -> str:
@@ -39,7 +39,7 @@ _ENGINE = _file("autograd", "graph.py")
 _DDP = _file("nn", "parallel", "distributed.py")
 # Python that stands right above a call only if C++ makes it: backward's, and DDP's own
 _CALLERS = {_ENGINE, _DDP, _file("distributed", "utils.py")}
-_BETWEEN = {_file("_ops.py"), account.__file__}  # an op that is recorded goes on from there
+_BETWEEN = {_file("_ops.py"), _account.__file__}  # an op that is recorded goes on from there
 _HOOK = 8  # frames from a call up to the hook that makes it
 
 _modules: WeakKeyDictionary = WeakKeyDictionary()  # that have a reducer, in the order in which they got it

@@ -1,7 +1,7 @@
 """The store in which ranks on several machines meet: keys and values in the notebook's kernel.
 
 It lives with the notebook, not in rank 0, so that it outlives every rank; ranks ask it through the connection of their
-machine (rank/store.py). What lies here is where gloo listens, and no key of anything.
+machine (rank/_store.py). What lies here is where gloo listens, and no key of anything.
 """
 
 from __future__ import annotations

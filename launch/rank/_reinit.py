@@ -21,8 +21,8 @@ from torch.distributed import distributed_c10d as c10d
 
 from launch.backends import gloo
 from launch.backends.gloo import connected_sockets, shut_down
-from launch.rank import interruptible, reducer
-from launch.rank.store import PollStore
+from launch.rank import _reducer, interruptible
+from launch.rank._store import PollStore
 
 FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
 
@@ -58,7 +58,7 @@ class Reinit:
 
         c10d._new_process_group_helper = make_and_note
         ProcessGroupGloo.__init__ = begin_aside
-        reducer.note_modules()
+        _reducer.note_modules()
 
     def connections(self) -> dict[int, int]:
         """inode -> file descriptor of gloo's connections; some may have been closed since."""
@@ -152,7 +152,7 @@ class Reinit:
                 if name in by_name:
                     self._renew(by_name[name], ProcessGroup.BackendType(self._next_type))
         self._next_type += 1
-        for module in reducer.modules():
+        for module in _reducer.modules():
             rebuild_reducer(module)
 
     def leave(self) -> None:

@@ -11,10 +11,10 @@ import time
 from types import FrameType
 
 from launch.rank import callsite
-from launch.rank.account import Account
+from launch.rank._account import Account
+from launch.rank._ops import Call, Group, dtype_name
+from launch.rank._storages import Storages
 from launch.rank.film import Film
-from launch.rank.ops import Call, Group, dtype_name
-from launch.rank.storages import Storages
 
 LIMIT = 20_000
 

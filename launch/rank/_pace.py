@@ -19,7 +19,7 @@ import struct
 import time
 
 from launch.backends.gloo import copy_of_socket
-from launch.rank.reinit import Reinit
+from launch.rank._reinit import Reinit
 
 PACING = 47  # SO_MAX_PACING_RATE, bytes per second
 UNPACED = 2**64 - 1

@@ -3,7 +3,7 @@
 What IPython does with a cell before it runs was most of what a cell cost that computes little: it cuts the text into
 tokens, in Python, to find %magics, !commands and help?, and hashes it, in Python, for the name of its file; and
 ipykernel asks for the cell as Python, and whether it awaits anything, before IPython asks both again. The functions
-change the shell that they are given, not its class (see launch/rank/tracebacks.py).
+change the shell that they are given, not its class (see launch/rank/_tracebacks.py).
 
 Left out: the notebook's own kernel, where a cell of the ranks is one magic.
 """

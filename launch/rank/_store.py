@@ -104,7 +104,7 @@ class PollStore(Store):
 
 
 class FarStore:
-    """The notebook's store (kernel/shelf.py), asked through the sockets of the machine that this rank is on: it stands
+    """The notebook's store (kernel/_shelf.py), asked through the sockets of the machine that this rank is on: it stands
     in the place of the file and answers the same calls.
 
     One request at a time, from any thread; an answer that comes for a request whose thread was interrupted is dropped.

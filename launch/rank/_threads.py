@@ -22,7 +22,7 @@ from launch.rank import callsite, tap
 
 _TORCH = str(Path(torch.__file__).parent)
 _WAITING_CODE = tuple(f"{_TORCH}/{part}" for part in ("distributed/", "nn/parallel/", "autograd/"))
-_MAKERS = tuple(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "reinit.py"))
+_MAKERS = tuple(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "_reinit.py"))
 _WRAPPERS = ("wrapper", "wrapped", "inner", "decorate_context")  # functions of decorators, which say nothing
 _NOT_THE_STUDENTS = (*sysconfig.get_paths().values(), str(Path(__file__).parent.parent))
 _BLOCKING = tuple(sysconfig.get_path("stdlib") + name for name in ("/threading.py", "/selectors.py", "/queue.py"))

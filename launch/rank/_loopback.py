@@ -5,7 +5,7 @@ every network interface, though it is asked for at MASTER_ADDR, 127.0.0.1. The s
 read and write what the ranks meet by. Here the socket is bound first and handed over.
 
 Left out: the address itself. A cell that sets MASTER_ADDR to one that others can reach is reached there. The ranks' own
-group needs no port at all (rank/store.py).
+group needs no port at all (rank/_store.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import socket
 import torch.distributed as dist
 
 from launch.rank import interruptible
-from launch.rank.reinit import Reinit
+from launch.rank._reinit import Reinit
 
 _everywhere = dist.TCPStore
 _opened: set[int] = set()  # ports of the masters that this process has opened

@@ -1,6 +1,6 @@
 """Numbers for memory: each storage that a recording meets gets one, which no other storage of the run ever gets.
 
-The account of torch's ops (`rank.account`) and the film (`rank.film`) both speak of memory by these numbers. A storage
+The account of torch's ops (`rank._account`) and the film (`rank.film`) both speak of memory by these numbers. A storage
 is held weakly, by the Python object that torch keeps for it as long as it lives: when it goes, its address is
 forgotten before a later storage can have it. (torch's own weak references keep the small C++ object that stood for the
 bytes. Among the bytes that come and go these are like nails: a training step then got new memory from the system for
@@ -11,7 +11,7 @@ Left out: what is in the memory.
 
 import weakref
 
-from launch.rank.ops import dtype_name
+from launch.rank._ops import dtype_name
 
 
 class Known(weakref.ref):
