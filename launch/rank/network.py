@@ -180,9 +180,13 @@ class Network:
 
     # What others ask
 
-    def busy(self) -> bool:
-        """Whether something is under way that the network alone delays: the rank will move. From any thread."""
-        return any(until > time.monotonic() for until in [*self._holds.values()]) or self.pace.unsent()
+    def holds(self) -> bool:
+        """Whether a wait is held that is over but for the network: the rank will move. From any thread."""
+        return any(until > time.monotonic() for until in [*self._holds.values()])
+
+    def unsent(self) -> bool:
+        """Whether bytes wait on this side for the network: a rank may move that waits for them. From any thread."""
+        return self.pace.unsent()
 
     def lift(self) -> None:
         self.pace.lift()

@@ -193,8 +193,9 @@ class Requests:
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""
-        told = _threads.look(self.reinit)
-        return told | {"threads": told["threads"] or (self.network is not None and self.network.busy())}
+        told, network = _threads.look(self.reinit), self.network
+        held, unsent = (network.holds(), network.unsent()) if network is not None else (False, False)
+        return told | {"threads": told["threads"] or held, "unsent": unsent}
 
     def free(self, cell: str) -> bool:
         """Ends the waits in gloo and in the store, if this cell is still under way. Says whether it was."""

@@ -84,12 +84,17 @@ y, piece = torch.empty_like(x), torch.empty(NUMBERS // world_size)
 def computed():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+def together():
+    "All ranks go on at the same moment: from a barrier, one comes earlier than the other. Late is late."
+    soon = torch.tensor([time.monotonic() + 0.1], dtype=torch.float64)
+    dist.broadcast(soon, 0)
+    time.sleep(max(0, soon.item() - time.monotonic()))
+    return soon.item()
 def timed(call, times):
     if times > 1: call()
     found = []
     for _ in range(times):
-        dist.barrier()
-        before, began = computed(), time.monotonic()
+        began, before = together(), computed()
         call()
         found.append((began, time.monotonic(), computed() - before))
     return found
@@ -98,7 +103,7 @@ HEAD = f"  {'call':<36} {'predicted':>10} {'computed':>10} {'measured':>10} {'ra
 
 
 def seconds(ranks: Ranks, call: str, times: int = 3) -> float:
-    """From when the first rank began until the last was done: the best of so many."""
+    """From when all ranks began until the last was done: the best of so many."""
     return timed(ranks, call, times)[0]
 
 

@@ -352,6 +352,18 @@ def test_nobody_is_accused_because_a_network_is_slow(ranks):
         "if rank == 3: dist.send(y, 2)\ndist.reduce(y, 0)")  # fmt: skip
 
 
+def test_a_proof_does_not_wait_for_bytes_that_change_nothing(ranks):
+    """A barrier without rank 2, while rank 1 has ten seconds of bytes to receive: those who wait are free before."""
+    ranks.play(Network(alpha=0, beta=1e-5))
+    run(ranks, "x = torch.arange(250_000.) + 1 if rank == 0 else torch.zeros(250_000)")
+    begin = "if rank == 0: sent = dist.isend(x, 1)\nif rank == 1: came = dist.irecv(x, 0)\n"
+    answers = ranks.execute(f"{begin}if rank != 2: dist.barrier()")
+    assert [answer.how for answer in answers] == [How.FREED, How.FREED, How.LEFT, How.FREED]
+    assert "rank 2" in answers[0].trouble.sentence
+    both = run(ranks, "both = [x[0].item(), x[-1].item()]", "both")[1]
+    assert both == [1, 0]  # some have come, not all
+
+
 def buckets_of(ranks, code, rank=0):
     """The calls of DDP's buckets on a rank, in the order of their begin."""
     ranks.start_recording()
