@@ -14,3 +14,5 @@ c.ServerApp.root_dir = os.environ["RINGSIDE_LAB_ROOT"]
 c.ServerApp.allow_root = True
 c.JupyterNotebookApp.expose_app_in_browser = True  # Notebook 7
 c.NotebookNotary.db_file = ":memory:"  # what the developer has trusted is as new here as on a fresh clone
+# A page asks nothing about extensions that might be built: three processes of Node for each page that is opened.
+c.ServerApp.tornado_settings = {"page_config_data": {"buildAvailable": False, "buildCheck": False}}

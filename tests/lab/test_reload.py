@@ -10,7 +10,7 @@ from tests.lab.conftest import LIMIT
 
 pytestmark = pytest.mark.timeout(900)
 
-RELOADS = 5
+RELOADS = 3
 TALKS = """%%ranks 4
 import os, time
 step = 0
