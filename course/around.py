@@ -15,6 +15,7 @@ import base64
 import threading
 import traceback
 import warnings
+from collections.abc import Iterator
 from operator import is_
 
 import torch
@@ -50,9 +51,22 @@ class Around:
         same = all(all(map(is_, map(now.get, had), had.values())) for now, had in self.modules)
         return same and self.state() == self.before
 
-    def begin(self, groups: str, texts: str, seed: int, record: bool) -> torch.Tensor:
-        """x. `groups` makes the exercise's groups, in its first trial here. `texts` define `_trial_prepared()`, which
-        makes x and what is expected, `_trial_call(x)` and `_trial_answer(x, returned)`."""
+    def begin(self, groups: str, texts: str, seed: int) -> torch.Tensor:
+        """x, which is shown with what is expected; from here on the rank records, on the thread that will run the
+        function."""
+        x, expected = self._prepared(groups, texts, seed)
+        self.show([None if tensor is None else tensor.numpy() for tensor in (x, expected)])
+        get_ipython().kernel.requests.record()
+        return x
+
+    def again(self, groups: str, texts: str, seed: int) -> torch.Tensor:
+        """The x of a trial that has been, once more. What is expected is known and not made again."""
+        return next(self._prepared(groups, texts, seed))
+
+    def _prepared(self, groups: str, texts: str, seed: int) -> Iterator:
+        """x, and then what is expected, which nobody need ask for; among fresh names. `groups` makes the exercise's
+        groups, in its first trial here. `texts` define `_trial_prepared()`, which yields the two, `_trial_call(x)` and
+        `_trial_answer(x, returned)`."""
         if groups not in self.groups:
             exec(groups, made := dict(self.names))
             dist.barrier()  # or another rank may still leave keys in the store
@@ -62,11 +76,7 @@ class Around:
         exec(texts, self.space)
         # Not torch.manual_seed, which takes a traceback for every kind of device that might be there later.
         torch.default_generator.manual_seed(seed + self.space["rank"])  # or x would be the same everywhere
-        x, expected = self.space["_trial_prepared"]()
-        self.show([None if tensor is None else tensor.numpy() for tensor in (x, expected)])
-        if record:
-            get_ipython().kernel.requests.record()
-        return x
+        return self.space["_trial_prepared"]()
 
     def call(self, name: str, x):
         """What the function returns. If it raises an error, its innermost line then is `_trial_line`."""

@@ -69,14 +69,15 @@ def _trial_prepared():
     {draw} = {values}
     dtype = torch.{dtype}
     x = {x}
+    yield x
     expected = {expected}
-    return x, expected
+    yield expected
 def _trial_call(x):
     return {call}
 def _trial_answer(x, returned):
     return {answer}
 """
-"""What differs from exercise to exercise (`Around.begin`)."""
+"""What differs from exercise to exercise (`Around._prepared`)."""
 
 _kept: dict[int, Ranks] = {}  # by world size
 
@@ -188,11 +189,11 @@ class Trial:
         return f"on {self.p} ranks, {self.dtype}"
 
     def _run(self) -> None:
-        ranks, secret = self._prepared(record=True)
+        ranks, how = self._prepared()
+        secret = _shown(_execute(ranks, f"{X} = _trial_around.begin({how})"))
         self.given, self.expected = zip(*secret, strict=True)
-        _execute(ranks, self.source, self._hear)
-        try:
-            _execute(ranks, f"{RETURNED} = _trial_around.call({self.exercise.name!r}, {X})", self._hear)
+        try:  # the call stands below the student's lines, which keep their numbers
+            _execute(ranks, f"{self.source}\n{RETURNED} = _trial_around.call({self.exercise.name!r}, {X})", self._hear)
         finally:
             self.tapes = ranks.tapes()
         self.after, self.answers = self._evidence(ranks)
@@ -232,9 +233,8 @@ class Trial:
         where = ", ".join(f"line {line} on {name_ranks(ranks)}" for line, ranks in whose.items())
         return f" (raised in {where})" if where else ""
 
-    def _prepared(self, record: bool = False) -> tuple[Ranks, list]:
-        """The ranks, which have x now, and of each [x, what is to come out of it]. With `record` they begin to record,
-        on the thread that will run the function."""
+    def _prepared(self) -> tuple[Ranks, str]:
+        """The ranks, and how x is made on them: what `Around.begin` is called with."""
         ranks, exercise, draw = grader_ranks(self.p, self.say), self.exercise, asdict(self.draw)
         self.say(self.where)
         texts = EXERCISE.format(
@@ -247,9 +247,7 @@ class Trial:
             call=exercise.call.format(name=exercise.name, **draw),
             answer=exercise.part if exercise.in_place else "returned",
         )
-        groups = exercise.groups.format(**draw)
-        begin = f"{X} = _trial_around.begin({groups!r}, {texts!r}, {self._seed}, {record})"
-        return ranks, _shown(_execute(ranks, begin))
+        return ranks, f"{exercise.groups.format(**draw)!r}, {texts!r}, {self._seed}"
 
     def _hear(self, answers: list[Answer]) -> None:
         for stream in (lambda answer: str(answer.out), lambda answer: str(answer.err)):
@@ -267,9 +265,9 @@ class Trial:
         """The answers once more, of the same x, where all that is sent is changed on the way; None if there are none:
         what was changed has made it fail."""
         try:
-            ranks, _ = self._prepared()
-            _execute(ranks, self.source)
-            _execute(ranks, f"{RETURNED} = _trial_around.tampered({self.exercise.name!r}, {X})")
+            ranks, how = self._prepared()
+            call = f"{RETURNED} = _trial_around.tampered({self.exercise.name!r}, {X})"
+            _execute(ranks, f"{X} = _trial_around.again({how})\n{self.source}\n{call}")  # nobody asks for its lines
             return list(self._evidence(ranks))[1]
         except Stopped:
             raise
