@@ -6,7 +6,7 @@ Pictures that nobody could tell from the approved ones are left as they are, so 
 from pathlib import Path
 
 from tests.chromium import launched
-from tests.pictures.camera import APPROVED, DRAWN, MOST, NAMES, Camera
+from tests.pictures.camera import APPROVED, DRAWN, NAMES, Camera
 
 
 def approve(camera: Camera, names: list[str], folder: Path) -> list[str]:
@@ -15,10 +15,10 @@ def approve(camera: Camera, names: list[str], folder: Path) -> list[str]:
     for name in names:
         path, drawn = folder / f"{name}.webp", camera.take(name)
         if path.exists():
-            found = camera.compare(path.read_bytes(), drawn)
-            if found["worst"] <= MOST and found["sizes"][0] == found["sizes"][1]:
+            found = camera.difference(path.read_bytes(), drawn)
+            if not found:
                 continue
-            done.append(f"{name}: changed near {found['where']}")
+            done.append(f"{name}: changed {found}")
         else:
             done.append(f"{name}: new")
         path.write_bytes(drawn)

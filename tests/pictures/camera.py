@@ -1,16 +1,18 @@
 """Photographs a scene at a size and in a colour scheme, and compares two photographs.
 
 A picture is WebP, encoded by the browser: a tenth of the bytes of a PNG, so that all of them fit in the repository, and
-as readable. Comparing is done in the browser too (compare.js), which spares a picture library.
+as readable. Comparing is done in the browser too (compare.js), which spares a picture library. Whatever the page is
+asked goes through `evaluate` and not a locator, which has each new page read all of Playwright's own code first.
 
 The words are set in DejaVu Sans, which Debian's fontconfig brings along (tests/chromium.py); a machine without it
 cannot draw the approved pictures.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from pathlib import Path
 
 from tests.pictures.scenes import SCENES
+from tests.widgets.conftest import click, settle
 from widgets import base as pages
 
 HERE = Path(__file__).parent
@@ -29,17 +31,12 @@ FONT_IS_THERE = """() => {
         return Math.round(ink.measureText("mmmmmmmmmm").width);
     });
 }"""
-WEBP = """async (png) => {
-    const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
-    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
-    canvas.getContext("2d").drawImage(bitmap, 0, 0);
-    const webp = await (await canvas.convertToBlob({ type: "image/webp", quality: 0.4 })).arrayBuffer();
-    return new Uint8Array(webp).toBase64();
-}"""
+TO_KEYS = """document.querySelector(
+    ":is(.rs-question, .rs-closed), .rs-frame:not(.rs-closed) .rs-scrub input").focus()"""
 
 
 class Camera:
-    """A tab that shows scenes, and a second one that encodes and compares pictures."""
+    """A tab that shows scenes, and a second one that compares pictures."""
 
     def __init__(self, browser):
         self.context = browser.new_context()
@@ -66,23 +63,22 @@ class Camera:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         self.show(SCENES[scene].make())
         for key in SCENES[scene].keys:
-            page.focus(":is(.rs-question, .rs-closed), .rs-frame:not(.rs-closed) .rs-scrub input")
+            page.evaluate(TO_KEYS)
             page.keyboard.press(key)
-        projected = size == "projector" and page.locator(".rs-project").count() > 0
+        projected = size == "projector" and page.evaluate("document.querySelector('.rs-project') !== null")
         if projected:
-            page.click(".rs-project")
-            page.wait_for_function("document.fullscreenElement")
+            click(page, ".rs-project")
+            settle(page, "document.fullscreenElement")
             page.mouse.move(0, 0)
         page.evaluate(STILL)
         page.evaluate(meddle)
-        png = page.screenshot(full_page=not projected, animations="disabled", caret="hide")
-        return b64decode(self.desk.evaluate(WEBP, b64encode(png).decode()))
+        return page.screenshot(type="webp", quality=40, full_page=not projected, animations="disabled", caret="hide")
 
     def show(self, widget) -> None:
         """Puts the widget on the stage; AssertionError with its words if it shows an error instead."""
         self.text = pages.html(widget)
         self.stage.goto("http://localhost/scene")
-        self.stage.wait_for_function("window.model || window.failed")
+        settle(self.stage, "window.model || window.failed")
         wrong = self.stage.evaluate("window.failed ?? document.querySelector('.rs-error')?.innerText")
         assert not wrong, wrong
 
@@ -94,6 +90,15 @@ class Camera:
         return self.desk.evaluate(
             "([approved, drawn]) => compare(approved, drawn)", [b64encode(each).decode() for each in (approved, drawn)]
         )
+
+    def difference(self, approved: bytes, drawn: bytes) -> str:
+        """In words what an eye would see, "" if nothing: the same bytes are not even decoded, which is most of them."""
+        if approved == drawn:
+            return ""
+        found = self.compare(approved, drawn)
+        if found["worst"] <= MOST and found["sizes"][0] == found["sizes"][1]:
+            return ""
+        return f"near {found['where']} ({found['worst']} pixels of a square; sizes {found['sizes']})"
 
     def close(self) -> None:
         self.context.close()

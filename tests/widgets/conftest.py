@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tarfile
 import threading
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -80,9 +81,9 @@ def tab(browser):
     context.close()
 
 
-@pytest.fixture
-def page(request, tab, site):
-    """A page of that server, empty unless the test uses `show`. An error on it, or a request to elsewhere, fails."""
+@contextmanager
+def watched(tab, site):
+    """An error on the tab, or a request to elsewhere, fails the test."""
     wrong = []
     listeners = {
         "pageerror": lambda error: wrong.append(str(error)),
@@ -91,15 +92,40 @@ def page(request, tab, site):
     }
     for event, listener in listeners.items():
         tab.on(event, listener)
-    tab.set_viewport_size({"width": 1280, "height": 720})
-    tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
-    if "show" not in request.fixturenames:  # which goes to a page of its own
-        tab.goto(f"{site}/empty")
-    yield tab
-    tab.unroute_all()
+    yield
     for event, listener in listeners.items():
         tab.remove_listener(event, listener)
     assert not wrong
+
+
+@pytest.fixture
+def page(request, tab, site):
+    """A page of that server, empty unless the test uses `show`."""
+    with watched(tab, site):
+        tab.set_viewport_size({"width": 1280, "height": 720})
+        tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
+        if "show" not in request.fixturenames:  # which goes to a page of its own
+            tab.goto(f"{site}/empty")
+        yield tab
+        tab.unroute_all()
+
+
+@pytest.fixture(scope="session")
+def desk(browser, site):
+    """An empty page for all tests that only call functions of our modules: going to one costs more than most do."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site}/empty")
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def modules(desk, site):
+    """A page on which nothing is drawn and no test finds what another left: `await import("/js/schedule.js")`."""
+    with watched(desk, site):
+        yield desk
+        assert not desk.evaluate("document.body.childNodes.length")
 
 
 @pytest.fixture
@@ -133,6 +159,16 @@ def settle(page, when="true"):
         await frame();
         await frame();
     }}""")
+
+
+def click(page, selector):
+    """The only such node, in its middle, as `page.click` does: which makes a new page read all of Playwright's code."""
+    middles = """selector => [...document.querySelectorAll(selector)].map((node) => {
+        const { x, y, width, height } = node.getBoundingClientRect();
+        return [x + width / 2, y + height / 2];
+    })"""
+    (middle,) = ask(page, middles, selector)
+    page.mouse.click(*middle)
 
 
 def wait_for_wall(page):

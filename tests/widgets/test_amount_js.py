@@ -16,13 +16,13 @@ READ = """async (texts) => {
 }"""
 
 
-def test_both_read_the_same(page):
+def test_both_read_the_same(modules):
     rng = random.Random(5)
     texts = ["", "many", "2(p", "1/0", "2**1000000", "(" * 5000, "12 messages", "1,5", "6N", "log2(0)", "sqrt(-1)"]
     texts += [*WRITTEN, *IN_DIGITS, *(f"2 {word} N" for word in IN_DIGITS)]
     texts += ["".join(rng.choice(PARTS) for _ in range(rng.randint(1, 6))) for _ in range(5000)]
     read = 0
-    for text, there in zip(texts, ask(page, READ, texts), strict=True):
+    for text, there in zip(texts, ask(modules, READ, texts), strict=True):
         here = amount(text, p=4)
         read += here is not None
         assert (here is None) == (there is None), (text[:40], here, there)

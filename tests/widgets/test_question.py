@@ -4,6 +4,7 @@ from collectives import all_reduce
 from course.ask import for_browser
 from course.questions import QUESTIONS
 from course.questions.question import Answer, Choose, FindLine, Number, Order, Statement
+from tests.widgets.conftest import ask
 from widgets import Player, Question, Race
 
 WAITS = (
@@ -189,8 +190,8 @@ VERDICTS = [
 ]
 
 
-def test_a_number_is_read_as_it_is_written(page):
-    verdicts = page.evaluate(GRADE, [[for_browser(question, 4), said] for question, said, _ in VERDICTS])
+def test_a_number_is_read_as_it_is_written(modules):
+    verdicts = ask(modules, GRADE, [[for_browser(question, 4), said] for question, said, _ in VERDICTS])
     told = [verdict and verdict["words"][0] for verdict in verdicts]
     expected = [(question.unit, said, words) for question, said, words in VERDICTS]
     assert [(unit, said, words) for (unit, said, _), words in zip(expected, told, strict=True)] == expected
@@ -203,12 +204,12 @@ def test_only_a_number_with_prefixes_is_asked_for_its_unit(show):
     assert page.inner_text(".rs-field span") == "with its unit, as in 3 ms"
 
 
-def test_every_number_of_the_course_is_told_apart_from_the_wrong_ones(page):
+def test_every_number_of_the_course_is_told_apart_from_the_wrong_ones(modules):
     """What is right is judged right, and every wrong answer is told its own reason; p may be that of a picture."""
     confused = []
     for question in QUESTIONS.values():
         if isinstance(question, Number):
-            verdicts = [judged(page, question, ranks) for ranks in (4, 8, 32)]
+            verdicts = [judged(modules, question, ranks) for ranks in (4, 8, 32)]
             confused += [] if None in verdicts else [(question.name, verdicts)]
     assert not confused
 
@@ -216,7 +217,7 @@ def test_every_number_of_the_course_is_told_apart_from_the_wrong_ones(page):
 def judged(page, question, ranks):
     """The first answer whose verdict is not what it should be, with that; None if there is none."""
     answers = (question.right, *question.wrong)
-    verdicts = page.evaluate(GRADE, [[for_browser(question, ranks), answer.text] for answer in answers])
+    verdicts = ask(page, GRADE, [[for_browser(question, ranks), answer.text] for answer in answers])
     for answer, verdict in zip(answers, verdicts, strict=True):
         right = answer is question.right
         if not verdict or verdict["right"] != right or not verdict["words"][0].endswith(answer.why):

@@ -7,6 +7,7 @@ from xml.dom import minidom
 import pytest
 
 from collectives import Link, Network, ScheduleError, Topology, all_reduce, presets
+from tests.widgets.conftest import ask
 from widgets import Race
 from widgets._packing import pack
 
@@ -20,12 +21,12 @@ SECONDS = """async ([meta, records, nbytes, network]) => {
 
 @pytest.mark.parametrize("algorithm", ["naive", "exchange", "whole_ring", "ring"])
 @pytest.mark.parametrize("nbytes", [4, 64_000_000])
-def test_steps_last_as_long_as_the_cost_model_says(page, algorithm, nbytes):
+def test_steps_last_as_long_as_the_cost_model_says(modules, algorithm, nbytes):
     schedule = getattr(all_reduce, algorithm)(ranks=6)
     network = Network(alpha=3e-6, beta=1 / 5e9, gamma=1 / 50e9)
     data, meta = pack(schedule)
     costs = {"alpha": network.alpha, "beta": network.beta, "gamma": network.gamma}
-    seen = page.evaluate(SECONDS, [meta, list(data), nbytes, costs])
+    seen = ask(modules, SECONDS, [meta, list(data), nbytes, costs])
     assert seen == pytest.approx(list(schedule.cost(nbytes=nbytes, network=network).step_seconds))
 
 
@@ -37,12 +38,12 @@ def cluster(machines=2, gpus=4):
 
 @pytest.mark.parametrize("nbytes", [4, 64_000_000])
 @pytest.mark.parametrize("topology", [cluster(), Topology.ring(8, Link(2e-6, 1e-9)), Topology.shared(8, Link(0, 1e-8))])
-def test_on_a_topology_too(page, topology, nbytes):
+def test_on_a_topology_too(modules, topology, nbytes):
     schedules = [all_reduce.ring(ranks=8), all_reduce.hierarchical(nodes=2, local=4), all_reduce.tree(ranks=8)]
     race = Race(*schedules, nbytes=nbytes, network=topology)
     factors = {"alpha": race.alpha, "beta": 1 / race.bandwidth, "gamma": race.gamma}
     for schedule, meta in zip(schedules, race.metas, strict=True):
-        seen = page.evaluate(SECONDS, [meta, list(pack(schedule)[0]), nbytes, factors])
+        seen = ask(modules, SECONDS, [meta, list(pack(schedule)[0]), nbytes, factors])
         assert seen == pytest.approx(list(schedule.cost(nbytes=nbytes, network=topology).step_seconds))
 
 

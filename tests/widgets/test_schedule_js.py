@@ -117,13 +117,13 @@ def cells_after(schedule, step):
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_every_state_equals_the_oracle_on_the_way_there_and_back(page, name):
+def test_every_state_equals_the_oracle_on_the_way_there_and_back(modules, name):
     schedule = SCHEDULES[name]
     stride = 1 if schedule.ranks < 10 else 9
     there = range(0, len(schedule.steps) + 1, stride)
     path = [*there, *reversed(there), len(schedule.steps), 0]
     base = 10 if schedule.chunks <= 10 else 100
-    for step, seen in zip(path, play(page, schedule, path), strict=True):
+    for step, seen in zip(path, play(modules, schedule, path), strict=True):
         expected = cells_after(schedule, step)
         assert seen["symbols"] == [str(cell) for cell in expected]
         assert seen["contributors"] == [list(cell.contributors) for cell in expected]
@@ -132,30 +132,30 @@ def test_every_state_equals_the_oracle_on_the_way_there_and_back(page, name):
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_counts_equal_the_oracle_and_going_back_undoes_them(page, name):
+def test_counts_equal_the_oracle_and_going_back_undoes_them(modules, name):
     schedule = SCHEDULES[name]
-    end, back = play(page, schedule, [len(schedule.steps), 0])
+    end, back = play(modules, schedule, [len(schedule.steps), 0])
     counts = schedule.counts(nbytes=schedule.chunks)  # one byte per chunk: the browser counts in chunks
     assert (end["steps"], end["messages"]) == (counts.steps, counts.messages)
     assert (end["sent"], end["received"]) == (list(counts.sent), list(counts.received))
     assert back["messages"] == back["steps"] == 0 and set(back["sent"] + back["received"]) == {0}
 
 
-def test_amounts_are_multiples_of_N_or_bytes(page):
+def test_amounts_are_multiples_of_N_or_bytes(modules):
     ring = all_reduce.ring(ranks=4)
-    assert play(page, ring, [6])[0]["told"] == "1.5 N"
-    assert play(page, ring, [6], nbytes=64_000_000)[0]["told"] == "96 MB"
+    assert play(modules, ring, [6])[0]["told"] == "1.5 N"
+    assert play(modules, ring, [6], nbytes=64_000_000)[0]["told"] == "96 MB"
     uneven = Schedule.from_steps("send_recv", "", 2, 2, [("", "", [Transfer(0, 1, 1)])], chunk_bytes=[100, 7])
-    assert play(page, uneven, [1])[0]["told"] == "7 B"
+    assert play(modules, uneven, [1])[0]["told"] == "7 B"
 
 
-def test_values_of_a_real_run_stand_until_they_are_overwritten(page):
+def test_values_of_a_real_run_stand_until_they_are_overwritten(modules):
     schedule = Schedule.from_steps(
         "send_recv", "", 2, 1, [("", "", [Transfer(0, 1, 0)]), ("", "", [Transfer(1, 0, 0)])]
     )
     schedule.values = lambda i: [(1, "data", 0, "3.25")] if i == 0 else []
     schedule.start_values = lambda: [(0, "data", 0, "2.5")]
-    after = [state["numbers"] for state in play(page, schedule, [0, 1, 2, 1])]
+    after = [state["numbers"] for state in play(modules, schedule, [0, 1, 2, 1])]
     assert after == [["2.5", "10"], ["2.5", "3.25"], ["3.25", "3.25"], ["2.5", "3.25"]]
 
 
@@ -194,18 +194,18 @@ def test_more_buffers_than_a_byte_has_room_for_are_refused():
     assert str(error.value).startswith("recorded recorded has 65 buffers, more than a browser can play (64); ")
 
 
-def test_a_library_s_call_changes_cells_but_counts_no_messages(page):
+def test_a_library_s_call_changes_cells_but_counts_no_messages(modules):
     """As `Recording.counts` has it: what a built-in collective sends cannot be seen."""
     own, library = [Transfer(0, 1, 0, "reduce")], [Transfer(1, 0, 0)]
     schedule = Schedule.from_steps(
         "recorded", "recorded", 2, 1, [("copy", "", own), ("broadcast (built-in)", "", library, (), True)]
     )
-    end = play(page, schedule, [2])[0]
+    end = play(modules, schedule, [2])[0]
     assert end["symbols"] == ["a0+b0", "a0+b0"]
     assert (end["steps"], end["messages"], end["sent"]) == (1, 1, [1, 0])
 
 
-def test_a_second_buffer_may_be_numbered_on(page):
+def test_a_second_buffer_may_be_numbered_on(modules):
     """A Recording's start numbers the chunks of buffers that differ on: they are beyond `chunks`."""
     start = all_reduce.ring(ranks=2).start().cells["data"]
     start = {"x": start, "y": start.copy()}
@@ -214,7 +214,7 @@ def test_a_second_buffer_may_be_numbered_on(page):
             start["y"][rank, chunk] = Cell(((rank, chunk + 2),))
     steps = [("", "", [Transfer(0, 1, 0, "reduce", src_buffer="y", dst_buffer="x")])]
     schedule = Schedule.from_steps("recorded", "recorded", 2, 2, steps, buffers=("x", "y"), start=start)
-    assert play(page, schedule, [1])[0]["symbols"] == [str(cell) for cell in cells_after(schedule, 1)]
+    assert play(modules, schedule, [1])[0]["symbols"] == [str(cell) for cell in cells_after(schedule, 1)]
     assert "a2+b0" in map(str, cells_after(schedule, 1))
 
 
@@ -233,8 +233,8 @@ SAY_START = """async (start) => {
         ([[], [[3, 0, 3, 0]]], "Only rank 3 holds"),
     ],
 )
-def test_who_holds_data_at_the_start_is_asked_of_every_buffer(page, start, words):
-    assert page.evaluate(SAY_START, start) == words
+def test_who_holds_data_at_the_start_is_asked_of_every_buffer(modules, start, words):
+    assert modules.evaluate(SAY_START, start) == words
 
 
 LABELS = """async ([sign, rooms]) => {
@@ -254,8 +254,8 @@ LABELS = """async ([sign, rooms]) => {
         (",", ["a0,b0,c0", "a,b,c", "3/128", ",", ""]),
     ],
 )
-def test_a_label_gets_shorter_and_never_claims_another_operation(page, sign, labels):
+def test_a_label_gets_shorter_and_never_claims_another_operation(modules, sign, labels):
     """In just the room that each form takes; the sum's `a+b+c` and `3/128` are as long as each other."""
     rooms = [len(label) for label in labels]
-    found = page.evaluate(LABELS, [sign, rooms])
+    found = modules.evaluate(LABELS, [sign, rooms])
     assert found == [labels[1] if len(label) == len(labels[1]) else label for label in labels]

@@ -64,7 +64,7 @@ ALL = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_trace_is_that_of_collectives(page, name):
+def test_a_trace_is_that_of_collectives(modules, name):
     schedule = ALL[name]
     every = 1 if schedule.ranks < 6 else 5
     cells = [
@@ -74,7 +74,7 @@ def test_a_trace_is_that_of_collectives(page, name):
         for chunk in range(0, schedule.chunks, every)
         for step in {*range(1, len(schedule.steps) + 1, every), len(schedule.steps)}
     ]
-    for cell, found in zip(cells, walk(page, schedule, cells), strict=True):
+    for cell, found in zip(cells, walk(modules, schedule, cells), strict=True):
         buffer, rank, chunk, step = cell
         right = schedule.trace(rank, chunk, step - 1, buffer=buffer)
         assert {(r, c): times for r, c, times in found["origins"]} == right.origins, cell
@@ -89,31 +89,31 @@ def test_a_trace_is_that_of_collectives(page, name):
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "barrier"])
-def test_a_trace_finds_what_the_state_says_is_there(page, name):
+def test_a_trace_finds_what_the_state_says_is_there(modules, name):
     """The state goes forwards, the trace backwards; they share no line."""
     schedule = ALL[name]
     last = len(schedule.steps)
     cells = [(b, r, c, k) for b in schedule.buffers[:2] for r in range(3 % schedule.ranks + 1)
              for c in range(schedule.chunks) for k in (0, last // 2, last)]  # fmt: skip
-    for (buffer, rank, chunk, step), found in zip(cells, walk(page, schedule, cells), strict=True):
+    for (buffer, rank, chunk, step), found in zip(cells, walk(modules, schedule, cells), strict=True):
         state = schedule.states(step - 1) if step else schedule.start()
         here = dict(state[rank][buffer][chunk].terms)
         assert {(r, c): times for r, c, times in found["origins"]} == here
 
 
-def test_what_is_there_from_the_start_and_what_is_empty_say_so(page):
-    found = walk(page, all_to_all.pairwise(ranks=3), [("input", 2, 1, 0), ("output", 2, 1, 0)])
+def test_what_is_there_from_the_start_and_what_is_empty_say_so(modules):
+    found = walk(modules, all_to_all.pairwise(ranks=3), [("input", 2, 1, 0), ("output", 2, 1, 0)])
     assert [each["sentence"] for each in found] == [
         "rank 2's chunk 1 of 'input' = c1: there from the start.",
         "rank 2's chunk 1 of 'output' holds nothing.",
     ]
 
 
-def test_64_ranks_of_64_chunks_are_walked(page):
+def test_64_ranks_of_64_chunks_are_walked(modules):
     """126 messages of 8,064."""
     schedule = all_reduce.ring(ranks=64)
     cells = [("data", rank, 9, 126) for rank in range(64)]
-    found = walk(page, schedule, cells)
+    found = walk(modules, schedule, cells)
     assert {len(each["hops"]) for each in found} == {*range(63, 127)}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from collectives import Link, Schedule, Topology, Transfer, all_gather, all_reduce, all_to_all
 from tests.pictures.scenes import SCENES
-from tests.widgets.conftest import wait_for_wall
+from tests.widgets.conftest import ask, click, settle, wait_for_wall
 from widgets import Player, Race, WaitFor, Zoo
 
 PLAYING = {name: SCENES[name].make for name in ("player-ring", "race", "map")}
@@ -15,7 +15,7 @@ FRAMED = PLAYING | {"timeline": SCENES["timeline"].make, "zoo": lambda: Zoo(rank
 
 
 def project(page):
-    page.click(".rs-project")
+    click(page, ".rs-project")
     wait_for_wall(page)
 
 
@@ -25,9 +25,9 @@ def test_space_after_a_click_on_the_projector_icon_stays_in_projector_mode(show,
     project(page)
     for key in ("Space", "Enter", "PageDown", "Space"):
         page.keyboard.press(key)
-    page.wait_for_selector(".rs-projected")  # the zoo's first algorithm is open by now
+    settle(page, "document.querySelector('.rs-projected')?.checkVisibility()")  # the zoo's first card is open by now
     page.keyboard.press("p")
-    page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")
+    settle(page, "!document.querySelector('.rs-projected') && !document.fullscreenElement")
 
 
 @pytest.mark.parametrize("name", PLAYING)
@@ -127,6 +127,10 @@ WORDS = """() => [...document.querySelectorAll(".rs-projected *")]
     .filter((node) => !node.closest(".rs-hidden, .rs-whole, option"))
     .map((node) => [node.textContent.trim(), parseFloat(getComputedStyle(node).fontSize) * node.currentCSSZoom])"""
 SHARE = 0.025  # of the wall's height
+ROOTS = """() => [...document.querySelectorAll(".rs-projected")].map((root) => {
+    const { width, height } = root.getBoundingClientRect();
+    return { width, height, fits: root.scrollHeight <= root.clientHeight };
+})"""
 
 
 @pytest.mark.parametrize(
@@ -138,11 +142,11 @@ def test_words_grow_with_the_wall_and_the_widget_fills_it(show, page, name, widt
     page.set_viewport_size({"width": width, "height": height})
     page = show(FRAMED.get(name, SCENES[name].make if name in SCENES else None)())
     project(page)
-    words = page.evaluate(WORDS)
+    words = ask(page, WORDS)
     assert words and [word for word in words if word[1] < SHARE * height - 0.01] == []
-    root = page.locator(".rs-projected").bounding_box()
+    (root,) = ask(page, ROOTS)
     assert (root["width"], root["height"]) == pytest.approx((width, height), abs=1)
-    assert page.locator(".rs-projected").evaluate("(root) => root.scrollHeight <= root.clientHeight")
+    assert root["fits"]
     page.keyboard.press("p")
 
 
@@ -188,9 +192,9 @@ OUTSIDE = """() => [...document.querySelectorAll(
 def test_on_a_small_wall_nothing_is_cut(show, name):
     page = show(FULL[name]())
     project(page)
-    page.wait_for_function("document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")
-    assert page.evaluate(OUTSIDE) == []
-    assert [word for word in page.evaluate(WORDS) if word[1] < 18] == []
+    settle(page, "document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")
+    assert ask(page, OUTSIDE) == []
+    assert [word for word in ask(page, WORDS) if word[1] < 18] == []
     page.keyboard.press("p")
 
 
@@ -205,7 +209,7 @@ def test_a_race_fits_a_laptop_with_its_controls(show, racers):
 def test_every_cell_of_a_ring_can_be_read(show, ranks):
     page = show(Player(all_reduce.ring(ranks=ranks), step=5))
     project(page)
-    page.wait_for_function("document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")
+    settle(page, "document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")
     written = page.locator(".rs-text").evaluate_all("(nodes) => nodes.filter((node) => node.textContent).length")
     assert written == ranks * ranks
     page.keyboard.press("p")
@@ -231,6 +235,15 @@ def test_the_phase_under_way_has_its_name_in_full(show):
     page.keyboard.press("p")
 
 
+CARDS = """() => [...document.querySelectorAll("article")]
+    .filter((card) => card.checkVisibility({ visibilityProperty: true }) && card.getBoundingClientRect().height > 0)
+    .map((card) => {
+        const { top, bottom } = card.getBoundingClientRect();
+        const fits = card.scrollHeight <= card.clientHeight && card.scrollWidth <= card.clientWidth;
+        return { label: card.getAttribute("aria-label"), top, bottom, fits };
+    })"""
+
+
 @pytest.mark.parametrize("ranks", [4, 8])
 def test_the_zoo_shows_a_card_at_a_time_and_a_clicker_turns_them(show, ranks):
     page = show(Zoo(ranks=ranks))
@@ -238,12 +251,11 @@ def test_the_zoo_shows_a_card_at_a_time_and_a_clicker_turns_them(show, ranks):
     project(page)
     seen = []
     for _ in cards:
-        (card,) = [card for card in page.locator("article").all() if card.is_visible()]
-        seen.append(card.get_attribute("aria-label"))
-        box = card.bounding_box()
-        assert box["y"] >= 0 and box["y"] + box["height"] <= 720
-        assert card.evaluate("(card) => card.scrollHeight <= card.clientHeight && card.scrollWidth <= card.clientWidth")
-        assert [word for word in page.evaluate(WORDS) if word[1] < 18] == []
+        (card,) = ask(page, CARDS)
+        seen.append(card["label"])
+        assert card["top"] >= 0 and card["bottom"] <= 720
+        assert card["fits"]
+        assert [word for word in ask(page, WORDS) if word[1] < 18] == []
         page.keyboard.press("PageDown")
     assert seen == cards
     page.keyboard.press("PageUp")
@@ -292,7 +304,7 @@ def test_a_question_is_put_to_a_room(show):
     shares = "(hands) => hands.map((hand) => hand.style.getPropertyValue('--rs-share'))"
     assert page.locator(".rs-choice i").evaluate_all(shares) == ["50%", "100%", "100%"]
     assert page.evaluate("model.get('step')") == 0 and "Count hands" in page.inner_text(".rs-gate [role=status]")
-    assert [word for word in page.evaluate(WORDS) if word[1] < 18] == []
+    assert [word for word in ask(page, WORDS) if word[1] < 18] == []
     page.keyboard.press("Enter")
     assert "2 of 5 hands knew it." in page.inner_text(".rs-gate")
     assert (

@@ -7,7 +7,7 @@ import pytest
 
 from collectives import CATALOGUE, build
 from collectives.state import letter
-from tests.widgets.conftest import wait_for_wall
+from tests.widgets.conftest import ask, settle, wait_for_wall
 from widgets import Player, Zoo
 
 TABLES = """() => [...document.querySelectorAll("article")].map((card) => [
@@ -70,6 +70,13 @@ def test_the_promises_of_the_textbook_hold_for_what_is_not_left_over(zoo):
                 assert not due or symbol == promised[collective][chunk][rank]
 
 
+AT_THE_END = """() => {
+    const most = [...document.querySelectorAll(".rs-scrub input")].map((scrub) => scrub.max);
+    model.set("step", 1e6);
+    return [most, [...document.querySelectorAll(".rs-player table tbody td")].map((cell) => cell.textContent)];
+}"""
+
+
 def test_every_algorithm_that_takes_so_many_ranks_opens_its_player(show):
     for ranks in (3, 4):
         page = show(Zoo(ranks=ranks))
@@ -78,13 +85,10 @@ def test_every_algorithm_that_takes_so_many_ranks_opens_its_player(show):
         for name in names:
             page.evaluate("(name) => { model.set('opened', name); }", name)
             title = name.replace(".", " ")
-            page.wait_for_function(
-                "(t) => document.querySelector('.rs-player .rs-title')?.textContent === t", arg=title
-            )
+            settle(page, f"document.querySelector('.rs-player .rs-title')?.textContent === '{title}'")
             schedule = build(*name.split("."), ranks, local=2)
-            assert page.get_attribute(".rs-scrub input", "max") == str(len(schedule.steps))
-            page.evaluate("() => model.set('step', 1e6)")
-            cells = page.locator(".rs-player table tbody td").all_text_contents()
+            most, cells = ask(page, AT_THE_END)
+            assert most == [str(len(schedule.steps))]
             state = schedule.states(-1)
             assert [text if text != "empty" else "" for text in cells] == [
                 str(cell) for rank in range(ranks) for buffer in schedule.buffers for cell in state[rank][buffer]
