@@ -35,6 +35,17 @@ OBJECTS = {
     "gather": "gather_object",
     "all_gather": "all_gather_object",
 }
+PIECES = {  # the argument with a piece for each rank, and the one that is as long as a piece
+    "scatter": ("scatter_list", "tensor"),
+    "gather": ("gather_list", "tensor"),
+    "all_gather": ("tensor_list", "tensor"),
+    "reduce_scatter": ("input_list", "output"),
+    "all_gather_single": ("output_tensor", "input_tensor"),
+    "all_gather_into_tensor": ("output_tensor", "input_tensor"),
+    "reduce_scatter_single": ("input", "output"),
+    "reduce_scatter_tensor": ("input", "output"),
+}
+SAME_DTYPE = "both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x"
 IN_PLACE = {"all_reduce", "broadcast", "reduce"}
 NO_RESULT = {"send", "barrier", "gather"}  # nothing that arrives is in their first argument
 AT_ONCE = {"isend", "irecv"}
@@ -189,7 +200,7 @@ def argument_of_another_kind(error, place: Place) -> str:
     if sizes := sizes_that_differ(op, given):
         return sizes
     if innermost.f_code.co_name == "_ensure_all_tensors_same_dtype":
-        return "both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x"
+        return SAME_DTYPE
     if innermost.f_code.co_name == "_check_tensor_list" and is_tensor(innermost.f_locals.get("param")):
         single = f"; for one tensor that holds all pieces there is dist.{SINGLE[op]}" if op in SINGLE else ""
         return f"{FORMS.get(op, f'dist.{op} takes a list of tensors there')}{single}"
@@ -199,12 +210,43 @@ def argument_of_another_kind(error, place: Place) -> str:
 
 
 def sizes_that_differ(op: str, given: dict) -> str:
-    """A list with a piece for each rank whose pieces are not as long as the tensor beside it."""
-    pieces = given.get({"all_gather": "tensor_list"}.get(op, f"{op}_list"))
-    if op not in ("scatter", "gather", "all_gather") or not isinstance(pieces, list) or not all(map(is_tensor, pieces)):
+    """A piece for each rank, as a list or as one tensor, and a tensor beside it that is not as long as a piece."""
+    if op not in PIECES:
         return ""
-    length, other = given["tensor"].numel(), {piece.numel() for piece in pieces} - {given["tensor"].numel()}
-    return f"the tensor has {length} numbers and a piece of the list {min(other)}: make them alike" if other else ""
+    pieces, one = (given[name] for name in PIECES[op])
+    if op.endswith(("_single", "_tensor")) and is_tensor(pieces) and is_tensor(one):
+        return whole_and_piece(op, pieces, one, given["group"])
+    if not isinstance(pieces, list) or not all(map(is_tensor, pieces)) or not is_tensor(one):
+        return ""
+    other = {piece.numel() for piece in pieces} - {one.numel()}
+    return (
+        f"the tensor has {one.numel()} numbers and a piece of the list {min(other)}: make them alike" if other else ""
+    )
+
+
+def whole_and_piece(op: str, whole, piece, group) -> str:
+    """Of a call that takes one tensor with a piece for each rank of the group, and such a piece."""
+    ranks = sys.modules["torch.distributed"].get_world_size(group)
+    first, second = ("first", "second") if op.startswith("all_gather") else ("second", "first")
+    if whole.numel() != ranks * piece.numel():
+        return (
+            f"the {first} tensor holds a piece as long as the {second} for each of {ranks} ranks, "
+            f"{ranks * piece.numel()} numbers, and has {whole.numel()}"
+        )
+    if whole.dtype != piece.dtype:
+        return SAME_DTYPE
+    below = (ranks * piece.shape[0], *piece.shape[1:]) if piece.dim() else whole.shape
+    if whole.shape == below:
+        return ""
+    return (
+        f"the {first} tensor has the shape {plain(whole.shape)}; pieces like the {second}, one below the other, have "
+        f"{plain(below)}: view{plain(below)} gives it that"
+    )
+
+
+def plain(shape) -> str:
+    """(12), (6, 2): as view takes it."""
+    return f"({', '.join(map(str, shape))})"
 
 
 def not_a_tensor(op: str, value, name: str = "") -> str:

@@ -99,6 +99,12 @@ SAID = {  # cell -> who, and what is said last
     "dist.scatter(x, x if rank == 0 else None)": "rank 0: dist.scatter(piece, pieces, src=0): pieces is a list of tensors on that rank and None on the others",
     "dist.gather(x, dst=0)": "rank 0: dist.gather(x, pieces, dst=0): pieces is a list of tensors on that rank and None on the others",
     "dist.scatter(x, [x[:1]] * 3 if rank == 0 else None)": "rank 0: the tensor has 4 numbers and a piece of the list 1: make them alike",
+    "dist.reduce_scatter(x[:2].clone(), [x] * 3)": "ranks 0-2: the tensor has 2 numbers and a piece of the list 4: make them alike",
+    "dist.reduce_scatter_single(x, x)": "ranks 0-2: the second tensor holds a piece as long as the first for each of 3 ranks, 12 numbers, and has 4",
+    "dist.reduce_scatter_tensor(x.view(2, 2), x.repeat(3))": "ranks 0-2: the second tensor has the shape (12); pieces like the first, one below the other, have (6, 2): view(6, 2) gives it that",
+    "dist.all_gather_single(x, x)": "ranks 0-2: the first tensor holds a piece as long as the second for each of 3 ranks, 12 numbers, and has 4",
+    "dist.all_gather_single(torch.empty(3, 4), x)": "ranks 0-2: the first tensor has the shape (3, 4); pieces like the second, one below the other, have (12): view(12) gives it that",
+    "dist.all_gather_into_tensor(torch.empty(12, dtype=torch.int64), x)": "ranks 0-2: both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x",
     # to whom they speak
     "dist.recv(x, 0)": "rank 0: a rank cannot receive from itself, and this line runs here too: leave this rank out with if rank != 0",
     "for peer in range(3): dist.recv(x, peer) if rank == 0 else None": "rank 0: peer is the rank itself here: its own data need no message, copy them",
@@ -191,6 +197,14 @@ def test_what_is_said_of_an_error(three, cell):
     assert output.ename in ("RankError", "DeadlockError")
     assert output.traceback.splitlines()[-1] == SAID[cell]
     assert output.traceback.count(SAID[cell]) == 1 and "launch/" not in output.traceback
+
+
+def test_what_torch_logs_before_an_error_is_no_part_of_it(three):
+    """[rank0]:[F1123 09:14:01.285477085 ProcessGroupGloo.cpp:1537] of rank 0, and another one on every rank."""
+    fresh(three)
+    shown = three.run("%%ranks\ntry: dist.reduce_scatter_single(x, x)\nexcept Exception as e: raise e").traceback
+    assert "RuntimeError: Check failed: outputShape" in shown and "ProcessGroupGloo" not in shown
+    assert "RankError: ranks 0-2: " in shown  # all say the same
 
 
 @pytest.mark.parametrize("cell", LEFT)
