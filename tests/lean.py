@@ -1,9 +1,11 @@
 """A plugin of pytest's that is loaded before all others (pyproject.toml) and spares them what they do for nobody.
 
-Three seconds of every start went there. Left out: what they do for somebody.
+Three seconds of every start went there. And a kernel of nbval's that dies before it has begun is started once more.
+Left out: what others do for somebody.
 """
 
 import sys
+from functools import partial
 
 import pytest
 
@@ -14,6 +16,16 @@ def pytest_configure():
     import nbval.kernel
 
     nbval.kernel.pformat = lambda message: message  # of every message of a kernel, for a log that is off
+    nbval.kernel.start_new_kernel = partial(started, nbval.kernel.start_new_kernel)
+
+
+def started(start, **how):
+    """A kernel's ports are picked before it takes them, and another process may come first: of 126 starts, four at a
+    time, one died of it. JupyterLab then starts it again, with other ports; so do we, once."""
+    try:
+        return start(**how)
+    except RuntimeError:
+        return start(**how)
 
 
 @pytest.hookimpl(tryfirst=True)
