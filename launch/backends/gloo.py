@@ -34,6 +34,9 @@ from launch.shared.errors import WaitEnded
 
 IN_GLOO = "gloo/transport"  # in the messages of torch's errors that come from a lost connection
 BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # its words when the other side has gone
+LOGGED = re.compile(
+    r"^\[rank\d+\]:\[F\d{4} [\d:.]+ \S+:\d+\] "
+)  # "[rank0]:[F1123 09:14:01.285 ProcessGroupGloo.cpp:1537] "
 FATAL = 3  # a level of torch's log
 LOST = "_ringside_lost"  # marks an exception that no longer says it in gloo's words
 
@@ -65,7 +68,10 @@ def is_lost(error: BaseException) -> bool:
 
 def in_our_words(error: BaseException, peer: int | None) -> None:
     """Has the exception say to whom the connection was that is lost, if that is known: gloo's own words name a port and
-    a line of its source."""
+    a line of its source. Of a check that failed it leaves out what torch's log puts before the words: a rank, and the
+    time of day, which would make each rank's error and each run's another."""
+    if LOGGED.match(str(error)):
+        error.args = (LOGGED.sub("", str(error)).rstrip(),)
     if IN_GLOO in str(error) and BY_PEER.search(str(error)):  # a time-out and a length that does not fit name it, too
         who = "another rank" if peer is None else f"rank {peer}"
         why = "it has destroyed its process group, or its process is gone"

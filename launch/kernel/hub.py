@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import hmac
 import secrets
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable
@@ -154,7 +155,8 @@ class Hub:
         self._authenticator.configure_curve_callback("*", who)
 
     def close(self) -> None:
-        """Closes the sockets and ends the thread."""
+        """Closes the sockets and ends the thread; no folder is left, though the agent may have died too soon to take it
+        away."""
 
         async def close():
             if self._authenticator is not None:
@@ -168,6 +170,7 @@ class Hub:
             self.run(close()).result(timeout=5)
             self.loop.call_soon_threadsafe(self.loop.stop)
             self.thread.join(timeout=5)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 async def all_or_none(coroutines: list) -> list:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import sys
 import traceback
 from types import TracebackType
@@ -18,7 +17,6 @@ from types import TracebackType
 from launch.rank import interruptible
 
 MOST_FRAMES = 20
-LOGGED = re.compile(r"^\[rank\d+\]:\[[IWEF]\d{4} [\d:.]+ \S+:\d+\] ")  # "[rank0]:[F1123 09:14:01.285 a.cpp:7] "
 
 
 def shorten_tracebacks(shell) -> None:
@@ -31,9 +29,9 @@ def shorten_tracebacks(shell) -> None:
         except ValueError:  # there is no exception; IPython has words for that
             return show(exc_tuple, *args, **kwargs)
         traceback = as_it_was(error, traceback)
-        chain = [without_log(error)]
+        chain = [error]
         while (before := chain[-1].__cause__ or chain[-1].__context__) and all(before is not seen for seen in chain):
-            chain.append(without_log(before).with_traceback(without_libraries(before, before.__traceback__)))
+            chain.append(before.with_traceback(without_libraries(before, before.__traceback__)))
         return show((kind, error, without_libraries(error, traceback)), *args, **kwargs)
 
     shell.showtraceback = showtraceback
@@ -50,14 +48,6 @@ def as_it_was(error: BaseException, traceback):
     if "_ringside_seen" in error.__dict__:
         traceback, error.__context__ = error.__dict__["_ringside_seen"]
     return traceback
-
-
-def without_log(error: BaseException) -> BaseException:
-    """The error; what torch's log puts before the words of a failed check is taken off: a rank, which is said anyway,
-    and the time of day, which would make each rank's error and each run's another."""
-    if isinstance(error, RuntimeError) and len(error.args) == 1 and isinstance(error.args[0], str):
-        error.args = (LOGGED.sub("", error.args[0]).rstrip(),)
-    return error
 
 
 def without_libraries(error: BaseException, traceback):

@@ -127,6 +127,7 @@ def machine(tmp_path, monkeypatch):
         started.wait(timeout=60)
         relay.close()
         hub.close()
+        assert not os.path.exists(hub.folder)
 
 
 def test_a_clock_is_found_within_the_error_that_is_said_also_where_one_way_is_slow(machine):
