@@ -226,6 +226,8 @@ def sizes_that_differ(op: str, given: dict) -> str:
 
 def whole_and_piece(op: str, whole, piece, group) -> str:
     """Of a call that takes one tensor with a piece for each rank of the group, and such a piece."""
+    if any(tensor._is_view() and tensor._base.is_complex() for tensor in (whole, piece)):
+        return ""  # torch has made them real by now: twice as many numbers as the student gave it
     ranks = sys.modules["torch.distributed"].get_world_size(group)
     first, second = ("first", "second") if op.startswith("all_gather") else ("second", "first")
     if whole.numel() != ranks * piece.numel():
@@ -238,9 +240,10 @@ def whole_and_piece(op: str, whole, piece, group) -> str:
     below = (ranks * piece.shape[0], *piece.shape[1:]) if piece.dim() else whole.shape
     if whole.shape == below:
         return ""
+    view = f": view{plain(below)} gives it that" if whole.is_contiguous() else ""
     return (
         f"the {first} tensor has the shape {plain(whole.shape)}; pieces like the {second}, one below the other, have "
-        f"{plain(below)}: view{plain(below)} gives it that"
+        f"{plain(below)}{view}"
     )
 
 

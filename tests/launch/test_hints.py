@@ -104,6 +104,7 @@ SAID = {  # cell -> who, and what is said last
     "dist.reduce_scatter_tensor(x.view(2, 2), x.repeat(3))": "ranks 0-2: the second tensor has the shape (12); pieces like the first, one below the other, have (6, 2): view(6, 2) gives it that",
     "dist.all_gather_single(x, x)": "ranks 0-2: the first tensor holds a piece as long as the second for each of 3 ranks, 12 numbers, and has 4",
     "dist.all_gather_single(torch.empty(3, 4), x)": "ranks 0-2: the first tensor has the shape (3, 4); pieces like the second, one below the other, have (12): view(12) gives it that",
+    "dist.all_gather_single(torch.empty(4, 3).t(), x)": "ranks 0-2: the first tensor has the shape (3, 4); pieces like the second, one below the other, have (12)",
     "dist.all_gather_into_tensor(torch.empty(12, dtype=torch.int64), x)": "ranks 0-2: both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x",
     # to whom they speak
     "dist.recv(x, 0)": "rank 0: a rank cannot receive from itself, and this line runs here too: leave this rank out with if rank != 0",
@@ -167,6 +168,7 @@ RAISED_RIGHTLY = [  # the error says it all
     "int('four')",
     "{}['key']",
     "def f(): return None\nf().foo",
+    "dist.all_gather_single(torch.empty(9, dtype=torch.complex64), torch.ones(4, dtype=torch.complex64))",
     "if rank == 0: dist.send(x, 1)\nif rank == 1: source = dist.recv(x)\nif rank == 1: 'from ' + source",
     "y = None\ny + 1",
     "n = 1 / 2\nNone[n]",
