@@ -11,6 +11,7 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
+import playwright.sync_api
 import pytest
 
 from launch.shared.start_file import free_port
@@ -205,7 +206,8 @@ class Desk:
         self.page.wait_for_function(
             """(name) => {
                 const panel = window.jupyterapp?.shell.currentWidget;
-                return panel?.context?.path === name && panel.sessionContext?.kernelDisplayStatus === 'idle';
+                return panel?.context?.path === name && panel.sessionContext?.kernelDisplayStatus === 'idle'
+                    && window.jupyterapp.commands.isEnabled('notebook:run-all-cells');
             }""",
             arg=name,
         )
@@ -252,6 +254,32 @@ def open_notebook(lab, desk):
     yield open_
     desk.clear()
     _shut_kernels_down(address)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failure comes with what the notebook held then: which cells had run, and what they had put out."""
+    report = yield
+    desk = item.funcargs.get("desk")
+    if report.when == "call" and report.failed and desk and desk.page:
+        try:
+            held = [*desk.page.evaluate(HELD), *desk.page.complaints]
+        except playwright.sync_api.Error as error:  # the page itself has gone
+            held = [str(error)]
+        report.sections.append(("the notebook", "\n".join(held)))
+    return report
+
+
+HELD = """() => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    const cells = (panel?.content?.widgets ?? []).filter((cell) => cell.model.type === 'code');
+    return [
+        `${panel?.context?.path}, kernel ${panel?.sessionContext?.kernelDisplayStatus}`,
+        ...cells.map(({ model }) => `[${model.executionCount}] ${model.executionState}: `
+            + JSON.stringify(model.outputs.toJSON()).slice(0, 2000)),
+        ...[...document.querySelectorAll('.jp-Dialog')].map((dialog) => dialog.innerText),
+    ];
+}"""
 
 
 def _note_stranger(page, url, address):
