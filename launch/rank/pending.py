@@ -21,7 +21,7 @@ from launch.backends.gloo import in_our_words, is_lost
 from launch.rank import callsite, interruptible
 from launch.rank._ops import Call, dtype_name
 from launch.rank._tracebacks import keep
-from launch.rank.guard import Guard, MismatchError, Overtaken
+from launch.rank.guard import Guard, MismatchError, Overtaken, refuse_scalars, rows_of
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
@@ -336,6 +336,8 @@ class PendingCalls:
 
     def _compare(self, pending: PendingCall, call: Call, file: str) -> None:
         tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
+        refuse_scalars(call)  # here, since what this rank alone has wrong is posted nowhere
+        rows = rows_of(call) if call.name == "all_to_all_single" else None
         collective, me = call.kind == "collective", self.slot.rank
         other = -1 if call.peer is None else call.peer
         src, dst = (other, me) if call.kind == "recv" else (me, other)
@@ -360,22 +362,10 @@ class PendingCalls:
         self.guard.begin(self.slot.cells)
         if collective:
             self.guard.collective(mark, pending.ranks)
-            if call.name == "all_to_all_single":
-                received, sent = _splits(call)
-                self.guard.splits(mark, pending.ranks, sent, received)
+            if rows:
+                self.guard.splits(mark, pending.ranks, *rows)
         elif self.counters.numbered(call):
             self.guard.message(mark)
-
-
-def _splits(call: Call) -> tuple[list[int], list[int]]:
-    """How many rows of the output come from each rank of the group, and of the input go there."""
-    size, given = len(call.group.ranks), call.splits or ((), ())
-    tensors = call.outs[0], call.ins[0]
-    received, sent = (
-        list(rows) or [(tensor.shape[0] if tensor.dim() else 0) // size] * size
-        for rows, tensor in zip(given, tensors, strict=True)
-    )
-    return received, sent
 
 
 def _in_short(call: str, members: list[int]) -> str:

@@ -32,6 +32,34 @@ FAULTS = {
 }
 
 
+# gloo: 20 bytes are cut into 10 and 10, so that one element of the three comes with the bytes of two
+@pytest.mark.parametrize("name, y, x", [("input", 6, 5), ("output", 5, 6)])
+def test_what_cannot_be_cut_evenly_is_refused_on_the_rank_that_has_it(gang, name, y, x):
+    source = f"""
+y, x = (torch.zeros({y}), torch.ones({x})) if rank == 1 else (torch.zeros(6), torch.ones(6))
+dist.all_to_all_single(y, x)
+"""
+    other, mine = [answer["error"] for answer in gang.run(source, 2, record=False, stuck=True)]
+    cut = f"ValueError: all_to_all_single cuts its {name} into 2 equal pieces, and 5 elements cannot be cut so: "
+    assert mine == cut + f"make them a multiple of 2, or give {name}_split_sizes"
+    assert other == "hung"  # until the driver frees it
+
+
+# gloo: SIGSEGV
+@pytest.mark.parametrize("y, x", [("torch.tensor(0.)", "torch.ones(2)"), ("torch.zeros(1)", "torch.tensor(1.)")])
+def test_a_tensor_without_dimensions_ends_no_rank(gang, y, x):
+    answers = gang.run(f"dist.reduce_scatter_single({y}, {x})", 2, record=False, stuck=True)
+    said = "ValueError: reduce_scatter_single takes no tensor without dimensions: "
+    assert [answer["error"].partition("torch.")[0] for answer in answers] == [said, said]
+
+
+def test_rows_that_cannot_be_cut_evenly_pass_if_their_elements_can(gang):
+    source = "y = torch.zeros(3, 2)\ndist.all_to_all_single(y, torch.arange(6.).reshape(3, 2) + 10 * rank)"
+    answers = gang.run(source, 2, record=False, keep=["y"])
+    first, second = ([*range(3), *range(10, 13)], [*range(3, 6), *range(13, 16)])
+    assert [sum(answer["keep"]["y"], []) for answer in answers] == [first, second]
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_collective_that_does_not_fit_is_refused(gang, fault):
     source, mine, others = FAULTS[fault]
