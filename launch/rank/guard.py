@@ -163,10 +163,9 @@ def rows_of(call: Call) -> tuple[list[int], list[int]]:
 
 def _rows(name: str, tensor, given: tuple[int, ...], size: int) -> list[int]:
     if not given and (count := tensor.numel()) % size:
-        what = f"{count} element{'s' * (count > 1)}"
         raise ValueError(
-            f"all_to_all_single cuts its {name} into {size} equal pieces, and {what} cannot be cut so: make them a "
-            f"multiple of {size}, or give {name}_split_sizes"
+            f"all_to_all_single cannot cut its {name} of {count} element{'s' * (count > 1)} into {size} equal pieces: "
+            f"give {name}_split_sizes, or a multiple of {size}"
         )
     return list(given) or [(tensor.shape[0] if tensor.dim() else 0) // size] * size
 

@@ -40,8 +40,8 @@ y, x = (torch.zeros({y}), torch.ones({x})) if rank == 1 else (torch.zeros(6), to
 dist.all_to_all_single(y, x)
 """
     other, mine = [answer["error"] for answer in gang.run(source, 2, record=False, stuck=True)]
-    cut = f"ValueError: all_to_all_single cuts its {name} into 2 equal pieces, and 5 elements cannot be cut so: "
-    assert mine == cut + f"make them a multiple of 2, or give {name}_split_sizes"
+    cut = f"ValueError: all_to_all_single cannot cut its {name} of 5 elements into 2 equal pieces: "
+    assert mine == cut + f"give {name}_split_sizes, or a multiple of 2"
     assert other == "hung"  # until the driver frees it
 
 

@@ -62,7 +62,10 @@ WRONG = {
     ),
     "the expert left out": (SOLVED.replace("expert(mine)", "mine"), " and should "),
     "nothing returned": (SOLVED.replace("    return y\n", ""), "should be a tensor and is None"),
-    "no minlength": (SOLVED.replace("minlength=world_size", ""), "rank 0 sends 0 rows to rank 1 in all_to_all_single"),
+    "no minlength": (
+        SOLVED.replace("minlength=world_size", ""),
+        "ValueError: all_to_all_single cannot cut its input of",
+    ),
     "the expert for each sender": (
         SOLVED.replace("expert(mine)", "torch.cat([expert(part) for part in mine.split(comes)])"),
         "expert should be called once, with all the tokens that have chosen it",
