@@ -34,9 +34,8 @@ from launch.shared.errors import WaitEnded
 
 IN_GLOO = "gloo/transport"  # in the messages of torch's errors that come from a lost connection
 BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # its words when the other side has gone
-LOGGED = re.compile(
-    r"^\[rank\d+\]:\[F\d{4} [\d:.]+ \S+:\d+\] "
-)  # "[rank0]:[F1123 09:14:01.285 ProcessGroupGloo.cpp:1537] "
+# what torch's log puts before its words: "[rank0]:[F1123 09:14:01.285 ProcessGroupGloo.cpp:1537] "
+LOGGED = re.compile(r"^\[rank\d+\]:\[F\d{4} [\d:.]+ \S+:\d+\] ")
 FATAL = 3  # a level of torch's log
 LOST = "_ringside_lost"  # marks an exception that no longer says it in gloo's words
 

@@ -67,19 +67,37 @@ class Call(NamedTuple):
         name, kind, group, peer, tag, reduce, _, _, count, splits = self
         return Call(name, kind, group, peer, tag, reduce, (), (), count, splits)
 
+    def rows(self) -> tuple[list[int], list[int]]:
+        """How many rows of an all_to_all_single's input go to each rank of the group, and of its output come from each.
+
+        ValueError if one is to be cut into equal pieces and cannot: gloo cuts bytes, in the middle of an element too.
+        """
+        size, (received, sent) = len(self.group.ranks), self.splits or ((), ())
+        return _rows("input", self.ins[0], sent, size), _rows("output", self.outs[0], received, size)
+
     def pieces(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Bytes that an uneven all_to_all_single sends to each rank of the group, and gets from each."""
+        """Bytes that an uneven all_to_all_single sends to each rank of the group, and gets from each. ValueError as in
+        `rows`."""
         if not self.splits:
             return None
-        sizes = zip((self.ins[0], self.outs[0]), self.splits[::-1], strict=True)
-        sent, received = (_cut(tensor, rows, len(self.group.ranks)) for tensor, rows in sizes)
+        tensors = self.ins[0], self.outs[0]
+        sent, received = (_bytes(tensor, rows) for tensor, rows in zip(tensors, self.rows(), strict=True))
         return (sent, received) if len({*sent, *received}) > 1 else None
 
 
-def _cut(tensor: torch.Tensor, rows: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """Bytes of each piece of so many rows, or of `size` even ones."""
+def _rows(name: str, tensor: torch.Tensor, given: tuple[int, ...], size: int) -> list[int]:
+    if not given and (count := tensor.numel()) % size:
+        raise ValueError(
+            f"all_to_all_single cannot cut its {name} of {count} element{'s' * (count > 1)} into {size} equal pieces: "
+            f"give {name}_split_sizes, or a multiple of {size}"
+        )
+    return list(given) or [(tensor.shape[0] if tensor.dim() else 0) // size] * size
+
+
+def _bytes(tensor: torch.Tensor, rows: list[int]) -> tuple[int, ...]:
+    """Of each piece of so many rows."""
     row = tensor.numel() * tensor.element_size() // max(tensor.shape[0], 1)
-    return tuple(row * n for n in rows or [tensor.shape[0] // size] * size)
+    return tuple(row * n for n in rows)
 
 
 class Group:

@@ -11,7 +11,7 @@ crosswise, each under the name of the other's group.
 Where one of the two only tidies up after an exception of its own (`finally: dist.barrier()`), that exception is what
 went wrong. The other one does not hear of a mismatch then: it waits, outside the library, until the driver frees it.
 
-Two calls of one rank alone are refused as well, for what gloo does with their tensors: `rows_of`, `refuse_scalars`.
+Two calls of one rank alone are refused as well, for what gloo does with their tensors: `refuse_scalars`, `Call.rows`.
 
 Left out: two calls that look alike but are not meant for each other (the order of two equal all_reduces swapped): no
 fingerprint can tell, only their lines can make one suspect it (`doctor.trouble`). Messages received from any source,
@@ -150,24 +150,6 @@ def refuse_scalars(call: Call) -> None:
             "reduce_scatter_single takes no tensor without dimensions: torch.zeros(1) instead of torch.tensor(0.), or "
             "x.reshape(1)"
         )
-
-
-def rows_of(call: Call) -> tuple[list[int], list[int]]:
-    """How many rows of an all_to_all_single's input go to each rank of the group, and of its output come from there.
-
-    ValueError if one is to be cut into equal pieces and cannot: gloo cuts bytes, in the middle of an element too.
-    """
-    size, (received, sent) = len(call.group.ranks), call.splits or ((), ())
-    return _rows("input", call.ins[0], sent, size), _rows("output", call.outs[0], received, size)
-
-
-def _rows(name: str, tensor, given: tuple[int, ...], size: int) -> list[int]:
-    if not given and (count := tensor.numel()) % size:
-        raise ValueError(
-            f"all_to_all_single cannot cut its {name} of {count} element{'s' * (count > 1)} into {size} equal pieces: "
-            f"give {name}_split_sizes, or a multiple of {size}"
-        )
-    return list(given) or [(tensor.shape[0] if tensor.dim() else 0) // size] * size
 
 
 def _same_call(mine: Fingerprint, other: Fingerprint) -> bool:

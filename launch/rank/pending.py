@@ -21,7 +21,7 @@ from launch.backends.gloo import in_our_words, is_lost
 from launch.rank import callsite, interruptible
 from launch.rank._ops import Call, dtype_name
 from launch.rank._tracebacks import keep
-from launch.rank.guard import Guard, MismatchError, Overtaken, refuse_scalars, rows_of
+from launch.rank.guard import Guard, MismatchError, Overtaken, refuse_scalars
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
@@ -337,7 +337,7 @@ class PendingCalls:
     def _compare(self, pending: PendingCall, call: Call, file: str) -> None:
         tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
         refuse_scalars(call)  # here, since what this rank alone has wrong is posted nowhere
-        rows = rows_of(call) if call.name == "all_to_all_single" else None
+        rows = call.rows() if call.name == "all_to_all_single" else None
         collective, me = call.kind == "collective", self.slot.rank
         other = -1 if call.peer is None else call.peer
         src, dst = (other, me) if call.kind == "recv" else (me, other)
