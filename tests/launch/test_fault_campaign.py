@@ -262,24 +262,28 @@ def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_wai
 
 
 DEAF = """
-import ctypes
+import ctypes, os, pathlib, time
 from launch.rank import tap
-lock, libc = (ctypes.c_char * 64)(), ctypes.CDLL(None)
-if rank: tap._plain_wait = lambda *_: [libc.pthread_mutex_lock(lock) for _ in range(2)]
+lock, libc, deaf = (ctypes.c_char * 64)(), ctypes.CDLL(None), pathlib.Path(DEAF)
+if rank: tap._plain_wait = lambda *_: [deaf.touch()] + [libc.pthread_mutex_lock(lock) for _ in range(2)]
 """
 
 
-def test_a_rank_that_gloo_lets_not_out_of_its_wait_is_ended(ranks, monkeypatch):
+def test_a_rank_that_gloo_lets_not_out_of_its_wait_is_ended(ranks, monkeypatch, tmp_path):
     """As it is when gloo has forgotten what was under way; here by a lock in C that nobody opens."""
+    deaf = tmp_path / "deaf"
+    deafen = DEAF.replace("DEAF", repr(str(deaf)))
     of_size(ranks, 2)
     monkeypatch.setattr("launch.kernel.cell.LOST_AFTER", 1)
-    run(ranks, DEAF)
+    run(ranks, deafen)
     _, error = run(ranks, "if rank: dist.recv(torch.ones(2), 0)")
     assert isinstance(error, DeadlockError) and str(error).startswith("rank 1 waits in recv from rank 0")
     assert ranks.take_notices() == ["rank 1 had to be ended, the variables there are new"]
     usable(ranks, (1,))
-    run(ranks, DEAF)
-    _, error = run(ranks, "import os\nif rank: dist.recv(torch.ones(2), 0)\nelse: os._exit(3)")
+    deaf.unlink()
+    run(ranks, deafen)
+    wait_and_die = "while not deaf.exists(): time.sleep(0.01)\n    os._exit(3)"  # earlier, gloo would let rank 1 out
+    _, error = run(ranks, f"if rank: dist.recv(torch.ones(2), 0)\nelse:\n    {wait_and_die}")
     assert "rank 0 died (exited with code 3)" in str(error)
     assert "variables are still there" not in "\n".join(error._render_traceback_())
     assert "rank 1 had to be ended, the variables there are new" in ranks.take_notices()
