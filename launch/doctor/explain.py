@@ -22,7 +22,7 @@ from typing import NamedTuple
 from launch.doctor import Diagnosis, Edge, Loss, alike
 from launch.doctor.snapshot import Ending, How, State, View
 from launch.shared.errors import name_ranks
-from launch.shared.flight_recorder import HELD, NEW_GROUPS, Fingerprint, MessageTally, OpenCall, Tally
+from launch.shared.flight_recorder import HELD, NEW_GROUPS, Fingerprint, MessageTally, OpenCall, Tally, Unfitting
 
 MOST_CLAUSES = 8
 LONGEST = 120  # characters of a rank's own message
@@ -216,13 +216,12 @@ def _earlier(mark: Fingerprint, details: str, number: int) -> str:
     return f"{mark.op} ({where})" if mark.key == NEW_GROUPS else f"{mark.op}{details} in {where}, never waited for"
 
 
-def split_mismatch(marks: dict[int, Fingerprint], rank: int, other: int, sent: int, expected: int, before: int) -> str:
+def split_mismatch(marks: dict[int, Fingerprint], found: Unfitting, before: int) -> str:
     """'rank 1 sends 3 rows to rank 0 in all_to_all_single #1 (line 7); rank 0 expects 2 (line 7)'."""
-    mark = marks[rank]
-    call = mark.call(before)
+    src, dst, sent, expected, unit = found
     return (
-        f"rank {rank} sends {sent} row{'' if sent == 1 else 's'} to rank {other} in {call} ({_line_of(mark)}); "
-        f"rank {other} expects {expected} ({_line_of(marks[other])})"
+        f"rank {src} sends {sent} {unit}{'' if sent == 1 else 's'} to rank {dst} in {marks[src].call(before)} "
+        f"({_line_of(marks[src])}); rank {dst} expects {expected} ({_line_of(marks[dst])})"
     )
 
 

@@ -61,7 +61,7 @@ def mismatch(board, refused: list[int]) -> str:
         members = _members(board, min(posted), key) if mark.op == ALL_TO_ALL else ()
         found = flight_recorder.unfitting(board.memory, members, key, mark.epoch, mark.seq)
         if found and posted.keys() & set(refused):
-            return explain.split_mismatch(posted, *found, _before(board, found[0], key))
+            return explain.split_mismatch(posted, found, _before(board, found.src, key))
     messages = [mark for last in marks.values() for mark in last if mark.side != "collective"]
     sent = {_address(mark): mark for mark in messages if mark.side == "send"}
     for received in messages:

@@ -6,6 +6,7 @@ collectives. `parse` turns one call of one op into a `Call`, which is all that t
 Left out: `check_for_nan` (sends nothing) and the functional ops, which end in these.
 """
 
+import math
 from functools import cache
 from typing import NamedTuple
 
@@ -67,37 +68,49 @@ class Call(NamedTuple):
         name, kind, group, peer, tag, reduce, _, _, count, splits = self
         return Call(name, kind, group, peer, tag, reduce, (), (), count, splits)
 
-    def rows(self) -> tuple[list[int], list[int]]:
-        """How many rows of an all_to_all_single's input go to each rank of the group, and of its output come from each.
+    def cut(self) -> "Cut":
+        """How this all_to_all_single is cut.
 
-        ValueError if one is to be cut into equal pieces and cannot: gloo cuts bytes, in the middle of an element too.
+        ValueError if a side without split sizes has no equal pieces: gloo cuts bytes, in the middle of an element too.
         """
         size, (received, sent) = len(self.group.ranks), self.splits or ((), ())
-        return _rows("input", self.ins[0], sent, size), _rows("output", self.outs[0], received, size)
+        widths = _width(self.ins[0]), _width(self.outs[0])
+        pieces = _pieces("input", self.ins[0], sent, size), _pieces("output", self.outs[0], received, size)
+        return Cut(*pieces, widths)
 
     def pieces(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Bytes that an uneven all_to_all_single sends to each rank of the group, and gets from each. ValueError as in
-        `rows`."""
+        `cut`."""
         if not self.splits:
             return None
-        tensors = self.ins[0], self.outs[0]
-        sent, received = (_bytes(tensor, rows) for tensor, rows in zip(tensors, self.rows(), strict=True))
+        cut, element = self.cut(), self.ins[0].element_size()
+        sent, received = (tuple(element * n for n in side) for side in (cut.sent, cut.received))
         return (sent, received) if len({*sent, *received}) > 1 else None
 
 
-def _rows(name: str, tensor: torch.Tensor, given: tuple[int, ...], size: int) -> list[int]:
-    if not given and (count := tensor.numel()) % size:
+class Cut(NamedTuple):
+    """Elements that an all_to_all_single sends to each rank of the group and gets from each, and how many of them are a
+    row of its input and of its output: split sizes are counted in rows."""
+
+    sent: tuple[int, ...]
+    received: tuple[int, ...]
+    rows: tuple[int, int]
+
+
+def _pieces(name: str, tensor: torch.Tensor, given: tuple[int, ...], size: int) -> tuple[int, ...]:
+    if given:
+        return tuple(_width(tensor) * rows for rows in given)
+    if (count := tensor.numel()) % size:
         raise ValueError(
             f"all_to_all_single cannot cut its {name} of {count} element{'s' * (count > 1)} into {size} equal pieces: "
             f"give {name}_split_sizes, or a multiple of {size}"
         )
-    return list(given) or [(tensor.shape[0] if tensor.dim() else 0) // size] * size
+    return (count // size,) * size
 
 
-def _bytes(tensor: torch.Tensor, rows: list[int]) -> tuple[int, ...]:
-    """Of each piece of so many rows."""
-    row = tensor.numel() * tensor.element_size() // max(tensor.shape[0], 1)
-    return tuple(row * n for n in rows)
+def _width(tensor: torch.Tensor) -> int:
+    """Elements of a row."""
+    return math.prod(tensor.shape[1:])
 
 
 class Group:

@@ -11,7 +11,7 @@ crosswise, each under the name of the other's group.
 Where one of the two only tidies up after an exception of its own (`finally: dist.barrier()`), that exception is what
 went wrong. The other one does not hear of a mismatch then: it waits, outside the library, until the driver frees it.
 
-Two calls of one rank alone are refused as well, for what gloo does with their tensors: `refuse_scalars`, `Call.rows`.
+Calls of one rank alone are refused as well, for what gloo does with their tensors: `refuse_tensors`, `Call.cut`.
 
 Left out: two calls that look alike but are not meant for each other (the order of two equal all_reduces swapped): no
 fingerprint can tell, only their lines can make one suspect it (`doctor.trouble`). Messages received from any source,
@@ -20,7 +20,9 @@ whose partner is not known in advance.
 
 import threading
 
-from launch.rank._ops import Call
+import torch
+
+from launch.rank._ops import Call, Cut, has_memory
 from launch.shared.flight_recorder import (
     COLLECTIVES,
     MESSAGES,
@@ -41,7 +43,7 @@ _ASPECTS = (  # field, how it is said for a collective, how for a message
     ("dtype", "{dtype}", "{dtype}"),
 )
 
-LONGEST_SPLITS = 120  # characters; of more ranks than that they are not compared
+LONGEST_SPLITS = 240  # characters; of more ranks than that they are not compared
 
 
 class MismatchError(RuntimeError):
@@ -71,18 +73,18 @@ class Guard:
                 if other is not None and _same_call(mark, other):
                     self._compare(mark, rank, other)
 
-    def splits(self, mark: Fingerprint, ranks: tuple[int, ...], sent, received) -> None:
+    def splits(self, mark: Fingerprint, ranks: tuple[int, ...], cut: Cut) -> None:
         """Post how this rank cuts its tensors; MismatchError if another rank expects something else."""
-        row = Splits(*mark[:3], ",".join(map(str, sent)), ",".join(map(str, received)))
+        row = Splits(*mark[:3], *cut.rows, ",".join(map(str, cut.sent)), ",".join(map(str, cut.received)))
         if max(len(row.sent), len(row.received)) > LONGEST_SPLITS:
             return
         SPLITS.write(self.memory, base_of(self.rank), mark.seq % SPLITS.rows, row)
         self._order()
         if found := unfitting(self.memory, ranks, *mark[:3], own=self.rank):
-            rank, other, there, here = found
+            src, dst, sent, expected, unit = found
             raise MismatchError(
-                f"rank {rank} sends {there} rows to rank {other} in {mark.op} #{mark.seq}, "
-                f"but rank {other} expects {here}"
+                f"rank {src} sends {sent} {unit}{'' if sent == 1 else 's'} to rank {dst} in {mark.op} #{mark.seq}, "
+                f"but rank {dst} expects {expected}"
             )
 
     def message(self, mark: Fingerprint) -> None:
@@ -140,16 +142,33 @@ class Guard:
         )
 
 
-def refuse_scalars(call: Call) -> None:
-    """ValueError for a reduce_scatter_single of a tensor without dimensions: gloo asks how long its first one is, and
-    the process ends with SIGSEGV."""
-    if call.name == "reduce_scatter_single" and any(
-        tensor.dim() == 0 and tensor.device.type == "cpu" for tensor in (*call.ins, *call.outs)
-    ):
+def refuse_tensors(call: Call) -> None:
+    """ValueError for tensors with which gloo makes nonsense, or an end of the process, and no error.
+
+    In a reduce_scatter_single it asks how long a tensor's first dimension is, and ends with SIGSEGV if there is none.
+    An all_to_all_single receives into its output while its input is still being sent.
+    """
+    if any(tensor.device.type != "cpu" for tensor in (*call.ins, *call.outs)):
+        return
+    if call.name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
         raise ValueError(
             "reduce_scatter_single takes no tensor without dimensions: torch.zeros(1) instead of torch.tensor(0.), or "
             "x.reshape(1)"
         )
+    if call.name == "all_to_all_single" and len(call.group.ranks) > 1 and _share(call.ins[0], call.outs[0]):
+        raise ValueError(
+            "the output of all_to_all_single shares memory with its input, which may be overwritten before it is sent: "
+            "give it an output of its own, torch.empty_like(input)"
+        )
+
+
+def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether some byte belongs to both; neither has gaps, gloo takes no such tensor here."""
+    return has_memory(one) and has_memory(other) and one.data_ptr() < _end(other) and other.data_ptr() < _end(one)
+
+
+def _end(tensor: torch.Tensor) -> int:
+    return tensor.data_ptr() + tensor.nbytes
 
 
 def _same_call(mine: Fingerprint, other: Fingerprint) -> bool:

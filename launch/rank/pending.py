@@ -21,7 +21,7 @@ from launch.backends.gloo import in_our_words, is_lost
 from launch.rank import callsite, interruptible
 from launch.rank._ops import Call, dtype_name
 from launch.rank._tracebacks import keep
-from launch.rank.guard import Guard, MismatchError, Overtaken, refuse_scalars
+from launch.rank.guard import Guard, MismatchError, Overtaken, refuse_tensors
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
@@ -336,8 +336,8 @@ class PendingCalls:
 
     def _compare(self, pending: PendingCall, call: Call, file: str) -> None:
         tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
-        refuse_scalars(call)  # here, since what this rank alone has wrong is posted nowhere
-        rows = call.rows() if call.name == "all_to_all_single" else None
+        refuse_tensors(call)  # here, since what this rank alone has wrong is posted nowhere
+        cut = call.cut() if call.name == "all_to_all_single" else None
         collective, me = call.kind == "collective", self.slot.rank
         other = -1 if call.peer is None else call.peer
         src, dst = (other, me) if call.kind == "recv" else (me, other)
@@ -362,8 +362,8 @@ class PendingCalls:
         self.guard.begin(self.slot.cells)
         if collective:
             self.guard.collective(mark, pending.ranks)
-            if rows:
-                self.guard.splits(mark, pending.ranks, *rows)
+            if cut:
+                self.guard.splits(mark, pending.ranks, cut)
         elif self.counters.numbered(call):
             self.guard.message(mark)
 

@@ -301,13 +301,26 @@ class Fingerprint(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """How all_to_all_single number `seq` of a group cuts its tensors on one rank, in group order: "2,2,2,2" rows."""
+    """How all_to_all_single number `seq` of a group cuts its tensors on one rank: elements, in group order ("6,6,6"),
+    and how many there are in one row."""
 
     key: int
     epoch: int
     seq: int
+    row_sent: int
+    row_received: int
     sent: str
     received: str
+
+
+class Unfitting(NamedTuple):
+    """What rank `src` sends to rank `dst` in an all_to_all_single, and what that one expects: rows, or elements."""
+
+    src: int
+    dst: int
+    sent: int
+    expected: int
+    unit: str  # "row" or "element"
 
 
 class _Table:
@@ -351,28 +364,30 @@ COLLECTIVES = _Table(Fingerprint, _FINGERPRINT, OPEN.end, 256)
 MESSAGES = _Table(Fingerprint, _FINGERPRINT, COLLECTIVES.end, 512)
 MESSAGE_TALLIES = _Table(MessageTally, "<QQQQii8sQI", MESSAGES.end, 384)
 REFUSED = _Table(Fingerprint, _FINGERPRINT, MESSAGE_TALLIES.end, 1)
-SPLITS = _Table(Splits, "<QQQ120s120s", REFUSED.end, 16)
+SPLITS = _Table(Splits, "<QQQQQ240s240s", REFUSED.end, 16)
 assert SPLITS.end <= SLOT_BYTES
 
 
-def unfitting(
-    memory, ranks, key: int, epoch: int, seq: int, own: int | None = None
-) -> tuple[int, int, int, int] | None:
-    """(rank, other, rows that it sends there, rows that are expected of it): the first pair of the group's `ranks` that
-    disagrees about the all_to_all_single of that number, with `own` the first of which that rank is one; None if all
-    that have come agree."""
+def unfitting(memory, ranks, key: int, epoch: int, seq: int, own: int | None = None) -> Unfitting | None:
+    """The first pair of the group's `ranks` that disagrees about the all_to_all_single of that number, with `own` the
+    first of which that rank is one; None if all that have come agree."""
     rows = {rank: SPLITS.read(memory, base_of(rank), seq % SPLITS.rows) for rank in ranks}
-    known = {
-        rank: (row.sent.split(","), row.received.split(","))
-        for rank, row in rows.items()
-        if row is not None and row[:3] == (key, epoch, seq)
-    }
-    for rank, (sent, _) in known.items():
-        for other, (_, received) in known.items():
-            there, here = sent[ranks.index(other)], received[ranks.index(rank)]
-            if there != here and own in (None, rank, other):
-                return rank, other, int(there), int(here)
+    known = {rank: row for rank, row in rows.items() if row is not None and row[:3] == (key, epoch, seq)}
+    for src, sender in known.items():
+        for dst, receiver in known.items():
+            sent = int(sender.sent.split(",")[ranks.index(dst)])
+            expected = int(receiver.received.split(",")[ranks.index(src)])
+            if sent != expected and own in (None, src, dst):
+                return Unfitting(src, dst, *_counted(sent, expected, {sender.row_sent, receiver.row_received}))
     return None
+
+
+def _counted(sent: int, expected: int, widths: set[int]) -> tuple[int, int, str]:
+    """In rows if these are as wide on both ranks, and more than one element: elements otherwise."""
+    width = max(widths)
+    if len(widths) > 1 or width < 2 or sent % width or expected % width:
+        return sent, expected, "element"
+    return sent // width, expected // width, "row"
 
 
 def begin_epoch(memory) -> int:

@@ -284,7 +284,7 @@ MISMATCHES = {
         "sent = [2] * world_size\nif rank == victim: sent[0] = 3\n"
         "dist.all_to_all_single(torch.ones(2 * world_size), torch.ones(sum(sent)), [2] * world_size, sent)",
         MISMATCH,
-        r"{victim} sends 3 rows to rank 0 in all_to_all_single #1 \(line 6\); rank 0 expects 2 \(line 6\)",
+        r"{victim} sends 3 elements to rank 0 in all_to_all_single #1 \(line 6\); rank 0 expects 2 \(line 6\)",
     ),
     "and_tidies_up": Fault(
         "try:\n    dist.all_reduce(x if rank != victim else x[:2])\nfinally:\n    dist.barrier()",

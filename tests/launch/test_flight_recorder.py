@@ -145,11 +145,12 @@ def test_epochs_count_up(board):
 
 def test_each_rank_is_told_the_first_pair_that_disagrees_of_which_it_is_one(board):
     """Else the ranks of every other pair enter gloo, which aborts a process that is sent more than it expects."""
-    cut = {0: ("1,2,3", "1,4,3"), 1: ("4,1,1", "2,1,5"), 2: ("7,5,1", "3,1,1")}  # rows that go, rows that come
+    cut = {0: ("1,2,3", "1,4,3"), 1: ("4,1,1", "2,1,5"), 2: ("7,5,1", "3,1,1")}  # elements that go, that come
     for rank, (sent, received) in cut.items():
-        SPLITS.write(board.memory, base_of(rank), 0, Splits(9, 1, 0, sent, received))
+        SPLITS.write(board.memory, base_of(rank), 0, Splits(9, 1, 0, 1, 1, sent, received))
     found = [unfitting(board.memory, range(3), 9, 1, 0, own) for own in (None, 0, 1, 2)]
-    assert found == [(2, 0, 7, 3), (2, 0, 7, 3), None, (2, 0, 7, 3)]
-    SPLITS.write(board.memory, base_of(1), 0, Splits(9, 1, 0, "6,1,1", "2,1,5"))
-    assert unfitting(board.memory, range(3), 9, 1, 0) == (1, 0, 6, 4)
-    assert unfitting(board.memory, range(3), 9, 1, 0, own=2) == (2, 0, 7, 3)
+    first = (2, 0, 7, 3, "element")
+    assert found == [first, first, None, first]
+    SPLITS.write(board.memory, base_of(1), 0, Splits(9, 1, 0, 1, 1, "6,1,1", "2,1,5"))
+    assert unfitting(board.memory, range(3), 9, 1, 0) == (1, 0, 6, 4, "element")
+    assert unfitting(board.memory, range(3), 9, 1, 0, own=2) == first

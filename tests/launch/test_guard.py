@@ -53,11 +53,55 @@ def test_a_tensor_without_dimensions_ends_no_rank(gang, y, x):
     assert [answer["error"].partition("torch.")[0] for answer in answers] == [said, said]
 
 
-def test_rows_that_cannot_be_cut_evenly_pass_if_their_elements_can(gang):
-    source = "y = torch.zeros(3, 2)\ndist.all_to_all_single(y, torch.arange(6.).reshape(3, 2) + 10 * rank)"
+@pytest.mark.parametrize(
+    "x, y, split",
+    [
+        ((3, 2), (3, 2), "None, None"),  # no whole rows
+        ((2, 3), (6,), "None, None"),  # rows of another width
+        ((2, 3), (3, 2), "None, None"),
+        ((2, 3), (6,), "[3, 3], [1, 1]"),
+        ((2, 3), (6,), "None, [1, 1]"),
+    ],
+)
+def test_pieces_of_as_many_elements_pass_whatever_their_rows(gang, x, y, split):
+    source = f"""
+y = torch.zeros({y})
+dist.all_to_all_single(y, torch.arange(6.).reshape({x}) + 10 * rank, {split})
+y = y.flatten()
+"""
     answers = gang.run(source, 2, record=False, keep=["y"])
     first, second = ([*range(3), *range(10, 13)], [*range(3, 6), *range(13, 16)])
-    assert [sum(answer["keep"]["y"], []) for answer in answers] == [first, second]
+    assert [answer["keep"]["y"] for answer in answers] == [first, second]
+
+
+@pytest.mark.parametrize(
+    "x, y, split, said",
+    [
+        ((2, 3), (4, 3), "[2, 2], [1, 1]", "sends 1 row to rank 0 in all_to_all_single #1, but rank 0 expects 2"),
+        ((4, 3), (2, 3), "None, None", "sends 2 rows to rank 0 in all_to_all_single #1, but rank 0 expects 1"),
+        ((4,), (2,), "None, None", "sends 2 elements to rank 0 in all_to_all_single #1, but rank 0 expects 1"),
+        ((2, 2), (2, 3), "[1, 1], [1, 1]", "sends 2 elements to rank 0 in all_to_all_single #1, but rank 0 expects 3"),
+        ((0, 3), (2, 3), "[1, 1], [0, 0]", "sends 0 rows to rank 0 in all_to_all_single #1, but rank 0 expects 1"),
+    ],
+)
+def test_pieces_that_do_not_fit_are_counted_in_rows_where_these_are_alike(gang, x, y, split, said):
+    answers = gang.run(f"dist.all_to_all_single(torch.zeros({y}), torch.zeros({x}), {split})", 2, record=False)
+    assert answers[0]["error"] == f"MismatchError: rank 0 {said}"
+
+
+# gloo: rank 1 keeps what it should have sent and has sent what came, in most of the runs
+@pytest.mark.parametrize("y", ["whole[1:5]", "whole[:4]", "whole[4:]", "whole[1:5].view(2, 2)"])
+def test_an_all_to_all_single_into_its_own_input_is_refused(gang, y):
+    source = f"whole = torch.arange(8.) + 10 * rank\ndist.all_to_all_single({y}, whole[1:5])"
+    for answer in gang.run(source, 2, record=False):
+        assert answer["error"].startswith("ValueError: the output of all_to_all_single shares memory with its input")
+
+
+def test_two_halves_of_one_tensor_share_no_memory(gang):
+    source = "x = torch.arange(8.) + 10 * rank\ndist.all_to_all_single(x[4:], x[:4])"
+    answers = gang.run(source, 2, record=False, keep=["x"])
+    assert [answer["keep"]["x"][4:] for answer in answers] == [[0, 1, 10, 11], [2, 3, 12, 13]]
+    assert gang.run("x = torch.ones(4)\ndist.all_to_all_single(x, x)", 1, record=False)[0]["error"] == ""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
