@@ -111,6 +111,7 @@ def test_a_rank_that_dies_is_not_asked_for_and_the_cell_ends(three):
 def test_the_stop_button_is_heard_though_its_signal_wakes_nobody():
     """As one that comes in the last moment before the main thread falls asleep; here it comes to another thread."""
     main, cell_ends = threading.main_thread(), Future()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
     def press():
         seen = 0
@@ -123,7 +124,10 @@ def test_the_stop_button_is_heard_though_its_signal_wakes_nobody():
     never = threading.Timer(PATIENCE, cell_ends.set_result, [None])
     never.start()
     threading.Thread(target=press).start()
-    with pytest.raises(KeyboardInterrupt):
-        Questions(SimpleNamespace(hub=SimpleNamespace())).wait_for(cell_ends)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Questions(SimpleNamespace(hub=SimpleNamespace())).wait_for(cell_ends)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        never.cancel()
     assert not cell_ends.done()
-    never.cancel()
