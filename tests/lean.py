@@ -1,15 +1,28 @@
 """A plugin of pytest's that is loaded before all others (pyproject.toml) and spares them what they do for nobody.
 
-Three seconds of every start went there. And a kernel of nbval's that dies before it has begun is started once more.
+Three seconds of every start went there, and a tenth of the time of tests that compute. And a kernel of nbval's that
+dies before it has begun is started once more.
 Left out: what others do for somebody.
 """
 
+import gc
 import sys
 from functools import partial
 
 import pytest
 
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # nbval would have it compile a grammar of addresses
+
+
+gc.disable()  # until all is imported and collected
+
+
+def pytest_collection_finish():
+    """What is there now stays: else torch's half a million objects are searched again and again, pytest does so five
+    times at its end. And a schedule of ten thousand messages is no reason to search."""
+    gc.freeze()
+    gc.set_threshold(100_000)
+    gc.enable()
 
 
 def pytest_configure():
