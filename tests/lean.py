@@ -12,8 +12,6 @@ from functools import partial
 import pytest
 
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # nbval would have it compile a grammar of addresses
-
-
 gc.disable()  # until all is imported and collected
 
 

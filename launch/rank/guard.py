@@ -152,8 +152,8 @@ def refuse_tensors(call: Call) -> None:
         return
     if call.name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
         raise ValueError(
-            "reduce_scatter_single takes no tensor without dimensions: torch.zeros(1) instead of torch.tensor(0.), or "
-            "x.reshape(1)"
+            "reduce_scatter_single needs tensors of at least one dimension: torch.zeros(1) instead of "
+            "torch.tensor(0.), or x.reshape(1)"
         )
     if call.name == "all_to_all_single" and len(call.group.ranks) > 1 and _share(call.ins[0], call.outs[0]):
         raise ValueError(
