@@ -142,29 +142,63 @@ class Guard:
         )
 
 
+_TAKES_MEMORY = {  # as it lies, not by the strides of these tensors; all else is copied first, or refused by torch
+    "all_reduce": ("ins",),
+    "broadcast": ("ins",),
+    "reduce": ("ins",),
+    "scatter": ("ins", "outs"),
+    "reduce_scatter": ("outs",),
+}
+
+
 def refuse_tensors(call: Call) -> None:
     """ValueError for tensors with which gloo makes nonsense, or an end of the process, and no error.
 
-    In a reduce_scatter_single it asks how long a tensor's first dimension is, and ends with SIGSEGV if there is none.
-    An all_to_all_single receives into its output while its input is still being sent.
+    Of a view with gaps, as a column, it takes the memory from its first element on. In a reduce_scatter_single it asks
+    how long a tensor's first dimension is, and ends with SIGSEGV if there is none. An all_to_all_single receives into
+    its output while its input is still being sent; a reduce_scatter of a list, and a scatter, write theirs before they
+    have read all of the list.
     """
     if any(tensor.device.type != "cpu" for tensor in (*call.ins, *call.outs)):
         return
-    if call.name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
+    name, size = call.name, len(call.group.ranks)
+    for side in _TAKES_MEMORY.get(name, ()):
+        for tensor in filter(_has_gaps, getattr(call, side)):
+            back = "" if side == "ins" and name == "scatter" else ", then copy the result back with x.copy_(y)"
+            raise ValueError(
+                f"{name} takes memory as it lies, and the elements of this view of shape {tuple(tensor.shape)} do not "
+                f"lie side by side: give it y = x.contiguous(){back}"
+            )
+    if name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
         raise ValueError(
             "reduce_scatter_single needs tensors of at least one dimension: torch.zeros(1) instead of "
             "torch.tensor(0.), or x.reshape(1)"
         )
-    if call.name == "all_to_all_single" and len(call.group.ranks) > 1 and _share(call.ins[0], call.outs[0]):
+    if name == "all_to_all_single" and size > 1 and _share(call.ins[0], call.outs[0]):
         raise ValueError(
             "the output of all_to_all_single shares memory with its input, which may be overwritten before it is sent: "
             "give it an output of its own, torch.empty_like(input)"
         )
+    others = [tensor for rank, tensor in enumerate(call.ins) if rank != call.group.own]
+    if name in ("reduce_scatter", "scatter") and any(_share(tensor, call.outs[0]) for tensor in others):
+        raise ValueError(
+            f"the output of {name} shares memory with a piece of its input that is for another rank, which may be "
+            "overwritten before it is read: give it an output of its own, or this rank's piece"
+        )
+
+
+def _has_gaps(tensor: torch.Tensor) -> bool:
+    """Whether there are other elements between its own in memory, or the same ones twice."""
+    if tensor.is_contiguous() or not has_memory(tensor):
+        return False
+    return not torch.ops.aten.is_non_overlapping_and_dense.default(tensor)
 
 
 def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether some byte belongs to both; neither has gaps, gloo takes no such tensor here."""
-    return has_memory(one) and has_memory(other) and one.data_ptr() < _end(other) and other.data_ptr() < _end(one)
+    """Whether some byte belongs to both. Of tensors with gaps, as columns of a matrix, this is not said."""
+    if not all(has_memory(tensor) and tensor.is_contiguous() for tensor in (one, other)):
+        return False
+    return one.data_ptr() < _end(other) and other.data_ptr() < _end(one)
 
 
 def _end(tensor: torch.Tensor) -> int:

@@ -97,6 +97,71 @@ def test_an_all_to_all_single_into_its_own_input_is_refused(gang, y):
         assert answer["error"].startswith("ValueError: the output of all_to_all_single shares memory with its input")
 
 
+GAPS = {
+    # gloo: sums, or sends, the first two elements of the first row; of one that is expanded, memory that is not its own
+    "a column": "dist.all_reduce(x[:, 0])",
+    "columns": "dist.broadcast(x[:, 1:], 0)",
+    "on one rank": "dist.broadcast(x[:, 0] if rank else torch.ones(3), 0)",
+    "every second row": "dist.reduce(x[::2], 0)",
+    "expanded": "dist.all_reduce(torch.ones(1).expand(3))",
+    "scattered into": "dist.scatter(x[:, 0], [torch.ones(3), torch.ones(3)] if rank == 0 else None)",
+    "scattered": "dist.scatter(torch.ones(3), list(x[:, :2].unbind(1)) if rank == 0 else None)",
+    "reduced and scattered into": "dist.reduce_scatter(x[:, 0], [torch.ones(3), torch.ones(3)])",
+}
+
+
+@pytest.mark.parametrize("call", GAPS)
+def test_a_view_with_gaps_is_refused_where_gloo_takes_memory_as_it_lies(gang, call):
+    source = f"x = torch.arange(9.).view(3, 3) + 10 * rank\n{GAPS[call]}"
+    answers = gang.run(source, 2, record=False, keep=["x"], stuck=True)
+    said = [answer["error"] for answer in answers if answer["error"].startswith("ValueError: ")]
+    assert said and all("do not lie side by side: give it y = x.contiguous()" in error for error in said)
+    for rank, answer in enumerate(answers):
+        if answer["error"] != "hung":  # on the rank that has it right; the driver would free it
+            assert answer["keep"]["x"] == [[10 * rank + 3 * row + column for column in range(3)] for row in range(3)]
+
+
+def test_views_with_gaps_pass_where_they_are_copied_and_those_without_everywhere(gang):
+    source = """
+x = torch.arange(4.).view(2, 2) + 10 * rank
+gathered, exchanged, pieces = torch.zeros(2, 2), torch.zeros(2, 2), torch.zeros(2)
+dist.all_gather(list(gathered.unbind(1)), x[:, 0])
+dist.all_to_all(list(exchanged.unbind(1)), list(x.unbind(1)))
+dist.reduce_scatter(pieces, list(x.unbind(1)))
+summed = x.clone()
+dist.all_reduce(summed.t())
+row, one = x.clone(), x.clone()
+dist.all_reduce(row[1])
+dist.all_reduce(one[:1, :1])
+"""
+    names = ["gathered", "exchanged", "pieces", "summed", "row", "one"]
+    mine, other = (answer["keep"] for answer in gang.run(source, 2, record=False, keep=names))
+    assert mine["gathered"] == other["gathered"] == [[0, 10], [2, 12]]
+    assert (mine["exchanged"], other["exchanged"]) == ([[0, 10], [2, 12]], [[1, 11], [3, 13]])
+    assert (mine["pieces"], other["pieces"]) == ([10, 14], [12, 16])
+    assert mine["summed"] == other["summed"] == [[10, 12], [14, 16]]
+    assert (mine["row"], other["row"]) == ([[0, 1], [14, 16]], [[10, 11], [14, 16]])
+    assert (mine["one"], other["one"]) == ([[10, 1], [2, 3]], [[10, 11], [12, 13]])
+
+
+# gloo: [12, 14] on rank 1, for [14, 16]
+def test_a_reduce_scatter_into_the_piece_of_another_rank_is_refused(gang):
+    source = "x = torch.arange(4.) + 10 * rank\npieces = list(x.chunk(2))\ndist.reduce_scatter(pieces[{}], pieces)"
+    for answer in gang.run(source.format("1 - rank"), 2, record=False):
+        assert answer["error"].startswith("ValueError: the output of reduce_scatter shares memory with a piece")
+    own = gang.run(source.format("rank"), 2, record=False, keep=["pieces"])
+    assert [answer["keep"]["pieces"][rank] for rank, answer in enumerate(own)] == [[10, 12], [14, 16]]
+
+
+# gloo: rank 1 gets [0, 3] in some runs, for [2, 3]
+def test_a_scatter_into_the_piece_of_another_rank_is_refused(gang):
+    source = "x = torch.arange(4.)\ndist.scatter(x[{}], list(x.chunk(2)) if rank == 0 else None)"
+    first, _ = gang.run(source.format("1:3"), 2, record=False, stuck=True)
+    assert first["error"].startswith("ValueError: the output of scatter shares memory with a piece")
+    own = gang.run(source.format(":2"), 2, record=False, keep=["x"])
+    assert [answer["keep"]["x"] for answer in own] == [[0, 1, 2, 3], [2, 3, 2, 3]]
+
+
 def test_two_halves_of_one_tensor_share_no_memory(gang):
     source = "x = torch.arange(8.) + 10 * rank\ndist.all_to_all_single(x[4:], x[:4])"
     answers = gang.run(source, 2, record=False, keep=["x"])
