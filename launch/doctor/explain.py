@@ -185,9 +185,8 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
 
     Only what differs is told, besides the op: "ranks 0, 1 call all_reduce #2 with SUM (line 4); rank 2 calls ... MAX".
     """
-    differ = [
-        field for field in ("src", "reduce", "count", "dtype") if len({getattr(m, field) for m in marks.values()}) > 1
-    ]
+    compared = ("src", "reduce", "count", "dtype", "order")
+    differ = [field for field in compared if len({getattr(mark, field) for mark in marks.values()}) > 1]
     if len({mark.op for mark in marks.values()}) > 1:
         differ = []  # different ops differ in everything
     said = {
@@ -232,6 +231,7 @@ def _details(mark: Fingerprint, fields: list[str]) -> str:
         "reduce": mark.reduce,
         "count": f"{mark.count} element{'' if mark.count == 1 else 's'}{per_rank}",
         "dtype": mark.dtype,
+        "order": mark.layout,
     }
     return " with " + " and ".join(words[field] for field in fields) if fields else ""
 

@@ -41,6 +41,7 @@ _ASPECTS = (  # field, how it is said for a collective, how for a message
     ("reduce", "{reduce}", ""),
     ("count", "{count} {elements}", "{count} bytes"),
     ("dtype", "{dtype}", "{dtype}"),
+    ("order", "{layout}", ""),
 )
 
 LONGEST_SPLITS = 240  # characters; of more ranks than that they are not compared
@@ -143,16 +144,17 @@ class Guard:
 
 
 _TAKES_MEMORY = {  # as it lies, not by the strides of these tensors; all else is copied first, or refused by torch
-    "all_reduce": ("ins",),
-    "broadcast": ("ins",),
-    "reduce": ("ins",),
-    "scatter": ("ins", "outs"),
+    "all_reduce": ("outs",),
+    "broadcast": ("outs",),
+    "reduce": ("outs",),
+    "scatter": ("outs", "ins"),
     "reduce_scatter": ("outs",),
 }
 
 
 def refuse_tensors(call: Call) -> None:
-    """ValueError for tensors with which gloo makes nonsense, or an end of the process, and no error.
+    """ValueError for tensors with which gloo makes nonsense, or an end of the process, and no error. It is short, since
+    others that wait for this rank quote the beginning of it.
 
     Of a view with gaps, as a column, it takes the memory from its first element on. In a reduce_scatter_single it asks
     how long a tensor's first dimension is, and ends with SIGSEGV if there is none. An all_to_all_single receives into
@@ -163,27 +165,25 @@ def refuse_tensors(call: Call) -> None:
         return
     name, size = call.name, len(call.group.ranks)
     for side in _TAKES_MEMORY.get(name, ()):
-        for tensor in filter(_has_gaps, getattr(call, side)):
-            back = "" if side == "ins" and name == "scatter" else ", then copy the result back with x.copy_(y)"
-            raise ValueError(
-                f"{name} takes memory as it lies, and the elements of this view of shape {tuple(tensor.shape)} do not "
-                f"lie side by side: give it y = x.contiguous(){back}"
-            )
+        if any(map(_has_gaps, getattr(call, side))):
+            back = "" if side == "ins" else ", then x.copy_(y)"
+            raise ValueError(f"{name} needs a tensor in one piece of memory, not this view: y = x.contiguous(){back}")
+    if name in ("scatter", "reduce_scatter") and len({*map(_order, (*call.ins, *call.outs))} - {None}) > 1:
+        raise ValueError(
+            f"{name} takes memory as it lies, and only some of its tensors are transposed: give it x.contiguous()"
+        )
     if name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
         raise ValueError(
-            "reduce_scatter_single needs tensors of at least one dimension: torch.zeros(1) instead of "
-            "torch.tensor(0.), or x.reshape(1)"
+            "reduce_scatter_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)"
         )
     if name == "all_to_all_single" and size > 1 and _share(call.ins[0], call.outs[0]):
         raise ValueError(
-            "the output of all_to_all_single shares memory with its input, which may be overwritten before it is sent: "
-            "give it an output of its own, torch.empty_like(input)"
+            "all_to_all_single cannot write into its own input: give it an output of its own, torch.empty_like(input)"
         )
     others = [tensor for rank, tensor in enumerate(call.ins) if rank != call.group.own]
     if name in ("reduce_scatter", "scatter") and any(_share(tensor, call.outs[0]) for tensor in others):
         raise ValueError(
-            f"the output of {name} shares memory with a piece of its input that is for another rank, which may be "
-            "overwritten before it is read: give it an output of its own, or this rank's piece"
+            f"{name} cannot write into a piece of its input that is for another rank: give it an output of its own"
         )
 
 
@@ -192,6 +192,21 @@ def _has_gaps(tensor: torch.Tensor) -> bool:
     if tensor.is_contiguous() or not has_memory(tensor):
         return False
     return not torch.ops.aten.is_non_overlapping_and_dense.default(tensor)
+
+
+def order_in_memory(call: Call) -> str:
+    """Of the dimensions of the tensors of this call, if all ranks must have the same (Fingerprint.order)."""
+    return (_order(call.outs[0]) or "") if call.name in _TAKES_MEMORY else ""
+
+
+def _order(tensor: torch.Tensor) -> str | None:
+    """ "1,0" of a transposed matrix, "" if it is contiguous; None if it has gaps."""
+    if tensor.is_contiguous() or not has_memory(tensor):
+        return ""
+    if _has_gaps(tensor):
+        return None
+    dims = [dim for dim in range(tensor.dim()) if tensor.shape[dim] > 1]
+    return ",".join(map(str, sorted(dims, key=tensor.stride, reverse=True)))
 
 
 def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -219,7 +234,7 @@ def _told(mark: Fingerprint, field: str) -> str:
     if field == "count" and mark.op.startswith("reduce_scatter"):
         aspect = "{count} {elements} per rank"
     elements = "element" if mark.count == 1 else "elements"
-    return f"{call} with {aspect.format(**mark._asdict(), elements=elements)}"
+    return f"{call} with {aspect.format(**mark._asdict(), layout=mark.layout, elements=elements)}"
 
 
 def _amount(mark: Fingerprint) -> str:

@@ -21,7 +21,7 @@ from launch.backends.gloo import in_our_words, is_lost
 from launch.rank import callsite, interruptible
 from launch.rank._ops import Call, dtype_name
 from launch.rank._tracebacks import keep
-from launch.rank.guard import Guard, MismatchError, Overtaken, refuse_tensors
+from launch.rank.guard import Guard, MismatchError, Overtaken, order_in_memory, refuse_tensors
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
@@ -357,6 +357,7 @@ class PendingCalls:
             file=file[:24],
             failed=pending.failed is not None,
             number=self.slot.number,
+            order=order_in_memory(call),
         )
         pending.mark = mark
         self.guard.begin(self.slot.cells)

@@ -276,7 +276,8 @@ class Fingerprint(NamedTuple):
 
     `side` is "collective", "send" or "recv"; for a collective `src` is the root (-1: none) and `dst`, `tag` are -1.
     `failed`: the rank was handling an exception of its own when it made the call, in `finally` say. `number` is what
-    the notebook calls the cell.
+    the notebook calls the cell. `order` is that of the dimensions in memory, "1,0" of a transposed matrix; "" if the
+    tensor is contiguous, or if it does not matter.
     """
 
     key: int
@@ -294,6 +295,11 @@ class Fingerprint(NamedTuple):
     file: str
     failed: bool = False
     number: int = 0
+    order: str = ""
+
+    @property
+    def layout(self) -> str:
+        return f"a tensor whose dimensions lie in the order {self.order}" if self.order else "a contiguous tensor"
 
     def call(self, before: int = 0) -> str:
         """ "all_reduce #2", counted from the `before` that came earlier; of a new group its members say which it is."""
@@ -359,7 +365,7 @@ class _Table:
 
 TALLIES = _Table(Tally, "<QQQQQQI48s64s", 1024, 64)
 OPEN = _Table(OpenCall, "<QQQQQiii?12s32s48s32sIIB120s?", TALLIES.end, 64)
-_FINGERPRINT = "<QQQQiiii12s32s12s16s24s?I"
+_FINGERPRINT = "<QQQQiiii12s32s12s16s24s?I12s"
 COLLECTIVES = _Table(Fingerprint, _FINGERPRINT, OPEN.end, 256)
 MESSAGES = _Table(Fingerprint, _FINGERPRINT, COLLECTIVES.end, 512)
 MESSAGE_TALLIES = _Table(MessageTally, "<QQQQii8sQI", MESSAGES.end, 384)

@@ -280,6 +280,12 @@ MISMATCHES = {
         MISMATCH,
         r"(?=.*{others} calls? broadcast #1 with root 0)(?=.*{victim} calls broadcast #1 with root 1).*",
     ),
+    "transposed": Fault(
+        "y = x.view(2, 2)\ndist.broadcast(y.t() if rank == victim else y, 0)",
+        MISMATCH,
+        r"(?=.*{others} calls? broadcast #1 with a contiguous tensor)"
+        r"(?=.*{victim} calls broadcast #1 with a tensor whose dimensions lie in the order 1,0).*",
+    ),
     "splits": Fault(
         "sent = [2] * world_size\nif rank == victim: sent[0] = 3\n"
         "dist.all_to_all_single(torch.ones(2 * world_size), torch.ones(sum(sent)), [2] * world_size, sent)",

@@ -49,7 +49,7 @@ dist.all_to_all_single(y, x)
 @pytest.mark.parametrize("y, x", [("torch.tensor(0.)", "torch.ones(2)"), ("torch.zeros(1)", "torch.tensor(1.)")])
 def test_a_tensor_without_dimensions_ends_no_rank(gang, y, x):
     answers = gang.run(f"dist.reduce_scatter_single({y}, {x})", 2, record=False, stuck=True)
-    said = "ValueError: reduce_scatter_single needs tensors of at least one dimension: "
+    said = "ValueError: reduce_scatter_single needs tensors with a dimension: "
     assert [answer["error"].partition("torch.")[0] for answer in answers] == [said, said]
 
 
@@ -94,7 +94,7 @@ def test_pieces_that_do_not_fit_are_counted_in_rows_where_these_are_alike(gang, 
 def test_an_all_to_all_single_into_its_own_input_is_refused(gang, y):
     source = f"whole = torch.arange(8.) + 10 * rank\ndist.all_to_all_single({y}, whole[1:5])"
     for answer in gang.run(source, 2, record=False):
-        assert answer["error"].startswith("ValueError: the output of all_to_all_single shares memory with its input")
+        assert answer["error"].startswith("ValueError: all_to_all_single cannot write into its own input: ")
 
 
 GAPS = {
@@ -115,7 +115,9 @@ def test_a_view_with_gaps_is_refused_where_gloo_takes_memory_as_it_lies(gang, ca
     source = f"x = torch.arange(9.).view(3, 3) + 10 * rank\n{GAPS[call]}"
     answers = gang.run(source, 2, record=False, keep=["x"], stuck=True)
     said = [answer["error"] for answer in answers if answer["error"].startswith("ValueError: ")]
-    assert said and all("do not lie side by side: give it y = x.contiguous()" in error for error in said)
+    assert said and all(
+        "needs a tensor in one piece of memory, not this view: y = x.contiguous()" in error for error in said
+    )
     for rank, answer in enumerate(answers):
         if answer["error"] != "hung":  # on the rank that has it right; the driver would free it
             assert answer["keep"]["x"] == [[10 * rank + 3 * row + column for column in range(3)] for row in range(3)]
@@ -144,11 +146,60 @@ dist.all_reduce(one[:1, :1])
     assert (mine["one"], other["one"]) == ([[10, 1], [2, 3]], [[10, 11], [12, 13]])
 
 
+# gloo: the pieces, or the sums, as if nothing were transposed
+@pytest.mark.parametrize(
+    "call",
+    [
+        "dist.scatter(y, [piece.t() for piece in x] if rank == 0 else None)",
+        "dist.scatter(y.t(), list(x) if rank == 0 else None)",
+        "dist.reduce_scatter(y, [piece.t() for piece in x])",
+        "dist.reduce_scatter(y.t(), list(x))",
+    ],
+)
+def test_tensors_of_one_call_that_lie_in_different_orders_are_refused(gang, call):
+    source = f"x = torch.arange(8.).view(2, 2, 2) + 10 * rank\ny = torch.zeros(2, 2)\n{call}"
+    error = gang.run(source, 2, record=False, stuck=True)[0]["error"]
+    assert error.startswith(f"ValueError: {call[5 : call.index('(')]} takes memory as it lies, and only some of its")
+
+
+# gloo: x as it was before it was transposed
+@pytest.mark.parametrize("call", ["broadcast({}, 0)", "all_reduce({})", "reduce({}, 1)"])
+def test_ranks_whose_tensors_lie_in_different_orders_are_told(gang, call):
+    source = f"x = torch.arange(4.).view(2, 2) + 10 * rank\ndist.{call.format('x if rank else x.t()')}"
+    answers = gang.run(source, 2, record=False, keep=["x"])
+    said = [answer["error"] for answer in answers if answer["error"].startswith("MismatchError: ")]
+    op = call.partition("(")[0]
+    transposed = f"calls {op} #1 with a tensor whose dimensions lie in the order 1,0 (line 2)"
+    assert said and all(f"rank 0 {transposed}" in error for error in said)
+    assert all(f"rank 1 calls {op} #1 with a contiguous tensor (line 2)" in error for error in said)
+
+
+def test_tensors_that_lie_in_the_same_order_everywhere_pass(gang):
+    source = """
+x = torch.arange(8.).view(2, 2, 2) + 10 * rank
+sent, summed, scattered, reduced = x[0].clone(), x[0].clone(), torch.zeros(2, 2), torch.zeros(2, 2)
+dist.broadcast(sent.t(), 0)
+dist.all_reduce(summed.t())
+dist.scatter(scattered.t(), [piece.t() for piece in x] if rank == 0 else None)
+dist.reduce_scatter(reduced.t(), [piece.t() for piece in x])
+image = torch.arange(16.).view(1, 2, 2, 4).to(memory_format=torch.channels_last)
+dist.all_reduce(image)
+image = image.flatten()
+"""
+    names = ["sent", "summed", "scattered", "reduced", "image"]
+    mine, other = (answer["keep"] for answer in gang.run(source, 2, record=False, keep=names))
+    assert mine["sent"] == other["sent"] == [[0, 1], [2, 3]]
+    assert mine["summed"] == other["summed"] == [[10, 12], [14, 16]]
+    assert (mine["scattered"], other["scattered"]) == ([[0, 1], [2, 3]], [[4, 5], [6, 7]])
+    assert (mine["reduced"], other["reduced"]) == ([[10, 12], [14, 16]], [[18, 20], [22, 24]])
+    assert mine["image"] == other["image"] == [2 * n for n in range(16)]
+
+
 # gloo: [12, 14] on rank 1, for [14, 16]
 def test_a_reduce_scatter_into_the_piece_of_another_rank_is_refused(gang):
     source = "x = torch.arange(4.) + 10 * rank\npieces = list(x.chunk(2))\ndist.reduce_scatter(pieces[{}], pieces)"
     for answer in gang.run(source.format("1 - rank"), 2, record=False):
-        assert answer["error"].startswith("ValueError: the output of reduce_scatter shares memory with a piece")
+        assert answer["error"].startswith("ValueError: reduce_scatter cannot write into a piece of its input ")
     own = gang.run(source.format("rank"), 2, record=False, keep=["pieces"])
     assert [answer["keep"]["pieces"][rank] for rank, answer in enumerate(own)] == [[10, 12], [14, 16]]
 
@@ -157,7 +208,7 @@ def test_a_reduce_scatter_into_the_piece_of_another_rank_is_refused(gang):
 def test_a_scatter_into_the_piece_of_another_rank_is_refused(gang):
     source = "x = torch.arange(4.)\ndist.scatter(x[{}], list(x.chunk(2)) if rank == 0 else None)"
     first, _ = gang.run(source.format("1:3"), 2, record=False, stuck=True)
-    assert first["error"].startswith("ValueError: the output of scatter shares memory with a piece")
+    assert first["error"].startswith("ValueError: scatter cannot write into a piece of its input ")
     own = gang.run(source.format(":2"), 2, record=False, keep=["x"])
     assert [answer["keep"]["x"] for answer in own] == [[0, 1, 2, 3], [2, 3, 2, 3]]
 
