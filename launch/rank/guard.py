@@ -163,7 +163,13 @@ def refuse_tensors(call: Call) -> None:
     """
     if any(tensor.device.type != "cpu" for tensor in (*call.ins, *call.outs)):
         return
-    name, size = call.name, len(call.group.ranks)
+    name = call.name
+    if name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
+        raise ValueError(
+            "reduce_scatter_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)"
+        )
+    if len(call.group.ranks) == 1 and name != "scatter":
+        return  # what a rank keeps to itself is right
     for side in _TAKES_MEMORY.get(name, ()):
         if any(map(_has_gaps, getattr(call, side))):
             back = "" if side == "ins" else ", then x.copy_(y)"
@@ -172,19 +178,23 @@ def refuse_tensors(call: Call) -> None:
         raise ValueError(
             f"{name} takes memory as it lies, and only some of its tensors are transposed: give it x.contiguous()"
         )
-    if name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
-        raise ValueError(
-            "reduce_scatter_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)"
-        )
-    if name == "all_to_all_single" and size > 1 and _share(call.ins[0], call.outs[0]):
+    if name == "all_to_all_single" and _share(call.ins[0], call.outs[0]):
         raise ValueError(
             "all_to_all_single cannot write into its own input: give it an output of its own, torch.empty_like(input)"
         )
-    others = [tensor for rank, tensor in enumerate(call.ins) if rank != call.group.own]
-    if name in ("reduce_scatter", "scatter") and any(_share(tensor, call.outs[0]) for tensor in others):
+    if name in ("scatter", "reduce_scatter") and _overwrites(call):
         raise ValueError(
             f"{name} cannot write into a piece of its input that is for another rank: give it an output of its own"
         )
+
+
+def _overwrites(call: Call) -> bool:
+    """Whether the output of a scatter or reduce_scatter lies in a piece of its input that is for another rank. Where it
+    is this rank's own piece all is well, in `scatter(x, [x, x])` too."""
+    own, out = call.group.own, call.outs[0]
+    if any(piece.data_ptr() == out.data_ptr() for piece in call.ins[own : own + 1]):
+        return False
+    return any(_share(piece, out) for rank, piece in enumerate(call.ins) if rank != own)
 
 
 def _has_gaps(tensor: torch.Tensor) -> bool:

@@ -213,11 +213,24 @@ def test_a_scatter_into_the_piece_of_another_rank_is_refused(gang):
     assert [answer["keep"]["x"] for answer in own] == [[0, 1, 2, 3], [2, 3, 2, 3]]
 
 
+@pytest.mark.parametrize(
+    "call, both", [("scatter(x, [x, x] if rank == 0 else None)", [0, 1]), ("reduce_scatter(x, [x, x])", [10, 12])]
+)
+def test_a_tensor_that_is_every_piece_and_the_output_passes(gang, call, both):
+    answers = gang.run(f"x = torch.arange(2.) + 10 * rank\ndist.{call}", 2, record=False, keep=["x"])
+    assert [answer["keep"]["x"] for answer in answers] == [both, both]
+
+
 def test_two_halves_of_one_tensor_share_no_memory(gang):
     source = "x = torch.arange(8.) + 10 * rank\ndist.all_to_all_single(x[4:], x[:4])"
     answers = gang.run(source, 2, record=False, keep=["x"])
     assert [answer["keep"]["x"][4:] for answer in answers] == [[0, 1, 10, 11], [2, 3, 12, 13]]
-    assert gang.run("x = torch.ones(4)\ndist.all_to_all_single(x, x)", 1, record=False)[0]["error"] == ""
+
+
+@pytest.mark.parametrize("call", ["all_to_all_single(x, x)", "all_reduce(x[:, 0])", "broadcast(x[:, 0], 0)"])
+def test_a_rank_alone_may_do_what_would_be_nonsense_with_others(gang, call):
+    (answer,) = gang.run(f"x = torch.arange(4.).view(2, 2)\ndist.{call}", 1, record=False, keep=["x"])
+    assert (answer["error"], answer["keep"]["x"]) == ("", [[0, 1], [2, 3]])
 
 
 @pytest.mark.parametrize("fault", FAULTS)
