@@ -35,8 +35,9 @@ lab: .venv/course.stamp
 
 # Three parts of the tests at a time, the longest first: on two cores, since some wait for what others compute. Whoever is
 # done takes the next. What a part says comes when it is done.
-LONGEST := tests/lab 'tests/launch --ignore tests/launch/test_fault_campaign.py' tests/course/test_exercises.py course \
-	tests/launch/test_fault_campaign.py tests/widgets 'tests/course --ignore tests/course/test_exercises.py'
+LONGEST := 'tests/launch --ignore tests/launch/test_fault_campaign.py' tests/lab tests/course/test_exercises.py \
+	tests/launch/test_fault_campaign.py 'tests/course --ignore tests/course/test_exercises.py' 'course/0*.ipynb' \
+	'course/[!0]*.ipynb' tests/widgets
 FOLDERS := $(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py))))
 PARTS := $(LONGEST) $(filter-out tests/launch tests/course $(LONGEST),$(FOLDERS)) 'tests/test_*.py'
 test: .venv/test.stamp
