@@ -22,7 +22,16 @@ from typing import NamedTuple
 from launch.doctor import Diagnosis, Edge, Loss, alike
 from launch.doctor.snapshot import Ending, How, State, View
 from launch.shared.errors import name_ranks
-from launch.shared.flight_recorder import HELD, NEW_GROUPS, Fingerprint, MessageTally, OpenCall, Tally, Unfitting
+from launch.shared.flight_recorder import (
+    COMPARED,
+    HELD,
+    NEW_GROUPS,
+    Fingerprint,
+    MessageTally,
+    OpenCall,
+    Tally,
+    Unfitting,
+)
 
 MOST_CLAUSES = 8
 LONGEST = 120  # characters of a rank's own message
@@ -185,9 +194,8 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
 
     Only what differs is told, besides the op: "ranks 0, 1 call all_reduce #2 with SUM (line 4); rank 2 calls ... MAX".
     """
-    compared = ("src", "reduce", "count", "dtype", "order")
-    differ = [field for field in compared if len({getattr(mark, field) for mark in marks.values()}) > 1]
-    if len({mark.op for mark in marks.values()}) > 1:
+    differ = [field for field in COMPARED if len({getattr(mark, field) for mark in marks.values()}) > 1]
+    if "op" in differ:
         differ = []  # different ops differ in everything
     said = {
         rank: _earlier(mark, _details(mark, differ), left[rank])
@@ -217,10 +225,10 @@ def _earlier(mark: Fingerprint, details: str, number: int) -> str:
 
 def split_mismatch(marks: dict[int, Fingerprint], found: Unfitting, before: int) -> str:
     """'rank 1 sends 3 rows to rank 0 in all_to_all_single #1 (line 7); rank 0 expects 2 (line 7)'."""
-    src, dst, sent, expected, unit = found
+    src, dst = found.src, found.dst
     return (
-        f"rank {src} sends {sent} {unit}{'' if sent == 1 else 's'} to rank {dst} in {marks[src].call(before)} "
-        f"({_line_of(marks[src])}); rank {dst} expects {expected} ({_line_of(marks[dst])})"
+        f"rank {src} sends {found.amount} to rank {dst} in {marks[src].call(before)} "
+        f"({_line_of(marks[src])}); rank {dst} expects {found.expected} ({_line_of(marks[dst])})"
     )
 
 

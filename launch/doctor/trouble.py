@@ -11,9 +11,8 @@ from launch.doctor import Diagnosis, explain, lost_receives
 from launch.doctor.snapshot import How, take
 from launch.shared import flight_recorder
 from launch.shared.errors import DeadlockError, LostMessageError, MismatchError, Trouble
-from launch.shared.flight_recorder import NEW_GROUPS, Fingerprint
+from launch.shared.flight_recorder import COMPARED, NEW_GROUPS, Fingerprint
 
-COMPARED = ("op", "src", "reduce", "count", "dtype", "order")
 ALL_TO_ALL = "all_to_all_single"
 MOST_CALLS = 64  # of a group in a cell that are compared; the shared memory holds twice as many
 

@@ -82,10 +82,9 @@ class Guard:
         SPLITS.write(self.memory, base_of(self.rank), mark.seq % SPLITS.rows, row)
         self._order()
         if found := unfitting(self.memory, ranks, *mark[:3], own=self.rank):
-            src, dst, sent, expected, unit = found
             raise MismatchError(
-                f"rank {src} sends {sent} {unit}{'' if sent == 1 else 's'} to rank {dst} in {mark.op} #{mark.seq}, "
-                f"but rank {dst} expects {expected}"
+                f"rank {found.src} sends {found.amount} to rank {found.dst} in {mark.op} #{mark.seq}, "
+                f"but rank {found.dst} expects {found.expected}"
             )
 
     def message(self, mark: Fingerprint) -> None:
@@ -174,18 +173,19 @@ def refuse_tensors(call: Call) -> None:
         if any(map(_has_gaps, getattr(call, side))):
             back = "" if side == "ins" else ", then x.copy_(y)"
             raise ValueError(f"{name} needs a tensor in one piece of memory, not this view: y = x.contiguous(){back}")
-    if name in ("scatter", "reduce_scatter") and len({*map(_order, (*call.ins, *call.outs))} - {None}) > 1:
-        raise ValueError(
-            f"{name} takes memory as it lies, and only some of its tensors are transposed: give it x.contiguous()"
-        )
     if name == "all_to_all_single" and _share(call.ins[0], call.outs[0]):
         raise ValueError(
             "all_to_all_single cannot write into its own input: give it an output of its own, torch.empty_like(input)"
         )
-    if name in ("scatter", "reduce_scatter") and _overwrites(call):
-        raise ValueError(
-            f"{name} cannot write into a piece of its input that is for another rank: give it an output of its own"
-        )
+    if name in ("scatter", "reduce_scatter"):
+        if len({*map(_order, (*call.ins, *call.outs))} - {None}) > 1:
+            raise ValueError(
+                f"{name} takes memory as it lies, and only some of its tensors are transposed: give it x.contiguous()"
+            )
+        if _overwrites(call):
+            raise ValueError(
+                f"{name} cannot write into a piece of its input that is for another rank: give it an output of its own"
+            )
 
 
 def _overwrites(call: Call) -> bool:

@@ -306,6 +306,10 @@ class Fingerprint(NamedTuple):
         return self.op if self.key == NEW_GROUPS else f"{self.op} #{self.seq - before}"
 
 
+COMPARED = ("op", "src", "reduce", "count", "dtype", "order")
+"""Fields of the fingerprint of a collective that must be the same on every rank of its group."""
+
+
 class Splits(NamedTuple):
     """How all_to_all_single number `seq` of a group cuts its tensors on one rank: elements, in group order ("6,6,6"),
     and how many there are in one row."""
@@ -327,6 +331,11 @@ class Unfitting(NamedTuple):
     sent: int
     expected: int
     unit: str  # "row" or "element"
+
+    @property
+    def amount(self) -> str:
+        """What is sent: "3 rows"."""
+        return f"{self.sent} {self.unit}{'' if self.sent == 1 else 's'}"
 
 
 class _Table:

@@ -89,7 +89,7 @@ def test_pieces_that_do_not_fit_are_counted_in_rows_where_these_are_alike(gang, 
     assert answers[0]["error"] == f"MismatchError: rank 0 {said}"
 
 
-# gloo: rank 1 keeps what it should have sent and has sent what came, in most of the runs
+# gloo: dist.all_to_all_single(x, x) leaves [10, 11, 12, 13] on rank 1 in some runs, for [2, 3, 12, 13]
 @pytest.mark.parametrize("y", ["whole[1:5]", "whole[:4]", "whole[4:]", "whole[1:5].view(2, 2)"])
 def test_an_all_to_all_single_into_its_own_input_is_refused(gang, y):
     source = f"whole = torch.arange(8.) + 10 * rank\ndist.all_to_all_single({y}, whole[1:5])"
@@ -98,7 +98,7 @@ def test_an_all_to_all_single_into_its_own_input_is_refused(gang, y):
 
 
 GAPS = {
-    # gloo: sums, or sends, the first two elements of the first row; of one that is expanded, memory that is not its own
+    # gloo: sums the first three elements of the first row; of one that is expanded, memory that is not its own
     "a column": "dist.all_reduce(x[:, 0])",
     "columns": "dist.broadcast(x[:, 1:], 0)",
     "on one rank": "dist.broadcast(x[:, 0] if rank else torch.ones(3), 0)",
@@ -146,7 +146,7 @@ dist.all_reduce(one[:1, :1])
     assert (mine["one"], other["one"]) == ([[10, 1], [2, 3]], [[10, 11], [12, 13]])
 
 
-# gloo: the pieces, or the sums, as if nothing were transposed
+# gloo: the pieces as if none were transposed; sums of pieces that are with others that are not
 @pytest.mark.parametrize(
     "call",
     [
@@ -204,7 +204,7 @@ def test_a_reduce_scatter_into_the_piece_of_another_rank_is_refused(gang):
     assert [answer["keep"]["pieces"][rank] for rank, answer in enumerate(own)] == [[10, 12], [14, 16]]
 
 
-# gloo: rank 1 gets [0, 3] in some runs, for [2, 3]
+# gloo: rank 1 gets [1, 3] in some runs, for [2, 3]
 def test_a_scatter_into_the_piece_of_another_rank_is_refused(gang):
     source = "x = torch.arange(4.)\ndist.scatter(x[{}], list(x.chunk(2)) if rank == 0 else None)"
     first, _ = gang.run(source.format("1:3"), 2, record=False, stuck=True)
