@@ -148,6 +148,7 @@ _TAKES_MEMORY = {  # as it lies, not by the strides of these tensors; all else i
     "reduce": ("outs",),
     "scatter": ("outs", "ins"),
     "reduce_scatter": ("outs",),
+    "all_to_all_single": ("outs",),
 }
 
 
@@ -167,34 +168,37 @@ def refuse_tensors(call: Call) -> None:
         raise ValueError(
             "reduce_scatter_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)"
         )
-    if len(call.group.ranks) == 1 and name != "scatter":
+    alone = len(call.group.ranks) == 1
+    if alone and name not in ("scatter", "all_to_all_single"):
         return  # what a rank keeps to itself is right
     for side in _TAKES_MEMORY.get(name, ()):
         if any(map(_has_gaps, getattr(call, side))):
             back = "" if side == "ins" else ", then x.copy_(y)"
             raise ValueError(f"{name} needs a tensor in one piece of memory, not this view: y = x.contiguous(){back}")
-    if name == "all_to_all_single" and _share(call.ins[0], call.outs[0]):
+    in_pieces = name in ("scatter", "reduce_scatter", "all_to_all_single")
+    if in_pieces and len({*map(_order, (*call.ins, *call.outs))} - {None}) > 1:
+        raise ValueError(
+            f"{name} takes memory as it lies, and only some of its tensors are transposed: give it x.contiguous()"
+        )
+    if name == "all_to_all_single" and not alone and _share(call.ins[0], call.outs[0]):
         raise ValueError(
             "all_to_all_single cannot write into its own input: give it an output of its own, torch.empty_like(input)"
         )
-    if name in ("scatter", "reduce_scatter"):
-        if len({*map(_order, (*call.ins, *call.outs))} - {None}) > 1:
-            raise ValueError(
-                f"{name} takes memory as it lies, and only some of its tensors are transposed: give it x.contiguous()"
-            )
-        if _overwrites(call):
-            raise ValueError(
-                f"{name} cannot write into a piece of its input that is for another rank: give it an output of its own"
-            )
+    if name in ("scatter", "reduce_scatter") and _overwrites(call):
+        raise ValueError(
+            f"{name} cannot write into a piece of its input that is for another rank: give it an output of its own"
+        )
 
 
 def _overwrites(call: Call) -> bool:
     """Whether the output of a scatter or reduce_scatter lies in a piece of its input that is for another rank. Where it
-    is this rank's own piece all is well, in `scatter(x, [x, x])` too."""
+    is this rank's own piece all is well, in `scatter(x, [x, x])` too. A reduce_scatter adds up the pieces in turn:
+    those of earlier ranks have been read when this one writes its own."""
     own, out = call.group.own, call.outs[0]
     if any(piece.data_ptr() == out.data_ptr() for piece in call.ins[own : own + 1]):
         return False
-    return any(_share(piece, out) for rank, piece in enumerate(call.ins) if rank != own)
+    unread = [piece for rank, piece in enumerate(call.ins) if rank > own or (rank < own and call.name == "scatter")]
+    return any(_share(piece, out) for piece in unread)
 
 
 def _has_gaps(tensor: torch.Tensor) -> bool:
@@ -206,7 +210,8 @@ def _has_gaps(tensor: torch.Tensor) -> bool:
 
 def order_in_memory(call: Call) -> str:
     """Of the dimensions of the tensors of this call, if all ranks must have the same (Fingerprint.order)."""
-    return (_order(call.outs[0]) or "") if call.name in _TAKES_MEMORY else ""
+    compared = call.name in _TAKES_MEMORY and call.name != "all_to_all_single"  # which cuts on each rank as it likes
+    return (_order(call.outs[0]) or "") if compared else ""
 
 
 def _order(tensor: torch.Tensor) -> str | None:

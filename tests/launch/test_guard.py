@@ -107,6 +107,7 @@ GAPS = {
     "scattered into": "dist.scatter(x[:, 0], [torch.ones(3), torch.ones(3)] if rank == 0 else None)",
     "scattered": "dist.scatter(torch.ones(3), list(x[:, :2].unbind(1)) if rank == 0 else None)",
     "reduced and scattered into": "dist.reduce_scatter(x[:, 0], [torch.ones(3), torch.ones(3)])",
+    "exchanged into": "dist.all_to_all_single(x[:2, 0], torch.ones(2))",
 }
 
 
@@ -154,6 +155,7 @@ dist.all_reduce(one[:1, :1])
         "dist.scatter(y.t(), list(x) if rank == 0 else None)",
         "dist.reduce_scatter(y, [piece.t() for piece in x])",
         "dist.reduce_scatter(y.t(), list(x))",
+        "dist.all_to_all_single(y.t(), x[0])",
     ],
 )
 def test_tensors_of_one_call_that_lie_in_different_orders_are_refused(gang, call):
@@ -195,13 +197,15 @@ image = image.flatten()
     assert mine["image"] == other["image"] == [2 * n for n in range(16)]
 
 
-# gloo: [12, 14] on rank 1, for [14, 16]
-def test_a_reduce_scatter_into_the_piece_of_another_rank_is_refused(gang):
-    source = "x = torch.arange(4.) + 10 * rank\npieces = list(x.chunk(2))\ndist.reduce_scatter(pieces[{}], pieces)"
-    for answer in gang.run(source.format("1 - rank"), 2, record=False):
-        assert answer["error"].startswith("ValueError: reduce_scatter cannot write into a piece of its input ")
-    own = gang.run(source.format("rank"), 2, record=False, keep=["pieces"])
-    assert [answer["keep"]["pieces"][rank] for rank, answer in enumerate(own)] == [[10, 12], [14, 16]]
+# gloo: [12, 14] on rank 1 for [14, 16], when rank 0 writes into the piece that is to be added up next
+def test_a_reduce_scatter_into_a_piece_that_is_not_read_yet_is_refused(gang):
+    source = "x = torch.arange(4.) + 10 * rank\npieces = list(x.chunk(2))\ndist.reduce_scatter(pieces[{0}], pieces)"
+    source += "\nmine = pieces[{0}]"
+    first, _ = gang.run(source.format("1 - rank"), 2, record=False, stuck=True)
+    assert first["error"].startswith("ValueError: reduce_scatter cannot write into a piece of its input ")
+    for read in ("rank", "0"):
+        answers = gang.run(source.format(read), 2, record=False, keep=["mine"])
+        assert [answer["keep"]["mine"] for answer in answers] == [[10, 12], [14, 16]]
 
 
 # gloo: rank 1 gets [1, 3] in some runs, for [2, 3]
