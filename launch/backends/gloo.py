@@ -24,6 +24,8 @@ import ctypes
 import os
 import re
 import socket
+from contextlib import contextmanager
+from datetime import timedelta
 from functools import wraps
 
 import torch
@@ -37,24 +39,49 @@ BY_PEER = re.compile("Connection (closed|reset) by peer|Broken pipe")  # its wor
 # what torch's log puts before its words: "[rank0]:[F1123 09:14:01.285 ProcessGroupGloo.cpp:1537] "
 LOGGED = re.compile(r"^\[rank\d+\]:\[F\d{4} [\d:.]+ \S+:\d+\] ")
 FATAL = 3  # a level of torch's log
+PR_SET_TIMERSLACK = 29  # of <linux/prctl.h>
+IDLE_SLACK = 20_000_000  # nanoseconds
 LOST = "_ringside_lost"  # marks an exception that no longer says it in gloo's words
 
 Step = list[tuple[int, int, float]]
 
 
-def device():
-    """The thread and the interface that gloo's backends talk through."""
-    interface = os.environ.get("GLOO_SOCKET_IFNAME")
-    create = ProcessGroupGloo.create_device
-    return create(interface=interface) if interface else ProcessGroupGloo.create_default_device()
+def devices() -> list:
+    """Threads that gloo's backends talk through, one for each interface, as torch makes them for a group.
+
+    Such a thread waits for its connections 10 ms at a time, for ever: eight ranks that do nothing wake a laptop 800
+    times a second. With slack in its timer it looks up at a third of that; what comes in wakes it at once as before.
+    The only one to wait for its look is who closes a connection: 8 ranks destroy their group in 0.1 s instead of 0.03.
+    """
+    interfaces = os.environ.get("GLOO_SOCKET_IFNAME")
+    with _timer_slack(IDLE_SLACK):
+        if not interfaces:
+            return [ProcessGroupGloo.create_default_device()]
+        return [ProcessGroupGloo.create_device(interface=each) for each in interfaces.split(",")]
 
 
-def backend(store: Store, group: ProcessGroup, name: str, at) -> ProcessGroupGloo:
-    """A new backend for the group of this name; its ranks meet in the store and talk through the device `at`."""
-    options = ProcessGroupGloo._Options()
-    options._timeout = c10d._get_default_timeout("gloo")
-    options._devices = [at]
-    made = ProcessGroupGloo(store, group.rank(), group.size(), options)
+@contextmanager
+def _timer_slack(nanoseconds: int):
+    """For this thread, and for those that it begins meanwhile for good; elsewhere than on Linux it does nothing."""
+    set_slack = getattr(ctypes.CDLL(None), "prctl", lambda *_: None)
+    set_slack(PR_SET_TIMERSLACK, ctypes.c_ulong(nanoseconds))
+    try:
+        yield
+    finally:
+        set_slack(PR_SET_TIMERSLACK, ctypes.c_ulong(0))  # what this thread began with
+
+
+def options(timeout: timedelta, at: list) -> ProcessGroupGloo._Options:
+    """Of a backend that talks through the devices `at`, with as many threads of its own as torch gives it."""
+    made = ProcessGroupGloo._Options()
+    made._timeout, made._devices, made._threads = timeout, at, 2 * len(at)
+    return made
+
+
+def backend(store: Store, group: ProcessGroup, name: str, at: list) -> ProcessGroupGloo:
+    """A new backend for the group of this name; its ranks meet in the store and talk through the devices `at`."""
+    timeout = c10d._get_default_timeout("gloo")
+    made = ProcessGroupGloo(store, group.rank(), group.size(), options(timeout, at))
     made.options.group_name = name
     made._set_sequence_number_for_group()
     return made

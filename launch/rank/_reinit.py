@@ -44,7 +44,7 @@ class Reinit:
         self._noted = self._sockets  # and where the new ones go
         self._next_type = FIRST_FREE_TYPE
         # One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it.
-        self._device = None
+        self._devices: list = []
         make, begin = c10d._new_process_group_helper, ProcessGroupGloo.__init__
 
         def make_and_note(*args, **kwargs):
@@ -53,6 +53,8 @@ class Reinit:
                 return make(*args, **kwargs)
 
         def begin_aside(group, *args, **kwargs):
+            if "timeout" in kwargs:  # as init_process_group and new_group make it
+                kwargs["options"] = gloo.options(kwargs.pop("timeout"), gloo.devices())
             # It waits in C++ for every rank to connect, and for ever for one that has read an address of an old group.
             interruptible.wait(begin, group, *args, **kwargs)
 
@@ -168,9 +170,8 @@ class Reinit:
             prefix_store = PrefixStore(f"{name}/", self.store)
             c10d._world.pg_map[group] = backend_name, prefix_store  # the student's store may be gone; new groups ask it
         # The same keys as torch makes for a new group, so that a rank that was forked anew meets this one.
-        if self._device is None:
-            self._device = gloo.device()
-        backend = gloo.backend(PrefixStore("cpu/", prefix_store), group, name, self._device)
+        self._devices = self._devices or gloo.devices()
+        backend = gloo.backend(PrefixStore("cpu/", prefix_store), group, name, self._devices)
         for device in ("cpu", "cuda"):
             group._register_backend(torch.device(device), kind, backend)
         group._set_group_name(name)  # which it asks its backends for
