@@ -15,6 +15,7 @@ end.
 import threading
 import time
 from collections import deque
+from uuid import uuid4
 
 import traitlets
 from ipywidgets import Layout
@@ -41,6 +42,7 @@ class RankLog(Widget):
     states = traitlets.List().tag(sync=True)  # [state, note, seconds] per rank
     finished = traitlets.Bool(False).tag(sync=True)
     network = traitlets.Unicode("").tag(sync=True)  # what the cell runs on, in words; "" where that is the machine
+    own = traitlets.Unicode("").tag(sync=True)  # its model's id, which a page asks for that was late (js/late.js)
     reached = traitlets.Unicode("").tag(sync=True)  # how fast it was, in words: differs on each run
 
     def __init__(self, ranks: int, network: str = ""):
@@ -54,6 +56,12 @@ class RankLog(Widget):
         self._timer: threading.Timer | None = None
         states = [list(state) for state in self._states]
         super().__init__(ranks=ranks, network=network, states=states, layout=_layout())
+
+    def open(self) -> None:
+        """As ipywidgets has it, with an id of ours, so that it is part of the state."""
+        if self.comm is None:
+            self.own = self._model_id = uuid4().hex
+        super().open()
 
     def write(self, rank: int, stream: str, text: str) -> None:
         """`text` as rank `rank` wrote it to "stdout" or "stderr", any piece: lines, colours, lines written again."""

@@ -188,6 +188,11 @@ def desk(lab, browser):
     desk.close()
 
 
+PATIENT = "{ const { timeout } = AbortSignal; AbortSignal.timeout = (ms) => timeout.call(AbortSignal, 30 * ms); }"
+"""anywidget drops what is sent to a widget that has not started after two seconds; beside all other tests it may take
+longer. What our log does then has a test of its own (test_lab.py)."""
+
+
 class Desk:
     """A page with JupyterLab where notebooks are opened and closed; the next one is a new page after `close`."""
 
@@ -216,6 +221,7 @@ class Desk:
     def _new_page(self):
         page = self.browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         page.set_default_timeout(LIMIT)
+        page.add_init_script(PATIENT)
         page.strangers, page.complaints = [], []
         page.on("request", lambda request: _note_stranger(page, request.url, self.address))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
@@ -275,8 +281,10 @@ HELD = """() => {
     const cells = (panel?.content?.widgets ?? []).filter((cell) => cell.model.type === 'code');
     return [
         `${panel?.context?.path}, kernel ${panel?.sessionContext?.kernelDisplayStatus}`,
-        ...cells.map(({ model }) => `[${model.executionCount}] ${model.executionState}: `
-            + JSON.stringify(model.outputs.toJSON()).slice(0, 2000)),
+        ...cells.map(({ model, node }) => `[${model.executionCount}] ${model.executionState}: `
+            + JSON.stringify(model.outputs.toJSON()).slice(0, 2000)
+            + ` drawn: ${node.isConnected} ${[...node.querySelectorAll('.jp-OutputArea-output')].map((output) =>
+                `${output.className} ${output.innerText}`.slice(0, 500)).join(' | ')}`),
         ...[...document.querySelectorAll('.jp-Dialog')].map((dialog) => dialog.innerText),
     ];
 }"""

@@ -71,6 +71,36 @@ def test_lines_arrive_while_the_cell_runs(open_notebook, tmp_path):
     )
 
 
+AT_ONCE = """() => {
+    window.patient = AbortSignal.timeout;
+    AbortSignal.timeout = () => {
+        const over = new AbortController();
+        setTimeout(() => over.abort());
+        return over.signal;
+    };
+}"""
+
+
+def test_a_log_that_was_slow_to_start_goes_on(open_notebook, tmp_path):
+    """anywidget drops all messages to a widget that took more than two seconds to start; here it takes any time for too
+    long. What came meanwhile is there at the latest when the cell ends."""
+    gate = tmp_path / "gate"
+    notebook = open_notebook("late.ipynb", ["%load_ext launch", LIVE.format(gate=str(gate)) + "print('and gone')"])
+    notebook.page.evaluate(AT_ONCE)
+    try:
+        notebook.run_all()
+        log = notebook.page.locator(".rs-log")
+        log.get_by_text("line 5").first.wait_for()  # where the ranks are is told again and again
+        gate.touch()
+        notebook.wait_until_idle()
+        log.get_by_text("done").nth(3).wait_for()
+        log.get_by_role("button", name="show 8 lines").click()
+        for rank in range(4):
+            log.get_by_text(f"rank {rank} is here").wait_for()
+    finally:
+        notebook.page.evaluate("AbortSignal.timeout = window.patient")
+
+
 def test_the_player_works_while_the_kernel_is_busy(open_notebook, tmp_path):
     gate = tmp_path / "gate"
     show = "from widgets import Player\nfrom collectives import all_reduce\nPlayer(all_reduce.ring(4))"

@@ -12,6 +12,7 @@
 import { versions } from "./diff.js";
 import { guarded } from "./errors.js";
 import { listenToKeys } from "./keys.js";
+import { hearThoughLate } from "./late.js";
 import { Log } from "./log.js";
 import { styleOf } from "./terminal.js";
 import { rankNames } from "./words.js";
@@ -375,6 +376,7 @@ export default () => {
       model.on("change:batch", () => log.take(model.get("batch")));
       model.on("change:history", () => log.restart(model.get("history")));
       model.on("change:finished", () => model.get("finished") && log.close());
+      hearThoughLate(model);
     },
     render({ el, model, signal }) {
       return guarded(el, () => {
