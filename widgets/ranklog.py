@@ -42,7 +42,7 @@ class RankLog(Widget):
     states = traitlets.List().tag(sync=True)  # [state, note, seconds] per rank
     finished = traitlets.Bool(False).tag(sync=True)
     network = traitlets.Unicode("").tag(sync=True)  # what the cell runs on, in words; "" where that is the machine
-    own = traitlets.Unicode("").tag(sync=True)  # its model's id, which a page asks for that was late (js/late.js)
+    _own = traitlets.Unicode("").tag(sync=True)  # its model's id, which a page asks for that was late (js/late.js)
     reached = traitlets.Unicode("").tag(sync=True)  # how fast it was, in words: differs on each run
 
     def __init__(self, ranks: int, network: str = ""):
@@ -60,7 +60,7 @@ class RankLog(Widget):
     def open(self) -> None:
         """As ipywidgets has it, with an id of ours, so that it is part of the state."""
         if self.comm is None:
-            self.own = self._model_id = uuid4().hex
+            self._own = self._model_id = uuid4().hex
         super().open()
 
     def write(self, rank: int, stream: str, text: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from collectives import all_reduce, all_to_all, broadcast
 from widgets import Player, RankLog, _still, _strip
 from widgets._packing import pack
-from widgets.base import Widget
+from widgets.base import Widget, html
 
 
 def test_a_widget_is_the_same_text_on_every_run():
@@ -159,3 +159,9 @@ def test_a_saved_page_is_the_same_twice_and_asks_nobody(tmp_path):
     text = (tmp_path / "one.html").read_text()
     assert text == (tmp_path / "two.html").read_text()
     assert not re.search(r"https?://", text)
+
+
+def test_the_page_of_a_log_does_not_tell_its_id():
+    one, other = RankLog(2), RankLog(2)
+    assert one._own == one.model_id != other._own
+    assert html(one) == html(other)

@@ -13,13 +13,13 @@
 const NOTHING = { content: { data: { method: "" } }, buffers: [] };
 
 /**
- * Called when the widget starts. The trait `own` is the model's id: what anywidget gives a widget does not say it.
+ * Called when the widget starts. The trait `_own` is the model's id: what anywidget gives a widget does not say it.
  *
  * @param {{get: (trait: string) => unknown, widget_manager?: {get_model: (id: string) => Promise<any>}}} model
  */
 export async function hearThoughLate(model) {
   if (!("widget_manager" in model)) return; // a page without Jupyter, or another host: anywidget promises none
-  const own = await model.widget_manager?.get_model(/** @type {string} */ (model.get("own")));
+  const own = await model.widget_manager?.get_model(/** @type {string} */ (model.get("_own")));
   if (!own?.comm) return; // a page without a kernel
   try {
     await own._handle_comm_msg(NOTHING);
