@@ -14,7 +14,7 @@ import asyncio
 import itertools
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from functools import partial
 
 from launch.backends import BACKENDS
@@ -133,12 +133,12 @@ class Supervisor:
     def _on_iopub(self, name: str, message: dict) -> None:
         if name in self._coming:
             if message["header"]["msg_type"] == "iopub_welcome":
-                self._coming[name].is_up()
+                self._coming[name].dialled_in()
         elif self.cell and (rank := self.cell.rank_of(name)) is not None:
             self.cell.on_iopub(rank, message)
 
     def _on_text(self, worker: Worker, stream: str, text: str) -> None:
-        if worker.name in self._coming:
+        if not worker.up.done():
             worker.last_words.append(text)
         elif self.cell and worker.rank in self.cell.running:
             self.cell.on_text(worker.rank, stream, text)
@@ -243,7 +243,7 @@ class Supervisor:
         if self.door:
             self.door.number, self.door.meeting = next(self._serial), self._meeting_place()
         self.came_back = {}
-        self.workers = await self._bring_up(list(range(size)), size, 1, viewer)
+        await self._bring_up(list(range(size)), size, 1, viewer)
 
     def _meeting_place(self) -> dict[str, str]:
         """Where ranks meet that make a process group themselves: at rank 0."""
@@ -257,7 +257,7 @@ class Supervisor:
             return self.workers[rank].link
         return machines[place(rank, size, len(machines))] if machines else self.agent
 
-    async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> list[Worker]:
+    async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> None:
         """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
         serial = next(self._serial)
         wanted = [Worker(rank, serial, self.hub, self._link_for(rank, size)) for rank in ranks]
@@ -273,22 +273,24 @@ class Supervisor:
         for link in links:
             link.start([m.rank for m in wanted if m.link is link], spawn, serial, self.hub.key, session)
         try:
-            await asyncio.wait_for(asyncio.gather(*(worker.up for worker in wanted)), COMING)
+            async with asyncio.timeout(COMING):  # wait_for would leave a cancelled gather to complain of that later
+                await asyncio.gather(*(worker.up for worker in wanted))
         except BaseException as error:
             await self._kill(wanted)
             if isinstance(error, TimeoutError):
                 raise LaunchError(f"the ranks did not come up within {COMING} seconds: run the cell again") from None
             raise
+        else:  # now, and not when others have met them, since meanwhile they may die
+            self.workers = sorted([*(m for m in self.workers if m.rank not in ranks), *wanted], key=lambda m: m.rank)
         finally:
             self._coming = {}
             for link in links:
                 link.withdraw(serial)
-        return wanted
 
     async def _kill(self, workers: list[Worker]) -> None:
-        alive = [worker for worker in workers if worker.pid and not worker.ended.done()]
-        self.act("kill", alive)
-        await asyncio.gather(*(worker.ended for worker in alive))
+        while alive := [worker for worker in workers if worker.pid and not worker.ended.done()]:
+            self.act("kill", alive)
+            await asyncio.gather(*(worker.ended for worker in alive))  # more may have started meanwhile
         for worker in workers:
             worker.close()
 
@@ -450,8 +452,9 @@ class Supervisor:
         self._environ |= (environ := self._meeting_place() if self.bare else {})
         if self.door and environ:
             self.door.meeting = environ
+        what, content = "regroup", {"generation": self._generation, "names": names, "group_count": count}
         if (self.bare and dead) or len(worlds) > 1:
-            work = [self.request_all("shell", "leave", {"environ": environ}, workers=living)]
+            what, content = "leave", {}
             left = [m.rank for m, value in zip(living, known, strict=True) if not value["world"]]
             if worlds != {""}:
                 how = f"{name_ranks(left)} had destroyed" if left else "a member has died of"
@@ -459,18 +462,15 @@ class Supervisor:
                     f"{how} the process group, so that it is gone on every rank: make it again with "
                     "dist.init_process_group('gloo')"
                 )
-        else:
-            content = {"generation": self._generation, "names": names, "group_count": count, "environ": environ}
-            work = [self.request_all("shell", "regroup", content, workers=living)]
         for worker in dead:
             worker.close()
             self.board.clear(worker.rank)
-        if dead:
-            work.append(self._bring_up([worker.rank for worker in dead], self.size, count))
-        results = await all_or_none(work)
+        content["environ"] = environ
+        # One by one: the first that refuses ends it, since the others wait for it to meet them.
+        work: list[Coroutine] = [self.request_all("shell", what, content, workers=[worker]) for worker in living]
+        work += [self._bring_up([worker.rank for worker in dead], self.size, count)] if dead else []
+        await all_or_none(work)
         self.came_back |= {worker.rank: f"died ({worker.ended.result()})" for worker in dead}
-        for worker in results[-1] if dead else ():
-            self.workers[worker.rank] = worker
 
     async def request_all(self, channel: str, what: str, content: dict, buffers=(), workers=None) -> list:
         """(value, buffers) of each rank; RankError with every rank that refused or died."""

@@ -94,6 +94,7 @@ class Worker:
         self.readers: list[PipeReader] = []
         self.groups = 0  # that it has made with all others since their calls were counted anew
         self.plays = 0  # the number of the network that it was told of last; 0: none
+        self._dialled_in = False
         self.up: asyncio.Future[None] = hub.loop.create_future()
         self.ended: asyncio.Future[Death] = hub.loop.create_future()
 
@@ -103,9 +104,15 @@ class Worker:
             PipeReader(self.hub.loop, fd, partial(on_text, self, stream))
             for fd, stream in zip(fds, ("stdout", "stderr"), strict=False)
         ]
+        self._is_up()
 
-    def is_up(self) -> None:
-        if not self.up.done():
+    def dialled_in(self) -> None:
+        self._dialled_in = True
+        self._is_up()
+
+    def _is_up(self) -> None:
+        """When both are known, in whatever order: a busy agent may speak of a process that has long dialled in."""
+        if self.pid and self._dialled_in and not self.up.done():
             self.up.set_result(None)
 
     def fail(self, why: str) -> None:

@@ -6,9 +6,11 @@ has its variables, and no process, socket or file descriptor is left over. The f
 
 # ruff: noqa: E501  (a cell is not broken in the middle)
 
+import gc
 import json
 import os
 import re
+import signal
 import statistics
 import threading
 import time
@@ -266,6 +268,103 @@ def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_wai
         "seconds)"
     ]
     usable(ranks, (0, 1))
+
+
+def test_a_rank_that_is_up_before_its_agent_has_told_of_it_is_kept(ranks, monkeypatch):
+    """On a busy machine the agent may come to speak of a rank that it has forked when that has long dialled in."""
+    of_size(ranks, 2)
+    agent, hub, held = ranks.supervisor.agent, ranks.hub, []
+    on_agent, on_iopub = agent.on_event, hub.on_iopub
+
+    def agent_is_late(event, fds):
+        held.append((event, fds)) if event["event"] == "started" else on_agent(event, fds)
+
+    def long_dialled_in(name, message):
+        on_iopub(name, message)
+        if message["header"]["msg_type"] == "iopub_welcome":
+            hub.loop.call_later(0.2, lambda: on_agent(*held[0]))
+
+    monkeypatch.setattr(agent, "on_event", agent_is_late)
+    monkeypatch.setattr(hub, "on_iopub", long_dialled_in)
+    assert str(run(ranks, "if rank == 0: os._exit(3)")[1]) == "rank 0 died (exited with code 3)"
+    assert held and not ranks.take_notices()
+    monkeypatch.undo()
+    usable(ranks, (0,))
+
+
+MEETS_SLOWLY = """
+import os, time
+from launch.rank._reinit import Reinit
+def regroup(*args, meet=Reinit.regroup, **kwargs):
+    meet(*args, **kwargs)
+    while not os.path.exists(FILE): time.sleep(0.01)
+    THEN
+if rank: Reinit.regroup = regroup
+"""
+
+
+def test_a_rank_that_dies_when_it_is_up_and_the_others_are_not_yet_through(ranks, monkeypatch, tmp_path):
+    of_size(ranks, 2)
+    agent, hub, told = ranks.supervisor.agent, ranks.hub, tmp_path / "told"
+    on_agent, on_iopub = agent.on_event, hub.on_iopub
+
+    def kill(pid):
+        os.kill(pid, signal.SIGKILL)
+
+    def killed_when_up(name, message):
+        on_iopub(name, message)
+        if message["header"]["msg_type"] == "iopub_welcome":
+            newcomer = ranks.supervisor._coming[name]
+            newcomer.up.add_done_callback(lambda _: hub.loop.call_soon(kill, newcomer.pid))
+
+    def go_on_when_told(event, fds):
+        on_agent(event, fds)
+        if event["event"] == "exited" and event["status"] == -signal.SIGKILL:
+            told.touch()
+
+    run(ranks, MEETS_SLOWLY.replace("FILE", repr(str(told))).replace("THEN", ""))
+    monkeypatch.setattr(agent, "on_event", go_on_when_told)
+    monkeypatch.setattr(hub, "on_iopub", killed_when_up)
+    assert str(run(ranks, "if rank == 0: os._exit(3)")[1]) == "rank 0 died (exited with code 3)"
+    monkeypatch.undo()
+    assert run(ranks, "1")[1] is None
+    assert ranks.take_notices() == ["rank 0 died between two cells (killed by SIGKILL) and starts anew"]
+    usable(ranks, (0,))
+
+
+def test_a_rank_that_is_up_when_another_fails_to_meet_it_is_ended(ranks, monkeypatch, tmp_path):
+    of_size(ranks, 2)
+    hub, up = ranks.hub, tmp_path / "up"
+    on_iopub = hub.on_iopub
+
+    def go_on_when_up(name, message):
+        on_iopub(name, message)
+        if message["header"]["msg_type"] == "iopub_welcome":
+            ranks.supervisor._coming[name].up.add_done_callback(lambda _: up.touch())
+
+    run(ranks, MEETS_SLOWLY.replace("FILE", repr(str(up))).replace("THEN", "raise RuntimeError('no more')"))
+    monkeypatch.setattr(hub, "on_iopub", go_on_when_up)
+    assert str(run(ranks, "if rank == 0: os._exit(3)")[1]) == "rank 0 died (exited with code 3)"
+    assert ranks.take_notices() == ["all ranks were started anew, their variables are new (rank 1: no more)"]
+    assert len(processes(ranks)) == 2
+    usable(ranks, (0, 1))
+
+
+@pytest.mark.parametrize("fault", ["if rank: dist.barrier()", "if rank == 0: os._exit(3)"])
+def test_a_rank_whose_groups_cannot_be_renewed_does_not_keep_the_others_waiting(ranks, caplog, fault):
+    """One that has come later has more renewals left, and would wait for it to meet; so would one that comes."""
+    of_size(ranks, 3)
+    assert run(ranks, "from launch.rank import _reinit\nif rank == 1: _reinit.LAST_TYPE = 8")[1] is None
+    for _ in range(2):
+        assert not ranks.take_notices()
+        assert run(ranks, f"import os\n{fault}")[1]
+    assert ranks.take_notices() == [
+        "all ranks were started anew, their variables are new (rank 1: torch lets a process group be renewed 1 times, "
+        "and that is used up)"
+    ]
+    usable(ranks, (0, 1, 2))
+    gc.collect()
+    assert not caplog.records  # asyncio complains when the last of what nobody has waited for is thrown away
 
 
 DEAF = """

@@ -59,6 +59,29 @@ def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(warm, monk
         ranks.close()
 
 
+def test_none_is_left_of_ranks_that_are_stopped_while_they_are_forked(warm, monkeypatch):
+    """Some have been told of, others not yet."""
+    ranks, pids = Ranks(beside=warm), []
+    ranks.ensure(2)
+    on_agent = ranks.supervisor.agent.on_event
+
+    def stop_at_the_first(event, fds):
+        on_agent(event, fds)
+        if event["event"] == "started":
+            pids.append(event["pid"])
+            if len(pids) == 1:
+                ranks.supervisor.interrupt()
+
+    try:
+        monkeypatch.setattr(ranks.supervisor.agent, "on_event", stop_at_the_first)
+        with pytest.raises(LaunchError, match="stopped while the ranks were starting; none runs"):
+            ranks.ensure(8)
+        ranks.ensure(2)  # whom the agent starts when it has ended all that it was told to
+        assert len(pids) == 10 and [pid for pid in pids if psutil.pid_exists(pid)] == pids[8:]
+    finally:
+        ranks.close()
+
+
 def test_without_room_for_its_files_it_says_so(warm):
     """A limit on the size of a file stands for a full disk: both refuse to give the file its room."""
     ranks, (soft, hard) = Ranks(beside=warm), resource.getrlimit(resource.RLIMIT_FSIZE)
