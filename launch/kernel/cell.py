@@ -53,7 +53,7 @@ class Answer:
     err: Text = field(default_factory=Text)
     value: dict | None = None
     displays: list[dict] = field(default_factory=list)
-    ended: bool = False  # FREED, but by its end: gloo let it not out of its wait, and its variables are gone
+    ended: bool = False  # the process, in this cell or after it: its variables are gone
     came_back: str = ""  # "died (killed by SIGKILL)", if it misses variables that went with the process before it
     was_doing: Status | None = None  # when the stop button was pressed
     line: int = 0  # of this cell, in which it raised; 0 if unknown
@@ -127,7 +127,7 @@ class Cell:
             if reply.done():
                 self._judge(answer, reply.result()["content"])
             elif rank in self._lost and not self.stops:
-                answer.how, answer.ended = How.FREED, True  # its end is no news: it is what freed it
+                answer.how = How.FREED  # its end is no news: it is what freed it
             elif worker.ended.done():
                 death = worker.ended.result()
                 answer.how, answer.evalue, answer.signal = How.DIED, str(death), death.signal

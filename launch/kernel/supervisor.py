@@ -14,7 +14,7 @@ import asyncio
 import itertools
 import os
 import signal
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 from launch.backends import BACKENDS
@@ -258,7 +258,7 @@ class Supervisor:
         return machines[place(rank, size, len(machines))] if machines else self.agent
 
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> None:
-        """Has the agent start these ranks and waits until they are up; all of them, or LaunchError and none."""
+        """Has the agent start these ranks and waits until they are up and workers; all, or LaunchError and none."""
         serial = next(self._serial)
         wanted = [Worker(rank, serial, self.hub, self._link_for(rank, size)) for rank in ranks]
         for worker in wanted:
@@ -340,12 +340,14 @@ class Supervisor:
                     answer.came_back = self.came_back.get(answer.rank, "")
             await self.played.count()
             self.notices += find_swapped(self.board, code)
-            self.notices += find_missing_group(answers, [worker.groups for worker in self.workers])
+            self.notices += find_missing_group(answers, [m.groups for m in self.workers])
             if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):
                 if self.mend:
                     await self.recover()
             else:
                 await self.renumber()
+            for answer in answers:
+                answer.ended = cell.workers[answer.rank].ended.done()
             return answers
 
     async def ask(self, ranks: Iterable[int], content: dict, seconds: float) -> dict[int, dict]:
@@ -452,24 +454,21 @@ class Supervisor:
         self._environ |= (environ := self._meeting_place() if self.bare else {})
         if self.door and environ:
             self.door.meeting = environ
-        what, content = "regroup", {"generation": self._generation, "names": names, "group_count": count}
+        what, more = "regroup", {"generation": self._generation, "names": names, "group_count": count}
         if (self.bare and dead) or len(worlds) > 1:
-            what, content = "leave", {}
+            what, more = "leave", {}
             left = [m.rank for m, value in zip(living, known, strict=True) if not value["world"]]
             if worlds != {""}:
                 how = f"{name_ranks(left)} had destroyed" if left else "a member has died of"
-                self.notices.append(
-                    f"{how} the process group, so that it is gone on every rank: make it again with "
-                    "dist.init_process_group('gloo')"
-                )
+                again = "make it again with dist.init_process_group('gloo')"
+                self.notices.append(f"{how} the process group, so that it is gone on every rank: {again}")
         for worker in dead:
             worker.close()
             self.board.clear(worker.rank)
-        content["environ"] = environ
         # One by one: the first that refuses ends it, since the others wait for it to meet them.
-        work: list[Coroutine] = [self.request_all("shell", what, content, workers=[worker]) for worker in living]
-        work += [self._bring_up([worker.rank for worker in dead], self.size, count)] if dead else []
-        await all_or_none(work)
+        meeting = [self.request_all("shell", what, more | {"environ": environ}, workers=[m]) for m in living]
+        coming = [self._bring_up([worker.rank for worker in dead], self.size, count)] if dead else []
+        await all_or_none([*meeting, *coming])
         self.came_back |= {worker.rank: f"died ({worker.ended.result()})" for worker in dead}
 
     async def request_all(self, channel: str, what: str, content: dict, buffers=(), workers=None) -> list:

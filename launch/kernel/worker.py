@@ -104,14 +104,14 @@ class Worker:
             PipeReader(self.hub.loop, fd, partial(on_text, self, stream))
             for fd, stream in zip(fds, ("stdout", "stderr"), strict=False)
         ]
-        self._is_up()
+        self._come_up()
 
     def dialled_in(self) -> None:
         self._dialled_in = True
-        self._is_up()
+        self._come_up()
 
-    def _is_up(self) -> None:
-        """When both are known, in whatever order: a busy agent may speak of a process that has long dialled in."""
+    def _come_up(self) -> None:
+        """Once its process is known and has dialled in, in either order: a busy agent may tell of it late."""
         if self.pid and self._dialled_in and not self.up.done():
             self.up.set_result(None)
 

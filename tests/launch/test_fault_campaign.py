@@ -270,23 +270,37 @@ def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_wai
     usable(ranks, (0, 1))
 
 
+def on_dialling_in(ranks, monkeypatch, do):
+    """Calls do(worker) in the hub's thread when a new rank has dialled in."""
+    on_iopub = ranks.hub.on_iopub
+
+    def also(name, message):
+        on_iopub(name, message)
+        if message["header"]["msg_type"] == "iopub_welcome":
+            do(ranks.supervisor._coming[name])
+
+    monkeypatch.setattr(ranks.hub, "on_iopub", also)
+
+
+def rank_0_dies(ranks):
+    """Returns what is said of the others."""
+    _, error = run(ranks, "if rank == 0: os._exit(3)\ndist.barrier()")
+    assert str(error) == "rank 0 died (exited with code 3)"
+    return "\n".join(error.report)
+
+
 def test_a_rank_that_is_up_before_its_agent_has_told_of_it_is_kept(ranks, monkeypatch):
     """On a busy machine the agent may come to speak of a rank that it has forked when that has long dialled in."""
     of_size(ranks, 2)
-    agent, hub, held = ranks.supervisor.agent, ranks.hub, []
-    on_agent, on_iopub = agent.on_event, hub.on_iopub
+    agent, held = ranks.supervisor.agent, []
+    on_agent = agent.on_event
 
     def agent_is_late(event, fds):
         held.append((event, fds)) if event["event"] == "started" else on_agent(event, fds)
 
-    def long_dialled_in(name, message):
-        on_iopub(name, message)
-        if message["header"]["msg_type"] == "iopub_welcome":
-            hub.loop.call_later(0.2, lambda: on_agent(*held[0]))
-
     monkeypatch.setattr(agent, "on_event", agent_is_late)
-    monkeypatch.setattr(hub, "on_iopub", long_dialled_in)
-    assert str(run(ranks, "if rank == 0: os._exit(3)")[1]) == "rank 0 died (exited with code 3)"
+    on_dialling_in(ranks, monkeypatch, lambda _: ranks.hub.loop.call_later(0.2, lambda: on_agent(*held[0])))
+    assert "the variables are still there" in rank_0_dies(ranks)
     assert held and not ranks.take_notices()
     monkeypatch.undo()
     usable(ranks, (0,))
@@ -305,27 +319,21 @@ if rank: Reinit.regroup = regroup
 
 def test_a_rank_that_dies_when_it_is_up_and_the_others_are_not_yet_through(ranks, monkeypatch, tmp_path):
     of_size(ranks, 2)
-    agent, hub, told = ranks.supervisor.agent, ranks.hub, tmp_path / "told"
-    on_agent, on_iopub = agent.on_event, hub.on_iopub
-
-    def kill(pid):
-        os.kill(pid, signal.SIGKILL)
-
-    def killed_when_up(name, message):
-        on_iopub(name, message)
-        if message["header"]["msg_type"] == "iopub_welcome":
-            newcomer = ranks.supervisor._coming[name]
-            newcomer.up.add_done_callback(lambda _: hub.loop.call_soon(kill, newcomer.pid))
+    agent, told = ranks.supervisor.agent, tmp_path / "told"
+    on_agent = agent.on_event
 
     def go_on_when_told(event, fds):
         on_agent(event, fds)
         if event["event"] == "exited" and event["status"] == -signal.SIGKILL:
             told.touch()
 
+    def killed_when_up(worker):
+        worker.up.add_done_callback(lambda _: ranks.hub.loop.call_soon(os.kill, worker.pid, signal.SIGKILL))
+
     run(ranks, MEETS_SLOWLY.replace("FILE", repr(str(told))).replace("THEN", ""))
     monkeypatch.setattr(agent, "on_event", go_on_when_told)
-    monkeypatch.setattr(hub, "on_iopub", killed_when_up)
-    assert str(run(ranks, "if rank == 0: os._exit(3)")[1]) == "rank 0 died (exited with code 3)"
+    on_dialling_in(ranks, monkeypatch, killed_when_up)
+    rank_0_dies(ranks)
     monkeypatch.undo()
     assert run(ranks, "1")[1] is None
     assert ranks.take_notices() == ["rank 0 died between two cells (killed by SIGKILL) and starts anew"]
@@ -334,17 +342,10 @@ def test_a_rank_that_dies_when_it_is_up_and_the_others_are_not_yet_through(ranks
 
 def test_a_rank_that_is_up_when_another_fails_to_meet_it_is_ended(ranks, monkeypatch, tmp_path):
     of_size(ranks, 2)
-    hub, up = ranks.hub, tmp_path / "up"
-    on_iopub = hub.on_iopub
-
-    def go_on_when_up(name, message):
-        on_iopub(name, message)
-        if message["header"]["msg_type"] == "iopub_welcome":
-            ranks.supervisor._coming[name].up.add_done_callback(lambda _: up.touch())
-
+    up = tmp_path / "up"
     run(ranks, MEETS_SLOWLY.replace("FILE", repr(str(up))).replace("THEN", "raise RuntimeError('no more')"))
-    monkeypatch.setattr(hub, "on_iopub", go_on_when_up)
-    assert str(run(ranks, "if rank == 0: os._exit(3)")[1]) == "rank 0 died (exited with code 3)"
+    on_dialling_in(ranks, monkeypatch, lambda worker: worker.up.add_done_callback(lambda _: up.touch()))
+    assert "variables" not in rank_0_dies(ranks)
     assert ranks.take_notices() == ["all ranks were started anew, their variables are new (rank 1: no more)"]
     assert len(processes(ranks)) == 2
     usable(ranks, (0, 1))
