@@ -130,7 +130,7 @@ class Recorder:
         ins = [self.film.place(tensor) for tensor in call.ins]
         outs = ins if call.outs is call.ins else [self.film.place(tensor) for tensor in call.outs]
         event = Event(call, len(self.events), seq, site, ins, outs)
-        self.film.bind([callsite.variables_of(frame) for frame in frames])
+        self.film.bind([(frame.f_code.co_name, callsite.variables_of(frame)) for frame in frames])
         event.looks[0] = self.film.look(*ins, *outs)
         self.account.begin(event.number)
         self.events.append(event)
@@ -159,7 +159,7 @@ class Recorder:
             variables["the cell's value"] = self.globals["_"]
         reached = callsite.reached(variables)
         placed = [(path, self.film.place(tensor)) for path, tensor in reached]
-        self.film.bind([variables])
+        self.film.bind([("", variables)])
         self.film.final = [[path, *place] for path, place in placed if place]
         last = self.film.look_at_all()
         return {

@@ -137,17 +137,18 @@ class Film:
             entry.parts[lo, nbytes] = _Part(len(self.parts), lo, nbytes, entry.itemsize, whole)
             self.parts.append({"storage": entry.known.number, "lo": lo, "nbytes": nbytes, "whole": whole})
 
-    def bind(self, scopes: list[dict]) -> None:
-        """The student's variables as they stand, the innermost scope first, which hides names of the outer ones. What
-        is new, or points elsewhere than when its name was met last, is kept.
+    def bind(self, scopes: list[tuple[str, dict]]) -> None:
+        """The student's variables as they are, scope by scope: (function, variables), the innermost first. What is new,
+        or points elsewhere than when its name was met last, is kept.
 
-        `chunks[2]` is met in the list `chunks`. This is most of what a recorded call costs; so what has not changed,
-        which is nearly everything, is passed over here, without a call of ours.
+        `chunks[2]` is met in the list `chunks`. A function's own `x`, where the cell has another `x`, is "x in ring".
+        This is most of what a recorded call costs; so what has not changed, which is nearly everything, is passed over
+        here, without a call of ours.
         """
         bound = self._bound
-        hidden: set[str] = set()
+        outer: dict[str, Any] = {}
         items: Iterable[tuple[str, Any]]
-        for variables in scopes:
+        for function, variables in reversed(scopes):
             for name, value in variables.items():
                 kind = type(value)
                 if kind not in _MAY_BE_BOUND:
@@ -159,14 +160,15 @@ class Film:
                     items = zip(paths(name, length), value, strict=True)
                 else:
                     continue
-                if name in hidden:
-                    continue
+                known = outer.setdefault(name, value)
+                if known is not value:
+                    name = f"{name} in {function}"
+                    items = zip(paths(name, length), value, strict=True) if length else ((name, value),)
                 for path, tensor in items:
                     weak, address, shape, was = bound.get(path, _NEVER)
                     if weak() is tensor and tensor.data_ptr() == address and tensor.shape == shape and was == length:
                         continue
                     self._bind(path, tensor, name, length)
-            hidden |= variables.keys()
 
     def _bind(self, path: str, tensor, name: str, length: int) -> None:
         if name[0] == "_" or not has_memory(tensor):

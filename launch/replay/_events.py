@@ -1,6 +1,6 @@
 """The calls of a recording as simple objects, with the values and names that the student knows.
 
-Left out: which calls belong together (`replay._calls`), and a file of them for other programs (`replay._perfetto`).
+Left out: which calls belong together (`replay._calls`).
 """
 
 from collections import Counter

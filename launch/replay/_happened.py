@@ -10,19 +10,20 @@ when that rank began its side of the call. Nothing here depends on times.
 
 `Memory` is one rank's memory at a moment of its account: what torch's ops read and write. Memory that has a name, or
 was in a call, is kept apart there: writes to it are noted, with a recipe that says what they were made of in terms of
-other such memory. `Film` finds bytes that changed though no op was seen to write them.
+other such memory.
 
 Left out: what of it is worth drawing, and names (`replay._moves`). What torch's ops mean is in `replay._torch_ops`.
 """
 
-import base64
 from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
 
 from launch.replay._calls import Call, Collective, Effect, Matched, Message, match
-from launch.replay._torch_ops import SIZES, Meaning, Place, parse
+from launch.replay._film import Film
+from launch.replay._numbers import EACH, FIRST, Numbers
+from launch.replay._torch_ops import Meaning, Place, parse
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Value, gaps_in
 from launch.shared.tape import BEGIN, BLIND, END, LOOK
 
@@ -47,7 +48,9 @@ class _Rank:
         self.meaning = Meaning(self.memory, self.number)
         self.film = Film(film)
         self.last_look = film["looks"] - 1
-        self.named = [binding[3:6] for binding in film["bindings"] if binding[0] == 0]  # at the first look
+        self.first_look = self.events[0]["looks"][0] if self.events else 0
+        self.named = [binding[3:6] for binding in film["bindings"] if binding[0] <= self.first_look]
+        self.final = [(storage, lo, lo + nbytes) for _, storage, lo, nbytes in film["final"]]
         self.begun = False
         self.blind = False
         self.open: dict[int, dict] = {}  # event -> the places it may be written into while it is under way
@@ -70,6 +73,7 @@ class Happened:
 
     def __init__(self, runs: list[dict]):
         self.leaves = Leaves()
+        self.numbers = Numbers(self.leaves)
         self.messages, self.collectives, self.lonely = match(runs)
         self.matched: list[Matched] = [*self.messages, *self.collectives]
         self.ranks = {run["rank"]: _Rank(run, self.leaves) for run in runs}
@@ -82,6 +86,8 @@ class Happened:
         self._run()
         for rank in self.ranks.values():
             self._close(rank)
+        for rank in self.ranks.values():
+            self._check(rank, rank.final)
         self.writes = {number: rank.memory.writes for number, rank in self.ranks.items()}
         self.ends = {number: rank.memory for number, rank in self.ranks.items()}
 
@@ -155,7 +161,9 @@ class Happened:
     def _begin(self, rank: _Rank, number: int, at: int) -> None:
         event, memory = rank.events[number], rank.memory
         rank.spans[number][0] = at
+        memory.row = at - 1  # what was changed outside torch until now was changed before the call
         self._look(rank, at, event["looks"][0])
+        memory.row = at
         if not rank.begun:
             rank.begun = True
             for place in [*event["ins"], *event["outs"], *rank.named]:
@@ -163,6 +171,12 @@ class Happened:
                     memory.held(place[0], place[1], place[1] + place[2])
             memory.settle()
             self.starts[rank.number] = {s: list(r.pieces) for s, r in memory.storages.items() if s in memory.kept}
+            self._learn(rank, ((s, p.lo, p.hi) for s, r in memory.storages.items() for p in r.pieces))
+        if event["ins"] and (number < FIRST or number % EACH == 0):
+            places = [(place[0], place[1], place[1] + place[2]) for place in event["ins"] if place]
+            if not rank.open and not rank.blind:
+                self._check(rank, places)
+            self._learn(rank, places)
         rank.open[number] = event
         item = self.items.get((rank.number, number))
         if item is None:
@@ -187,6 +201,27 @@ class Happened:
                     rank.waiting.setdefault(place[0], []).append(number)
         if self._ready(item):
             self._put_in_order(item)
+
+    def _learn(self, rank: _Rank, places) -> None:
+        """Keeps the numbers of leaves that stand there as they are, but for what is just being received."""
+        coming = [place for event in rank.open.values() for place in event["outs"] if place]
+        for storage, lo, hi in places:
+            if any(s == storage and a < hi and lo < a + nbytes for s, a, nbytes in coming):
+                continue
+            for p in rank.memory.held(storage, lo, hi):
+                raw = rank.film.bytes_at(storage, p.lo, p.hi) if p.value.plain else b""
+                if raw:
+                    self.numbers.learn(p.value, p.lo, raw, rank.film.dtype(storage))
+
+    def _check(self, rank: _Rank, places) -> None:
+        """What does not hold what it is said to be made of was changed in a way that nobody saw."""
+        if rank.blind:
+            return
+        for storage, lo, hi in places:
+            for p in rank.memory.held(storage, lo, hi):
+                raw = rank.film.bytes_at(storage, p.lo, p.hi)
+                for a, b in self.numbers.differing(p.value, p.lo, raw) if raw else ():
+                    rank.memory.write(storage, p.lo + a, p.lo + b, self._unseen(rank.number))
 
     def _unseen(self, rank: int) -> Value:
         return self.leaves.fresh(rank, Kind.UNSEEN, frozenset((rank, OUTSIDE)))
@@ -446,41 +481,3 @@ class Memory:
         """What the rank has computed before its first call is what it started with."""
         for ranges in self.storages.values():
             ranges.pieces = [p._replace(value=self.leaves.settled(p.value, self.rank)) for p in ranges.pieces]
-
-
-class Film:
-    """The bytes of what is filmed whole, look by look, to find changes that no op made."""
-
-    def __init__(self, film: dict):
-        self.parts = film["parts"]
-        self.sizes = {int(number): known for number, known in film["storages"].items()}
-        self.changes, self.looked = film["changes"], film["looked"]
-        self.at = 0
-        self.now: dict[int, bytearray] = {}
-        self._whole = {part["storage"] for part in self.parts if part["whole"]}
-
-    def itemsize(self, storage: int) -> int:
-        return SIZES.get(self.sizes[storage]["dtype"], 1)
-
-    def whole(self, storage: int) -> bool:
-        """Whether all bytes of a storage are filmed."""
-        return storage in self._whole
-
-    def changed(self, look: int):
-        """(storage, bytes) that are others at this look than at the one before; of what is not filmed whole, all
-        bytes of the part that changed somewhere."""
-        while self.at < len(self.changes) and self.changes[self.at][0] <= look:
-            _, number, lo, data = self.changes[self.at]
-            data = base64.b64decode(data)
-            self.at += 1
-            part, before = self.parts[number], self.now.get(number)
-            if before is None:
-                self.now[number] = bytearray(data) if part["whole"] else bytearray()
-            elif not part["whole"]:
-                yield part["storage"], np.array([part["lo"], part["lo"] + part["nbytes"] - 1])
-            else:
-                old, new = np.frombuffer(before, np.uint8)[lo : lo + len(data)], np.frombuffer(data, np.uint8)
-                differs = lo + np.flatnonzero(old != new)
-                before[lo : lo + len(data)] = data
-                if len(differs):
-                    yield part["storage"], differs

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from launch.replay._calls import Call, Message, effect
+from launch.replay._contradictions import contradictions
 from launch.replay._happened import Happened
 from launch.replay._places import Done, Memory, Places, Use, nameless
 from launch.replay.provenance import Kind, Piece, Ranges, Region, cut
@@ -25,8 +26,10 @@ MADE = {
     Kind.EMPTY: "never filled",
     Kind.OUTSIDE: "changed outside torch",
     Kind.LIBRARY: "left by the library",
-    Kind.UNSEEN: "not seen being made",
+    Kind.UNSEEN: "changed in a way that was not seen",
 }
+
+ARRIVALS, ALL = 1, 2  # what of a place is never left out: what arrives there; what is copied from there to be sent, too
 
 
 class Spot(NamedTuple):
@@ -65,19 +68,34 @@ class Move(NamedTuple):
 
 
 def moves_of(happened: Happened, memories: dict[int, Memory]) -> tuple[list[Move], Places]:
-    """The moves in order of their steps, and the places that they go between."""
-    return _Picker(happened, memories).moves()
+    """The moves in order of their steps, and the places that they go between.
+
+    A message that is told without the scratch tensor or the copy that it went through is a claim: `contradictions`
+    holds the moves against what the ranks really held. Where they disagree nothing is left out.
+    """
+    told: dict[tuple[int, str], int] = {}
+    while True:
+        picker = _Picker(happened, memories, told)
+        moves, places = picker.moves()
+        wrong = {key for key in contradictions(moves, happened, memories, places) if told.get(key, 0) < ALL}
+        if not wrong:
+            return moves, places
+        told |= {key: told.get(key, 0) + 1 for key in wrong}
 
 
 class _Picker:
-    def __init__(self, happened: Happened, memories: dict[int, Memory]):
+    def __init__(self, happened: Happened, memories: dict[int, Memory], told: dict[tuple[int, str], int]):
         self.happened, self.leaves, self.memories = happened, happened.leaves, memories
+        self.told = told  # (rank, place) -> ARRIVALS or ALL
         self.done: dict[int, list[Done]] = {}
         for rank, writes in happened.writes.items():
             mine = self.done[rank] = []
             for write in writes:
                 if not (mine and mine[-1].takes(write)):
                     mine.append(Done(write))
+        self.at_row: dict[tuple[int, int], list[Done]] = defaultdict(list)
+        for done in chain(*self.done.values()):
+            self.at_row[done.rank, done.row].append(done)
         self.uses = self._uses()
         self.places = Places(memories, self.uses)
         self._find_steps()
@@ -271,15 +289,8 @@ class _Picker:
         row = self.happened.row_of(message.receive, True)
         held = tuple(message.carries[message.src][0] or ())
         origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.happened.row_of(message.send, False))
-        common: dict[str, Any] = {
-            "step": message.step,
-            "src": message.src,
-            "dst": message.dst,
-            "source": source,
-            "held": held,
-        }
-        common["origin"] = origin
-        common |= {"calls": message.calls, "nbytes": message.nbytes}
+        common: dict[str, Any] = {"step": message.step, "src": message.src, "dst": message.dst, "source": source}
+        common |= {"held": held, "origin": origin, "calls": message.calls, "nbytes": message.nbytes}
         target = self.places.of(message.dst, into[0], lo, hi)
         if source.hi - source.lo != target.hi - target.lo:
             return []
@@ -310,6 +321,8 @@ class _Picker:
         if not done.tellable or len(done.terms) != 1 or (done.lo, done.hi) != (lo, hi):
             return region
         origin = self._from(done, 0)
+        if self.told.get((rank, origin.place)) == ALL:
+            return region
         if not nameless(region.place) and (rank, origin.place) not in self.filled:
             return region  # of an input, and with a name: that is what the rank works with
         changed = self.places.next_write(rank, *done.terms[0][1:4], done.since)
@@ -322,6 +335,8 @@ class _Picker:
     def _passed_on(self, message: Message, storage: int, lo: int, hi: int, row: int):
         """(what it was put into, as which term) of something received that was read once, in the same step, there."""
         rank, reader = message.dst, None
+        if (rank, self.places.of(rank, storage, lo, hi).place) in self.told:
+            return None
         for use in self.places.after(rank, storage, row):
             if use.row < row or not (use.lo < hi and lo < use.hi) or use.by is message:
                 continue
@@ -339,7 +354,7 @@ class _Picker:
             reader = use.by
         if reader is None or reader.step != message.step or not reader.tellable or reader.storage == storage:
             return None
-        if not reader.parts:
+        if not reader.parts or self._overlaps(reader):
             return None
         number = next((n for n, s, a, b, _ in reader.terms if (s, a, b) == (storage, lo, hi)), None)
         if number is None:
@@ -386,18 +401,37 @@ class _Picker:
             result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
             return [Move(step=self._late(done), source=None, op="new", how=word, held=result, spot=spot, **common)]
         base, moves = self._base(done), []
+        through = region
+        if self._overlaps(done):
+            memory, size = self.memories[done.rank], region.hi - region.lo
+            through = Region(memory.imagine("temporary", size, memory.dtype(region.place)), 0, size)
+            common["target"] = through
         for number, storage, lo, hi, _ in sorted(done.parts, key=lambda term: term[0] != base):
             source = self._from(done, number)
-            if number in done.folded or (number == base and source == region):
+            if number in done.folded or (number == base and source == through):
                 continue
             # What a message is added to must be there before: the messages of a step come first in it.
             at = step - (number == base and bool(done.folded))
-            alone = number != base or len(done.parts) == 1  # else it never stood there
-            seen = spot if alone else spot._replace(row=-1)
+            alone = number != base or len(done.parts) == 1  # else it never was there
+            seen = spot if alone else spot._replace(storage=-1)
+            if through is not region:
+                seen = spot._replace(storage=-1, row=done.since)
             here: dict[str, Any] = {"step": at, "spot": seen, "source": source, "held": done.held(number)}
             origin = Spot(done.rank, storage, lo, hi, done.since)
             moves.append(Move(origin=origin, **here, **self._combines(done, number), **common))
+        if through is not region:
+            result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
+            ends: dict[str, Any] = common | {"target": region, "source": through, "held": result}
+            moves.append(Move(step=step, op="copy", how="", spot=spot, **ends))
         return moves
+
+    def _overlaps(self, done: Done) -> bool:
+        """Whether what it overwrites is read again by the same op: `x[1:-1] = x[:-2] + x[2:]`, `x[:] = x.roll(1)`."""
+        others = [other for other in self.at_row[done.rank, done.row] if other is not done] if done.parts else []
+        sources = [self._from(done, number) for number, *_ in done.parts] if len(done.parts) > 1 else []
+        sources += [self._from(other, number) for other in others for number, *_ in other.parts]
+        mine = done.region
+        return any(s.place == mine.place and s != mine and s.lo < mine.hi and mine.lo < s.hi for s in sources)
 
     def _late(self, done: Done) -> int:
         """The step before the one in which new data go out; the earliest that it can be, if they never do."""

@@ -1,184 +1,358 @@
-"""Which collective a recorded run was, and by whose algorithm: a proof, or no name.
+"""Which collective a recorded run was, of which variable, and by whose algorithm: a proof, or no name.
 
-A run is an all_reduce if what every rank ends with is, element by element, what `collectives.spec` demands of data
-that all ranks had in a variable of one name. What they end with is taken from the accounts (`replay._happened`), to the
-last line of the cell: it does not matter which numbers the data are. The algorithm has a name if its messages are
-those of `collectives.all_reduce.ring`: the same ranks send each other as much of the same ranks' data.
+Every variable that the ranks had at their first call may be the input, every one that they have at the end of the cell
+may hold the result. A run is an all_reduce if one of the latter is, byte by byte and on every rank, what
+an all_reduce makes of one of the former. What variables hold is taken from the replay of the op logs
+(`replay._happened`), to the last line of the cell; it does not depend on the numbers, nor on the picture.
 
-Left out: large recordings, for which the proof would take longer than it is worth; they stay "recorded".
+The algorithm has a name if its messages are those of `collectives.all_reduce.ring`: the same ranks send each other as
+much of the same ranks' data.
+
+Left out: ranks that call their results by different names, but for one that has no variable of the others' name.
 """
 
-import importlib
-import inspect
 from collections import Counter
-from collections.abc import Callable
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from itertools import accumulate, chain
+from operator import mul
 from typing import NamedTuple
 
-import numpy as np
-
-from collectives import spec
+from collectives.catalogue import CATALOGUE
 from collectives.errors import ScheduleError
-from collectives.proof import Proof
 from collectives.schedule import Schedule
-from collectives.state import Cell, State
+from collectives.state import State
+from launch.replay._calls import Collective, Message, kind_of
+from launch.replay._happened import Happened
+from launch.replay._places import Memory
+from launch.replay.provenance import Kind, Piece, Ranges
 
+REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-ROOTED = ("broadcast", "reduce", "gather", "scatter")
-GATHERING = ("gather", "all_gather")
-LARGEST = 200_000  # cells that a check would write
-MOST_BUFFERS = 16  # no collective needs more; a training run has hundreds
+ROOTED = ("reduce", "gather", "broadcast", "scatter")
+HANDING_OUT = ("broadcast", "scatter")
+MOST_ROWS = 512  # of a matrix into whose columns something is gathered
+VALUE = "the cell's value"
+
+Content = list[Piece]  # of a variable, counted from its first byte
+Promise = dict[int, tuple[int, int, list["_Part"]]]
+"""Rank -> the bytes of its variable, at which of them its part begins, and what that is made of."""
 
 
 class Found(NamedTuple):
-    collective: str
-    algorithm: str
-    root: int | None
-    result: str  # the buffer that holds the result
-    goal: dict | None = None  # what must stand where
+    """`of` and `into` are names of variables, `given` is what ranks had in the first. `held[rank]` is (name, first
+    byte, end) of what holds a rank's result."""
+
+    collective: str = "recorded"
+    algorithm: str = "recorded"
+    root: int | None = None
+    of: str = ""
+    into: str = ""
+    held: dict[int, tuple[str, int, int]] = {}
+    given: dict[int, Content] = {}
 
 
-def name_of(schedule: Schedule, start, sizes: dict[str, list[int]], stood, holds) -> Found:
-    """What a schedule is, whose true start is `start`; "recorded" if it is none of the collectives.
+class Namer:
+    """`find` names the run; `nothing`: leaves of zeros that only begin sums, and of memory that was never filled."""
 
-    `sizes` are the bytes of the chunks of every buffer. `stood(rank, buffer, chunk)` says whether the symbol of that
-    number stood there at first. `holds(goal)` says whether the ranks were seen to hold what `goal` says (buffer ->
-    [rank, chunk] of Cells, None where anything may stand).
-    """
-    moved = sum(int(np.sum(step.columns.count)) for step in schedule.steps)
-    if moved and moved * schedule.ranks <= LARGEST and len(schedule.buffers) <= MOST_BUFFERS:
-        vectors = {len(each): sum(each) for each in sorted(sizes.values(), key=sum)}  # chunks -> bytes of such a vector
-        rooted = [(name, root) for name in ROOTED for root in range(schedule.ranks)]
-        before = schedule_start(schedule, start)
-        began, used = set().union(*map(_symbols, before.values())), _used(schedule, before)
+    def __init__(self, happened: Happened, memories: dict[int, Memory], nothing: set[int], last_written: Callable):
+        self.happened, self.memories, self.nothing = happened, memories, nothing
+        self.last_written = last_written
+        self.ranks = sorted(memories)
+        self.starts = {rank: self._starts(rank) for rank in self.ranks}
+        self.ends = {rank: self._ends(rank) for rank in self.ranks}
+        self._promised: dict[tuple, list] = {}
 
-        def fits(wanted: set[tuple[int, int]]) -> bool:
-            return used <= wanted <= began and _in_one_buffer(wanted, before, sizes, stood)
-
-        proof = cache(lambda: _proof(schedule, start))  # once, and only if a promise comes that far
+    def find(self) -> list[Found]:
+        """What the run was, once for each variable that holds the result: first the one that the cell shows, then the
+        one that was written last; [] if it was no collective."""
+        if not self.happened.matched or self.ranks != [*range(len(self.ranks))]:
+            return []
+        if not all(map(self.happened.seen, self.ranks)):
+            return []
+        rooted = [(name, root) for name in ROOTED for root in self.ranks]
         for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
-            for chunks in sorted(vectors, reverse=True):
-                for result in schedule.buffers:
-                    for goal in _promises(schedule, collective, root, result, chunks, fits):
-                        if _reaches(proof(), goal) and holds(goal):
-                            how = algorithm(schedule, collective, root, before, sizes, vectors[chunks])
-                            return Found(collective, how, root, result, goal)
-    return Found("recorded", "recorded", None, schedule.buffers[0])
+            if found := [*self._as(collective, root)]:
+                return found
+        return []
+
+    def _as(self, collective: str, root: int | None) -> Iterator[Found]:
+        for result in self.results:
+            for name in self.names if collective in HANDING_OUT else self.inputs:
+                held = self._holds(collective, root, name, result)
+                if held and self._nothing_else(collective, root, name):
+                    algorithm = self._algorithm(collective, root, name, held)
+                    given = {rank: self.starts[rank][name] for rank in self.ranks if name in self.starts[rank]}
+                    yield Found(collective, algorithm, root, name, result, held, given)
+
+    @cached_property
+    def results(self) -> list[str]:
+        return sorted({name for rank in self.ranks for name in self.ends[rank]}, key=self._late, reverse=True)
+
+    # -- what variables held
+
+    def _starts(self, rank: int) -> dict[str, Content]:
+        starts = self.happened.starts.get(rank, {})
+        found = {}
+        for name, bound in self.memories[rank].bound_first(self.happened.ranks[rank].first_look).items():
+            content, at = [], 0
+            for storage, lo, nbytes in bound:
+                for p in starts.get(storage, ()):
+                    a, b = max(p.lo, lo), min(p.hi, lo + nbytes)
+                    if a < b:
+                        content.append(Piece(a - lo + at, b - lo + at, p.value.shifted(lo - at)))
+                at += nbytes
+            if content and sum(p.hi - p.lo for p in content) == at:
+                found[name] = content
+        return found
+
+    def _ends(self, rank: int) -> dict[str, Content]:
+        found = {}
+        for name in self.memories[rank].names_left:
+            content, at = [], 0
+            for storage, lo, nbytes in self.memories[rank].bound_last(name) or ():
+                for p in self.happened.ends[rank].held(storage, lo, lo + nbytes):
+                    content.append(Piece(p.lo - lo + at, p.hi - lo + at, p.value.shifted(lo - at)))
+                at += nbytes
+            if content:
+                found[name] = content
+        return found
+
+    def _late(self, name: str) -> tuple[int, bool, int, bool]:
+        """The largest come first, since a part of the result is none; a tensor comes before a list of its parts."""
+        here = [rank for rank in self.ranks if name in self.ends[rank]]
+        nbytes = max(self.ends[rank][name][-1].hi for rank in here)
+        written = max(self.last_written(rank, name) for rank in here)
+        return nbytes, name == VALUE, written, any(name in self.memories[rank].final for rank in here)
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [*dict.fromkeys(name for rank in self.ranks for name in self.starts[rank])]
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """Variables of which each rank's may be its part of one input. One that copies another variable on some ranks
+        and was made otherwise on the rest is none: `y = x.clone()`, and then `y += x` on rank 0."""
+        return [name for name in self.names if not any(self._tampered(name, other) for other in self.names)]
+
+    def _tampered(self, name: str, other: str) -> bool:
+        copied = made = False
+        for rank in self.ranks if other != name else ():
+            mine, theirs = (_terms(self.starts[rank].get(each, [])) for each in (name, other))
+            if not mine or not theirs or mine[-1].hi != theirs[-1].hi:
+                continue
+            if mine == theirs:
+                copied = True
+            else:  # the one that was made later
+                first, last = ([leaf for part in parts for leaf, _ in part.terms] for parts in (theirs, mine))
+                filled = all(
+                    self.happened.leaves.all[leaf].kind not in (Kind.ZERO, Kind.EMPTY) for leaf in first[:1] + last[:1]
+                )
+                made |= filled and max(last) > max(first)
+        return copied and made
+
+    # -- whether a variable holds what a collective makes of another
+
+    def _holds(self, collective: str, root: int | None, name: str, result: str) -> dict[int, tuple[str, int, int]]:
+        """Where each rank holds its part of the result; {} if one of them does not."""
+        for parts in self._promises(collective, root, name, self._rows(result) if "gather" in collective else ()):
+            found: dict[int, tuple[str, int, int]] = {}
+            scales: set[float] = set()
+            ways: set[str] = set()
+            for rank, (size, at, expected) in parts.items():
+                for variable in self._may_hold(rank, collective, root, name, result):
+                    content = self.ends[rank][variable]
+                    if content[-1].hi == size and (scale := self._is(content, at, expected, ways)):
+                        found[rank] = (variable, at, at + expected[-1].hi)
+                        scales.add(scale)
+                        break
+                else:
+                    break
+            mean = 1 / len(self.ranks) if collective in REDUCING else 1
+            if len(found) == len(parts) and len(scales) == 1 and len(ways) <= 1 and scales <= {1, round(mean, 9)}:
+                return found
+        return {}
+
+    def _may_hold(self, rank: int, collective: str, root: int | None, name: str, result: str) -> list[str]:
+        """The variables that may hold a rank's part: that of the common name; any, where there is none, or where the
+        others work in the input; and what a root hands out may stay where it was."""
+        here = self.ends[rank]
+        first = [result] if result in here else []
+        if result not in here or (result == name and collective not in HANDING_OUT):
+            return [*first, *(each for each in here if each != result)]
+        return [*first, name] if rank == root and name in here else first
+
+    def _rows(self, result: str) -> tuple[int, ...]:
+        """Of how many rows a variable is, seen as a matrix: (2, 6) for the shape 2, 3, 5."""
+        shapes = (b.shape for memory in self.memories.values() for b in memory.bindings if b.path == result)
+        return tuple(rows for rows in accumulate(next(shapes, ())[:-1], mul) if 1 < rows <= MOST_ROWS)
+
+    def _givers(self, collective: str, root: int | None) -> list[int]:
+        """The ranks whose data the collective is about."""
+        return [root] if root is not None and collective in HANDING_OUT else self.ranks
+
+    def _promises(self, collective: str, root: int | None, name: str, rows: tuple[int, ...]) -> list[Promise]:
+        """In place and out of place."""
+        key = (collective, root, name, rows)
+        if key not in self._promised:
+            self._promised[key] = [*self._all_promises(*key)]
+        return self._promised[key]
+
+    def _all_promises(self, collective: str, root: int | None, name: str, rows: tuple[int, ...]) -> Iterator[Promise]:
+        givers = self._givers(collective, root)
+        given = {rank: self.starts[rank].get(name) for rank in givers}
+        sizes = {content[-1].hi for content in given.values() if content}
+        p = len(self.ranks)
+        if len(sizes) != 1 or not all(given.values()):
+            return
+        nbytes = sizes.pop()
+        block = nbytes // p
+        mine = {rank: _terms(content) for rank, content in given.items() if content}
+        if collective in ("all_reduce", "reduce"):
+            whole = _together([*mine.values()])
+            yield {rank: (nbytes, 0, whole) for rank in (self.ranks if root is None else [root])}
+        elif collective == "broadcast":
+            yield {rank: (nbytes, 0, mine[givers[0]]) for rank in self.ranks}
+        elif collective in ("all_gather", "gather"):
+            takers = self.ranks if root is None else [root]
+            vectors = [mine[rank] for rank in self.ranks]
+            for whole in (_gathered(vectors, nbytes, count) for count in (1, *rows) if nbytes % count == 0):
+                yield {rank: (p * nbytes, 0, whole) for rank in takers}
+            if nbytes % p == 0:
+                whole = _after_another(
+                    [_cut(mine[rank], rank * block, (rank + 1) * block) for rank in self.ranks], block
+                )
+                yield {rank: (nbytes, 0, whole) for rank in takers}
+        elif nbytes % p == 0:
+            if collective == "all_to_all":
+                blocks = {r: [_cut(mine[s], r * block, (r + 1) * block) for s in self.ranks] for r in self.ranks}
+                yield {rank: (nbytes, 0, _after_another(blocks[rank], block)) for rank in self.ranks}
+                return
+            whole = mine[givers[0]] if collective == "scatter" else _together([*mine.values()])
+            parts = {rank: _cut(whole, rank * block, (rank + 1) * block) for rank in self.ranks}
+            out = {rank: (block, 0, part) for rank, part in parts.items()}
+            inside = {rank: (nbytes, rank * block, part) for rank, part in parts.items()}
+            yield out
+            yield inside
+            if root is not None:
+                yield out | {root: inside[root]}  # what the root keeps stays where it was
+
+    def _is(self, content: Content, at: int, expected: list["_Part"], ways: set[str]) -> float | None:
+        """By what all of that was multiplied; None if the bytes from `at` on are something else."""
+        scales, number = set(), 0
+        for p in content:
+            while number < len(expected) and expected[number].hi + at <= p.lo:
+                number += 1
+            for part in expected[number:]:
+                if part.lo + at >= p.hi:
+                    break
+                there = {(leaf, shift + at): times for leaf, shift, times in p.value.terms}
+                extra = there.keys() - part.terms.keys()
+                if len(there) - len(extra) < len(part.terms) or any(leaf not in self.nothing for leaf, _ in extra):
+                    return None
+                if extra and p.value.how != "sum":
+                    return None
+                scales |= {round(there[term] / times, 9) for term, times in part.terms.items()}
+                if len(scales) > 1:
+                    return None
+                if len(part.terms) > 1:
+                    ways.add(p.value.how)
+        return scales.pop() if scales else None
+
+    # -- whether that is all that the ranks exchanged, and how
+
+    def _nothing_else(self, collective: str, root: int | None, name: str) -> bool:
+        """Whether no other data went from rank to rank."""
+        known: dict[int, Ranges] = {}
+        for p in chain(*(self.starts[rank][name] for rank in self._givers(collective, root))):
+            for leaf, shift, _ in p.value.terms:
+                known.setdefault(leaf, Ranges()).write(p.lo + shift, p.hi + shift, p.value)
+        return all(leaf in known and not known[leaf].gaps(lo, hi) for leaf, lo, hi in self.carried)
+
+    @cached_property
+    def carried(self) -> set[tuple[int, int, int]]:
+        """(leaf, its first byte, the one after the last) of all that was sent, or given to a built-in."""
+        found = set()
+        for item in self.happened.matched:
+            hands_out = isinstance(item, Collective) and kind_of(item) in HANDING_OUT
+            root = item.calls[0].event["peer"] if hands_out else None
+            for call in [item.send] if isinstance(item, Message) else item.calls:
+                for p in chain(*filter(None, item.carries[call.rank])) if root in (None, call.rank) else ():
+                    found |= {(t[0], p.lo + t[1], p.hi + t[1]) for t in p.value.terms if t[0] not in self.nothing}
+        return found
+
+    def _algorithm(self, collective: str, root: int | None, name: str, held: dict) -> str:
+        """The name of the textbook's algorithm that sends the same messages, else "recorded"; of several the one that
+        sends them in the same steps, else the simplest, as the module has them."""
+        whole = max(
+            self.starts[self._givers(collective, root)[0]][name][-1].hi,
+            *(self.ends[r][v][-1].hi for r, (v, *_) in held.items()),
+        )
+        owner = {t[0]: rank for rank in self.ranks for p in self.starts[rank].get(name, ()) for t in p.value.terms}
+        sent: dict[tuple[int, int, int], tuple[int, set]] = {}
+        for m in self.happened.messages:
+            nbytes, ranks = sent.get((m.step, m.src, m.dst), (0, set()))
+            ranks = ranks | {owner[t[0]] for p in m.carries[m.src][0] or () for t in p.value.terms if t[0] in owner}
+            sent[m.step, m.src, m.dst] = (nbytes + m.nbytes, ranks)
+        mine = Counter(
+            (src, dst, _share(nbytes, whole), tuple(sorted(by))) for (_, src, dst), (nbytes, by) in sent.items()
+        )
+        steps = sorted({step for step, *_ in sent})
+        pairs = [{(src, dst) for step, src, dst in sent if step == each} for each in steps]
+        alike = []
+        for how, make in CATALOGUE[collective].items():
+            theirs = _textbook(make, len(self.ranks), root)
+            if theirs is not None and theirs.messages == mine:
+                alike.append((theirs.pairs != pairs, how))
+        return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
 
 
-def _in_one_buffer(symbols: set[tuple[int, int]], start: dict[str, np.ndarray], sizes, stood) -> bool:
-    """Whether one buffer, as long as that or with nothing else in it, held all that at first: what one rank has in its
-    `x` and another in a part of its `y` is not what one call of a collective is given."""
-    chunks = 1 + max(chunk for _, chunk in symbols)
-    for buffer, cells in start.items():
-        filled = {(rank, chunk) for rank, chunk in np.ndindex(cells.shape) if cells[rank, chunk]}
-        alone = len(sizes.get(buffer, ())) == chunks or filled <= symbols
-        if alone and all(stood(rank, buffer, chunk) for rank, chunk in symbols):
-            return True
-    return False
+class _Part(NamedTuple):
+    """Bytes lo up to hi of a result are made of these (leaf, shift), so many times each."""
+
+    lo: int
+    hi: int
+    terms: dict[tuple[int, int], float]
 
 
-def schedule_start(schedule: Schedule, start) -> dict[str, np.ndarray]:
-    """Buffer -> [rank, chunk] of the Cells before the first step."""
-    parts = {"buffers": schedule.buffers, "start": start}
-    return Schedule("", "", schedule.ranks, schedule.chunks, (), **parts).start().cells
+def _terms(content: Content) -> list[_Part]:
+    return [_Part(p.lo, p.hi, {(leaf, shift): times for leaf, shift, times in p.value.terms}) for p in content]
 
 
-def _promises(schedule: Schedule, collective: str, root, result: str, chunks: int, fits: Callable[[set], bool]):
-    """The goals of the collective on vectors of so many chunks, if the symbols that ranks begin with then fit: with
-    blocks in their places, and with a rank's block in a buffer of its own, in which its first chunk is chunk 0.
-
-    The latter is the result of reduce_scatter and scatter (`out`), or what ranks bring along to gather and all_gather
-    (`x`).
-    """
-    ranks, block = schedule.ranks, chunks // schedule.ranks
-    promise = Schedule(collective, "", ranks, chunks, (), root=root, buffers=(result,), result=result)
-    try:
-        usual = (spec.goal(promise) or {})[result] if fits(_symbols(spec.start(promise)[result])) else None
-    except ScheduleError:  # chunks that cannot be dealt out evenly
-        return
-    if usual is not None:
-        yield _goal(schedule, result, usual)
-    if chunks % ranks:
-        return
-    cells = np.full((ranks, chunks), None, dtype=object)
-    if collective in GATHERING:
-        if fits({(rank, chunk) for rank in range(ranks) for chunk in range(block)}):
-            row = [Cell(((c // block, c % block),)) for c in range(chunks)]
-            cells[slice(None) if root is None else root] = row
-            yield _goal(schedule, result, cells)
-    elif collective in ("reduce_scatter", "scatter") and usual is not None:
-        for rank in range(ranks):
-            if rank != root:  # scatter's root has its own block where it scatters from
-                cells[rank, :block] = usual[rank, rank * block : (rank + 1) * block]
-        yield _goal(schedule, result, cells)
+def _cut(parts: list[_Part], lo: int, hi: int) -> list[_Part]:
+    """What lies between two bytes, counted from the first of them."""
+    inside = [p for p in parts if p.lo < hi and lo < p.hi]
+    return [_moved(p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)), -lo) for p in inside]
 
 
-def _goal(schedule: Schedule, result: str, cells: np.ndarray) -> dict[str, np.ndarray]:
-    wide = np.full((schedule.ranks, schedule.chunks), None, dtype=object)
-    wide[:, : cells.shape[1]] = cells
-    return {result: wide}
+def _moved(part: _Part, by: int) -> _Part:
+    return _Part(part.lo + by, part.hi + by, {(leaf, shift - by): times for (leaf, shift), times in part.terms.items()})
 
 
-def _proof(schedule: Schedule, start) -> Proof | None:
-    """The moves, run on symbols; None if they are wrong whatever is promised."""
-    promises = Schedule(
-        "", "", schedule.ranks, schedule.chunks, schedule.steps, buffers=schedule.buffers, start=start, goal={}
-    )
-    try:
-        return Proof(promises)
-    except ScheduleError:
-        return None
-
-
-def _reaches(proof: Proof | None, goal: dict[str, np.ndarray]) -> bool:
-    if proof is None:
-        return False
-    try:
-        proof.promise(goal)
-    except ScheduleError:
-        return False
-    return True
-
-
-def _used(schedule: Schedule, start: dict[str, np.ndarray]) -> set[tuple[int, int]]:
-    """The symbols of all that is ever sent, added or copied."""
-    state, found = State({name: cells.copy() for name, cells in start.items()}), set()
-    for step in schedule.steps:
-        for t in step.transfers:
-            if t.op != "new":
-                found |= _symbols(state.cells[t.src_buffer][t.src, t.chunk : t.chunk + t.count])
-        state.apply(step.moves)
-        for t in step.transfers:  # what ranks copy within a step they have received in it
-            if t.src == t.dst and t.op != "new":
-                found |= _symbols(state.cells[t.dst_buffer][t.dst, t.dst_chunk : t.dst_chunk + t.count])
+def _together(vectors: list[list[_Part]]) -> list[_Part]:
+    """All of them combined, byte by byte."""
+    cuts = sorted({edge for parts in vectors for p in parts for edge in (p.lo, p.hi)})
+    found = []
+    for lo, hi in zip(cuts, cuts[1:], strict=False):
+        terms: dict[tuple[int, int], float] = {}
+        for parts in vectors:
+            terms |= next((p.terms for p in parts if p.lo <= lo and hi <= p.hi), {})
+        found.append(_Part(lo, hi, terms))
     return found
 
 
-def _symbols(cells: np.ndarray) -> set[tuple[int, int]]:
-    return {origin for cell in cells.flat for origin in cell.origins}
+def _after_another(vectors: list[list[_Part]], nbytes: int) -> list[_Part]:
+    return [_moved(part, number * nbytes) for number, parts in enumerate(vectors) for part in parts]
 
 
-def algorithm(schedule: Schedule, collective: str, root, start: dict, sizes: dict[str, list[int]], whole: int) -> str:
-    """The name of the textbook's algorithm that sends the same messages, else "recorded"; of several the one that sends
-    them in the same steps, else the simplest."""
-    alike: list[tuple[bool, str]] = []
-    mine = _messages(schedule, start, sizes, whole)
-    try:
-        module = importlib.import_module(f"collectives.{collective}")
-    except ModuleNotFoundError:
-        return "recorded"
-    makers = [make for _, make in inspect.getmembers(module, inspect.isfunction) if make.__module__ == module.__name__]
-    for make in sorted(
-        makers, key=lambda make: make.__code__.co_firstlineno
-    ):  # as the module has them: simple ones first
-        name = make.__name__
-        if name.startswith("_"):
-            continue
-        theirs = _textbook(make, schedule.ranks, root)
-        if theirs is not None and theirs.messages == mine:
-            alike.append((theirs.pairs != _pairs(schedule), name))
-    return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
+def _gathered(vectors: list[list[_Part]], nbytes: int, rows: int) -> list[_Part]:
+    """One after the other; with more than one row side by side, as the columns of a matrix."""
+    row = nbytes // rows
+    return _after_another([_cut(parts, at, at + row) for at in range(0, nbytes, row) for parts in vectors], row)
+
+
+def _share(nbytes: int, whole: int) -> float:
+    return round(nbytes / whole, 6)
 
 
 class _Known(NamedTuple):
@@ -190,38 +364,26 @@ class _Known(NamedTuple):
 
 @lru_cache(maxsize=256)  # of the few that a notebook's runs are held against, one after the other
 def _textbook(make: Callable[..., Schedule], ranks: int, root: int | None) -> _Known | None:
-    """None: not for this number of ranks, or it needs to be told more."""
+    """None: not for this number of ranks, or it needs to be told more.
+
+    Counted is (src, dst, share of the vector, whose data). Which chunk a ring begins with, and how many steps its calls
+    take, are the student's own affair.
+    """
     try:
         schedule = make(ranks) if root is None else make(ranks, root=root)
     except (ScheduleError, TypeError, ValueError):
         return None
-    equal = {buffer: [1] * schedule.chunks for buffer in schedule.buffers}
-    return _Known(_messages(schedule, schedule.start().cells, equal, schedule.chunks), _pairs(schedule))
-
-
-def _pairs(schedule: Schedule) -> list[set[tuple[int, int]]]:
-    """Who sends to whom, step by step."""
-    steps = ({(t.src, t.dst) for t in step.transfers if t.src != t.dst} for step in schedule.steps)
-    return [pairs for pairs in steps if pairs]
-
-
-def _messages(schedule: Schedule, start: dict, sizes: dict[str, list[int]], whole: int) -> Counter:
-    """(src, dst, share of the vector, whose data) -> how many such messages there are.
-
-    Which chunk a ring begins with, and how many steps its calls take, are the student's own affair.
-    """
-    state = State({name: cells.copy() for name, cells in start.items()})
-    found: Counter = Counter()
+    state, messages, pairs = State({n: c.copy() for n, c in schedule.start().cells.items()}), Counter(), []
     for step in schedule.steps:
         sent: dict[tuple[int, int], tuple[int, set]] = {}
         for t in step.transfers:
             if t.src != t.dst:
-                nbytes, ranks = sent.get((t.src, t.dst), (0, set()))
+                count, by = sent.get((t.src, t.dst), (0, set()))
                 held = state.cells[t.src_buffer][t.src, t.chunk : t.chunk + t.count]
-                ranks = ranks | {rank for cell in held for rank in cell.contributors}
-                size = sum(sizes[t.src_buffer][t.chunk : t.chunk + t.count])
-                sent[t.src, t.dst] = (nbytes + size, ranks)
-        for (src, dst), (nbytes, ranks) in sent.items():
-            found[src, dst, round(nbytes / whole, 6), tuple(sorted(ranks))] += 1
+                sent[t.src, t.dst] = (count + t.count, by | {rank for cell in held for rank in cell.contributors})
+        for (src, dst), (count, by) in sent.items():
+            messages[src, dst, _share(count, schedule.chunks), tuple(sorted(by))] += 1
+        if sent:
+            pairs.append({*sent})
         state.apply(step.moves)
-    return found
+    return _Known(messages, pairs)

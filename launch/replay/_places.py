@@ -149,12 +149,29 @@ class Memory:
         """Whether a variable reaches these bytes when the cell has ended."""
         return any([s == storage and a <= lo and hi <= a + nbytes for s, a, nbytes in self.final.values()])
 
+    def bound_first(self, look: int) -> dict[str, list[tuple[int, int, int]]]:
+        """Name -> (storage, lo, nbytes) of the variables that were there at a look, of lists item by item."""
+        found: dict[str, dict] = {}
+        for b in self.bindings:
+            if b.look <= look:
+                found.setdefault(b.base, {})[b.index] = (b.storage, b.lo, b.nbytes)
+        return {
+            name: [items[None]] if None in items else [items[i] for i in sorted(items)] for name, items in found.items()
+        }
+
+    @cached_property
+    def names_left(self) -> list[str]:
+        """The variables, and the lists of tensors, that are left when the cell has ended."""
+        bases = {b.path: b.base for b in self.bindings}
+        return [*dict.fromkeys(bases.get(path, path) for path in self.final)]
+
     def bound_last(self, name: str) -> list[tuple[int, int, int]] | None:
         """(storage, lo, nbytes) that a variable has when the cell has ended, of a list item by item; None if there is
         no such variable any more."""
-        if name in self.lists:
-            paths = [f"{name}[{index}]" for index in range(len(self.lists[name]))]
-            return [self.final[path] for path in paths] if all(path in self.final for path in paths) else None
+        if items := {b.path: b.index for b in self.bindings if b.base == name and b.index is not None}:
+            left = [path for path in sorted(items, key=items.__getitem__) if path in self.final]
+            if left:
+                return [self.final[path] for path in left]
         bound = self.by_place.get(name, ())
         there = self.final.get(bound[0].path if bound else name)
         return [there] if there and (not bound or there[2] == bound[0].nbytes) else None

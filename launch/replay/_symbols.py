@@ -10,6 +10,7 @@ Left out: the numbers; see `Recording.start_values`.
 from typing import NamedTuple
 
 from collectives.state import Cell, empty_cells
+from launch.replay._contradictions import groups
 from launch.replay._happened import Happened
 from launch.replay._layout import Layout
 from launch.replay._moves import Move, Spot
@@ -74,10 +75,11 @@ def beginning_of(moves: list[Move], happened: Happened, memories: dict[int, Memo
             over.add((rank, region))
             touched.setdefault((rank, region.place), Ranges()).write(region.lo, region.hi, nothing)
 
-    for group in _groups(moves):
+    for group in groups(moves):
         for move in group:
             if move.source is not None:
                 read(move.src, move.source, move.held, move.origin)
+        for move in sorted(group, key=lambda move: move.spot.row):
             if move.op == "reduce":
                 read(move.dst, move.target, move.onto, move.under)
         for move in group:
@@ -99,18 +101,13 @@ def beginning_of(moves: list[Move], happened: Happened, memories: dict[int, Memo
     return Beginning(held, seen)
 
 
-def _groups(moves: list[Move]):
-    """Moves that read what was there before any of them: the messages of a step; then a rank's own, one by one."""
-    group: list[Move] = []
-    for move in moves:
-        if move.src != move.dst and (not group or group[0].step == move.step and group[0].src != group[0].dst):
-            group.append(move)
-            continue
-        if group:
-            yield group
-        group = [move]
-    if group:
-        yield group
+def _found_at(value: Value, content: list[Piece]) -> int | None:
+    """At which byte of some content a value begins; None if it is not in there."""
+    for p in content if value.plain else ():
+        at = value.terms[0][1] - p.value.terms[0][1]
+        if p.value.plain and p.value.terms[0][0] == value.terms[0][0] and p.lo <= at < p.hi:
+            return at
+    return None
 
 
 class Symbols:
@@ -120,19 +117,36 @@ class Symbols:
     given), None if a rank has no such variable; `variables(rank, value)` the (name, byte) where such a value begins.
     """
 
-    def __init__(self, layout: Layout, begin: Beginning, ranks: int, is_nothing, variable, variables):
+    def __init__(self, layout: Layout, begin: Beginning, ranks: int, is_nothing, variable, variables, given):
         self.layout, self.begin, self.ranks, self.is_nothing = layout, begin, ranks, is_nothing
         self.variable, self.variables = variable, variables
         self.stands_for: dict[tuple[int, int], Pieces] = {}
         self.start = {name: empty_cells(ranks, layout.chunks) for name in layout.buffers}
         self._numbers: dict[int, dict[Pieces, int]] = {rank: {} for rank in range(ranks)}
         self._shared: dict[int, list[str]] = {}  # chunk -> the buffers whose chunks bear that number
+        self._number_by_input(given)
         # What ranks bring along stands in buffers that are full; others have a part of it where the rest is to come.
         order = sorted(layout.buffers, key=lambda name: not self._is_full(name))
-        for index, buffer in enumerate(order):
+        for index, buffer in enumerate(order, bool(self.stands_for)):
             for chunk in range(len(layout.cuts.get(buffer, ())) - 1):
                 self._number(index, buffer, chunk)
-        self.next = {rank: layout.chunks * len(layout.buffers) for rank in range(ranks)}
+        self.next = {rank: layout.chunks * (len(layout.buffers) + bool(self.stands_for)) for rank in range(ranks)}
+
+    def _number_by_input(self, given: dict[int, list[Piece]]) -> None:
+        """Numbers what stands in the input of a collective by where it stands there, wherever else it is: rank 2's `x`
+        in `parts[2]` is c0."""
+        found: dict[tuple[int, Pieces], tuple[int, int]] = {}  # (first byte, last) in the input
+        for rank, content in given.items():
+            for buffer in self.layout.buffers:
+                for chunk in range(len(self.layout.cuts.get(buffer, ())) - 1):
+                    pieces = self._first(rank, buffer, chunk)
+                    at = _found_at(pieces[0][2], content) if pieces else None
+                    if at is not None:
+                        found[rank, pieces] = (at, at + pieces[-1][1])
+        spans = sorted({*found.values()})
+        if len(spans) <= self.layout.chunks and all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False)):
+            for (rank, pieces), span in found.items():
+                self._name(rank, spans.index(span), pieces)
 
     def _is_full(self, buffer: str) -> bool:
         cells = range(len(self.layout.cuts.get(buffer, ())) - 1)
@@ -151,14 +165,6 @@ class Symbols:
         if chunk + 1 >= len(cuts):
             return None
         return self.variable(rank, buffer, cuts[chunk], cuts[chunk + 1], cuts[-1])
-
-    def stood(self, rank: int, buffer: str, chunk: int) -> bool:
-        """Whether the symbol with a chunk's number stood there at first, also if no move uses it."""
-        cell = self.start[buffer][rank, chunk]
-        if cell:
-            return cell == Cell(((rank, chunk),))
-        pieces = self._variable(rank, buffer, chunk)
-        return pieces is not None and pieces == self.stands_for.get((rank, chunk))
 
     def _number(self, index: int, buffer: str, chunk: int) -> None:
         """Gives one chunk of a buffer its symbols."""

@@ -36,29 +36,9 @@ FOLDS = {
 }
 ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
 ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
-MAKERS: tuple[str, ...] = (
-    "empty",
-    "ones",
-    "full",
-    "rand",
-    "arange",
-    "eye",
-    "linspace",
-    "normal",
-    "uniform",
-    "bernoulli",
-    "exponential",
-)
-MAKERS += (
-    "new_",
-    "random",
-    "cauchy",
-    "geometric",
-    "log_normal",
-    "tril_indices",
-    "scalar_tensor",
-    "from_",
-    "_efficient",
+MAKERS = tuple(
+    """empty ones full rand arange eye linspace normal uniform bernoulli exponential new_ random cauchy geometric
+    log_normal tril_indices scalar_tensor from_ _efficient""".split()
 )
 SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "complex32": 4, "float32": 4, "int32": 4}
 SIZES |= {"uint64": 8, "uint32": 4, "qint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
@@ -151,6 +131,11 @@ class Meaning:
         name = op.name
         if not outs or name in ("resize", "set"):
             return
+        if name.startswith("_foreach_") and len(ins) in (len(outs), 2 * len(outs)):
+            for i, out in enumerate(outs):  # optimisers work on lists of tensors
+                mine = numbers[i : i + 1] if len(numbers) == len(outs) else numbers
+                self.carry_out(Op(name[9:], "Tensor"), [out], ins[i :: len(outs)], mine, alpha)
+            return
         followed = len(outs) == 1 and self._followed(op, outs[0], ins, numbers, alpha)
         if not followed:
             self._computed(outs, [] if makes(name) else ins, Kind.EMPTY if "empty" in name else Kind.OWN)
@@ -165,8 +150,8 @@ class Meaning:
             return source == out or self._elementwise("sum", out, [(source, 1)])
         if name in ("cat", "stack", "concat") and ins:
             return self._joined(name, out, ins, numbers)
-        if name == "roll" and len(ins) == 1 and ins[0].shape:
-            return self._rolled(out, ins[0], numbers)
+        if name in ("roll", "flip") and len(ins) == 1 and ins[0].shape:
+            return self._rolled(out, ins[0], numbers) if name == "roll" else self._flipped(out, ins[0], numbers)
         if name in ("add", "sub", "subtract") and op.overload != "Tensor_mode":
             sign = (1 if name == "add" else -1) * (alpha if type(alpha) in (int, float) else 1)
             if len(ins) == 2:
@@ -181,6 +166,8 @@ class Meaning:
             if times is None or times == 0:
                 return False
             return self._elementwise("sum", out, [(ins[0], 1 / times if name.startswith("div") else times)])
+        if name == "lerp" and len(ins) == 2 and type(scalar) in (int, float):
+            return self._elementwise("sum", out, [(ins[0], 1 - scalar), (ins[1], scalar)])
         if name in FOLDS and len(ins) == 2:
             return self._elementwise(FOLDS[name], out, [(ins[0], 1), (ins[1], 1)])
         if name in ALONG and len(ins) == 1:
@@ -215,6 +202,16 @@ class Meaning:
         by = shifts[0] % size
         parts = [(out.part(dim, by, size - by), source.part(dim, 0, size - by))]
         parts += [(out.part(dim, 0, by), source.part(dim, size - by, by))] if by else []
+        return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
+
+    def _flipped(self, out: Place, source: Place, numbers: list) -> bool:
+        """`flip` along one dimension: as many copies as it is long."""
+        dims = next((n for n in numbers if type(n) is list), [])
+        size = source.shape[dims[0]] if len(dims) == 1 else MOST_RUNS + 1
+        if size > MOST_RUNS:
+            return False
+        dim = dims[0] % len(source.shape)
+        parts = ((out.part(dim, i, 1), source.part(dim, size - 1 - i, 1)) for i in range(size))
         return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
 
     def _along(self, name: str, out: Place, source: Place, numbers: list) -> bool:

@@ -14,31 +14,38 @@ Left out: drawing; saving (`Schedule.save`).
 """
 
 import gc
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from collectives.counting import Counts
+from collectives.errors import ScheduleError
 from collectives.network import Network, Topology
 from collectives.played import Carried
+from collectives.proof import Proof
 from collectives.run import Run
 from collectives.schedule import Schedule
 from collectives.timed import Clock
-from launch.replay import _perfetto
 from launch.replay._as_if import Shown, shown_as
 from launch.replay._calls import Message
-from launch.replay._ending import Ending, Made, made_of
+from launch.replay._ending import Made, made_of
 from launch.replay._events import Event, events_of, text_of
 from launch.replay._happened import Happened
 from launch.replay._hurried import hurried
-from launch.replay._in_a_row import halves
 from launch.replay._layout import BUILT_IN, Layout, steps_of
 from launch.replay._moves import Move, Spot, moves_of
-from launch.replay._names import name_of
+from launch.replay._names import Found, Namer
 from launch.replay._one_clock import on_one_clock
 from launch.replay._places import Memory, Places, prefer
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
 from launch.replay.provenance import Piece, Value
+
+LARGEST = 200_000  # chunks that a proof would write
 
 
 @contextmanager
@@ -83,6 +90,19 @@ class Tapes:
         """How many of torch's operations the longest account holds."""
         return max(sum(type(row[0]) is int for row in run["account"]["rows"]) for run in self.runs)
 
+    @cached_property
+    def found(self) -> list[Found]:
+        """Which collective the run was, for each variable that holds the result. If numbers are up to luck, none."""
+        if any(message.changed for message in self.happened.messages) or hurried(self.happened):
+            return []
+        return Namer(self.happened, self.memories, self.places.nothing, self._last_written).find()
+
+    def _last_written(self, rank: int, name: str) -> int:
+        """The row of the op log at which a variable was written last; -1 if it never was."""
+        bound = self.memories[rank].bound_last(name) or ()
+        uses = (use for storage, *_ in bound for use in self.places.uses.get((rank, storage), ()))
+        return max((use.row for use in uses if use.writes), default=-1)
+
     def code(self, call) -> tuple[int, str]:
         """(line, text) of the innermost line of the student's that made a call; 0 and "" if it was nobody's."""
         stack = self.runs_by_rank[call.rank]["sites"][call.event["site"]]["stack"]
@@ -94,7 +114,7 @@ class Tapes:
 
     def text(self, spot: Spot) -> str:
         """The numbers at a spot, as they were before anything else was written there; "" if nobody has seen them."""
-        if spot.row < 0:
+        if spot.storage < 0:
             return ""
         seen = self.happened.look_after(spot.rank, spot.row, spot.storage)
         if seen is None:
@@ -176,15 +196,16 @@ class Recording(Run):
         begin = beginning_of(shown.moves, happened, memories, tapes.places)
         ranks = 1 + max({0, *memories, *(rank for item in shown.collectives for rank in item.ranks)})
         self._layout = layout = Layout(shown.moves, memories, _together(shown, tapes.places), _alike(begin, tapes))
-        symbols = Symbols(layout, begin, ranks, tapes.places.is_nothing, tapes.at_first, tapes.variables)
+        found = self._shown_of([] if part else tapes.found)
+        about = (tapes.places.is_nothing, tapes.at_first, tapes.variables, found.given)
+        symbols = Symbols(layout, begin, ranks, *about)
         self._laid_out = laid_out = steps_of(
             shown.moves, [*shown.messages, *shown.collectives], shown.labels, layout, symbols.new, tapes.code
         )
         parts: dict[str, Any] = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
         plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, laid_out.steps, **parts)
         self._begin = begin
-        ending = Ending(happened, memories, layout, symbols.stands_for)
-        found = name_of(plain, symbols.start, layout.sizes, symbols.stood, ending.holds)
+        self._found, goal, result = found, *_ = self._proved(found, plain, symbols.start)
         called = sorted(shown.collectives, key=lambda item: item.step)
         super().__init__(
             found.collective,
@@ -193,9 +214,9 @@ class Recording(Run):
             layout.chunks,
             plain.steps,
             root=found.root,
-            result=found.result,
+            result=result,
             start=symbols.start,
-            goal=found.goal,
+            goal=goal,
             title="",
             counts=self._counted,
             events=lambda: tapes.events,
@@ -231,22 +252,36 @@ class Recording(Run):
         ops = [*dict.fromkeys(op for op, _, _ in self.built_ins)]
         if ops and not self._shown.messages:
             return f"your run: {_listed(ops)}{BUILT_IN}"
-        names = ", then ".join(self.in_a_row)
-        return f"your run: {names}" if names else "your run"
+        names = [name for name in (self._found.collective, self._found.algorithm) if name != "recorded"]
+        about = f" of {self._found.of} into {self._found.into}" if self._found.of != self._found.into else ""
+        return f"your run: {' '.join(names)}{about}" if names else "your run"
 
-    @cached_property
-    def in_a_row(self) -> tuple[str, ...]:
-        """The collectives by hand that this run is, one after the other: ("broadcast flat", "reduce flat"); () where
-        that is not proved. Mostly it is one, or none."""
-        names = [name for name in (self.collective, self.algorithm) if name != "recorded"]
-        one = (" ".join(names),) if names else ()
-        if len(names) == 2 or self._as_if or self._part:
-            return one
-        for before, after in halves(self._tapes.runs, self._tapes.happened):
-            first = Recording(before)
-            if "recorded" not in (first.collective, first.algorithm) and (others := Recording(after).in_a_row):
-                return (*first.in_a_row, *others)
-        return one
+    def _shown_of(self, found: list[Found]) -> Found:
+        """Of the same result in several variables one that the picture shows on every rank."""
+        for each in found:
+            if all([*self._places_of(rank, *held)] for rank, held in each.held.items()):
+                return each
+        return found[0] if found else Found()
+
+    def _proved(self, found: Found, plain: Schedule, start: dict) -> tuple[Found, dict | None, str]:
+        """The name if the picture shows it too; what must be where for it to be true: buffer -> [rank, chunk] of Cells,
+        None where anything may be; and the buffer in which most ranks hold the result."""
+        if not found.held:
+            return found, None, self._layout.buffers[0]
+        places = [(rank, place) for rank, held in found.held.items() for place in self._places_of(rank, *held)]
+        buffers = Counter(buffer for _, (buffer, *_) in places)
+        result = buffers.most_common(1)[0][0] if buffers else self._layout.buffers[0]
+        goal = {buffer: np.full((plain.ranks, plain.chunks), None, dtype=object) for buffer in buffers}
+        if plain.ranks * sum(int(np.sum(step.columns.count)) for step in plain.steps) <= LARGEST:
+            parts: dict[str, Any] = {"buffers": plain.buffers, "start": start, "goal": {}}
+            try:
+                state = Proof(Schedule("", "", plain.ranks, plain.chunks, plain.steps, **parts)).state
+            except ScheduleError:
+                return Found(), None, self._layout.buffers[0]
+            for rank, (buffer, first, count) in places:
+                for chunk in range(first, first + count):
+                    goal[buffer][rank, chunk] = state.cells[buffer][rank, chunk] or None
+        return found, goal, result
 
     def __repr__(self):
         return (
@@ -285,10 +320,6 @@ class Recording(Run):
                 return self.part(1, index)
         return self
 
-    def save_trace(self, path) -> None:
-        """Writes the measured times to `path`, for Perfetto (ui.perfetto.dev) and chrome://tracing."""
-        _perfetto.save(self._tapes.events, path, self._tapes.clocks)
-
     def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
         """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when
         their ranks made their first call; [] if there is no such variable any more, or nobody saw all that happened."""
@@ -297,15 +328,20 @@ class Recording(Run):
     def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
         """(buffer, first chunk, chunks) of a variable that a rank has when the cell has ended; None if it is not
         shown."""
+        return next(self._places_of(rank, name), None)
+
+    def _places_of(self, rank: int, name: str, lo: int = 0, hi: int = sys.maxsize) -> Iterator[tuple[str, int, int]]:
+        """The same for bytes lo up to hi of it; of a list, item by item."""
         bound = self._tapes.memories[rank].bound_last(name) if rank in self._tapes.memories else None
-        for storage, lo, nbytes in bound or ():
-            region = self._tapes.places.of(rank, storage, lo, lo + nbytes)
-            if (rank, region.place) in self._layout.names:
-                inside = region._replace(
-                    lo=max(region.lo, 0), hi=min(region.hi, self._layout.cuts[self._layout.buffer(rank, region)][-1])
-                )
-                return self._layout.at(rank, inside)
-        return None
+        at = 0
+        for storage, first, nbytes in bound or ():
+            a, b = max(lo, at), min(hi, at + nbytes)
+            region = self._tapes.places.of(rank, storage, first, first + nbytes)
+            if a < b and (rank, region.place) in self._layout.names:
+                last = self._layout.cuts[self._layout.buffer(rank, region)][-1]
+                inside = (max(region.lo + a - at, 0), min(region.lo + b - at, last))
+                yield self._layout.at(rank, region._replace(lo=inside[0], hi=inside[1]))
+            at += nbytes
 
     def cuts(self, buffer: str) -> list[int]:
         """Where the chunks of a buffer begin, and where the last one ends, in bytes."""

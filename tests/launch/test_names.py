@@ -268,60 +268,116 @@ def test_two_ranks_have_one_algorithm_only(gang):
     assert {told(gang, body, 2)[0].algorithm for body in bodies} == {"ring"}
 
 
-BROADCAST = """
-if rank == 0:
-    for r in others: dist.send(x, r)
-else:
-    dist.recv(x, 0)
-"""
-INTO_Y = """
-if rank == 0:
-    for r in others:
-        dist.recv(b, r)
-        y += b
-else:
-    dist.send(y, 0)
-"""
-GATHER = """
-def gathered(x):
-    y = [torch.empty_like(x) for _ in range(p)]
-    y[rank] = x.clone()
+RING_FUNCTION = """
+def ring_all_reduce(x):
+    c = list(x.chunk(p))
+    b = torch.empty_like(c[0])
     for s in range(p - 1):
-        w = dist.isend(y[(rank - s) % p], (rank + 1) % p)
-        dist.recv(y[(rank - 1 - s) % p], (rank - 1) % p)
+        w = dist.isend(c[(rank - 1 - s) % p]{copy}, (rank + 1) % p)
+        dist.recv(b, (rank - 1) % p)
         w.wait()
-    return torch.cat(y)
-z = gathered(x)
+        c[(rank - 2 - s) % p] += b
+    for s in range(p - 1):
+        w = dist.isend(c[(rank - s) % p]{copy}, (rank + 1) % p)
+        dist.recv(c[(rank - 1 - s) % p], (rank - 1) % p)
+        w.wait()
+y = x.clone()
+ring_all_reduce(y)
 """
-MADE = "y = x * 2 + rank\nb = torch.empty_like(y)\n"
-BOTH = MADE + BROADCAST + INTO_Y
-IN_A_ROW = {
-    "broadcast flat, then reduce flat": BOTH,
-    "broadcast flat, then reduce flat, then broadcast flat": BOTH + BROADCAST,
-    "broadcast flat, then all_reduce naive": BOTH + BROADCAST.replace("(x", "(y"),
-    "all_gather ring, then reduce_scatter ring": GATHER + "dist.barrier()\nx = z\n" + RING,
-    "all_gather ring, then all_gather ring": GATHER + "z = gathered(z)\n",
+EXCHANGE = """
+parts = [torch.empty_like(x) for _ in range(p)]
+parts[rank] = x
+works = [dist.isend(x, r) for r in others]
+for r in others: dist.recv(parts[r], r)
+for w in works: w.wait()
+"""
+COLUMNS = """
+x = x[:n].clone()
+y = torch.empty(n, p, dtype=x.dtype)
+y[:, rank] = x
+b = torch.empty_like(x)
+for s in range(1, p):
+    w = dist.isend(x, (rank + s) % p)
+    dist.recv(b, (rank - s) % p)
+    w.wait()
+    y[:, (rank - s) % p] = b
+"""
+INTO_Y = {
+    "the parameter has the name of a variable": ("all_reduce ring", RING_FUNCTION.format(copy="")),
+    "copies are sent": ("all_reduce ring", RING_FUNCTION.format(copy=".clone()")),
+    "sum of a list": ("all_reduce exchange", EXCHANGE + "y = sum(parts)\n"),
+    "a stack is added up": ("all_reduce exchange", EXCHANGE + "y = torch.stack(parts).sum(0)\n"),
+    "into columns": ("all_gather", COLUMNS),
+    "added with foreach": (
+        "all_reduce exchange",
+        EXCHANGE + "y = x.clone()\nfor r in others: torch._foreach_add_([y], [parts[r]])\n",
+    ),
+    "turned twice": (
+        "all_reduce",
+        "y, b = x.clone(), torch.empty_like(x)\nfor s in range(1, p):\n    w = dist.isend(x.flip(0), (rank + s) % p)\n"
+        "    dist.recv(b, (rank - s) % p)\n    w.wait()\n    y = y + b.flip(0)\n",
+    ),
+    "a copy is handed on": (
+        "broadcast",
+        "y = x.clone()\nif rank: dist.recv(y, rank - 1)\nif rank < p - 1: dist.send(y.clone(), rank + 1)\n",
+    ),
 }
 
 
-@pytest.mark.parametrize("names", IN_A_ROW)
-def test_collectives_in_a_row_are_named_one_by_one(gang, names):
-    for recording, data in zip(told(gang, IN_A_ROW[names], 3, ("ints", "ones")), ("ints", "ones"), strict=True):
-        assert recording.title == f"your run: {names}", data
-        assert recording.check() is None
+@pytest.mark.parametrize("how", INTO_Y)
+def test_the_name_says_of_which_variable_and_into_which(gang, how):
+    name, body = INTO_Y[how]
+    for recording, data in zip(told(gang, body, 3), DATA, strict=True):
+        assert recording.title.startswith(f"your run: {name}"), data
+        assert recording.title.endswith((" of x into y", " of x", "chain", "ring")), data
+        assert recording.check() is None and "y" in recording.buffers, data
 
 
-NOT_BOTH = {
-    "another tensor in the second": BOTH.replace("dist.send(y, 0)", "dist.send(y if rank < p - 1 else x, 0)"),
-    "the last addition forgotten": BOTH.replace("        y += b", "        if r != others[-1]: y += b"),
-    "what came was overwritten before the second": BOTH.replace(BROADCAST, BROADCAST + "x.zero_()\n"),
-    "the result was changed": BOTH + "if rank == 0: y *= 2\n",
+ADDS_B = """
+y, b = x.clone(), torch.empty_like(x)
+w = dist.isend(x, 1 - rank)
+dist.recv(b, 1 - rank)
+w.wait()
+"""
+BEHIND = {
+    "a thread": ADDS_B + "import threading\ny += b\nt = threading.Thread(target=y.zero_)\nt.start()\nt.join()\n",
+    "ctypes": ADDS_B + "import ctypes\ny += b\nctypes.memset(y.data_ptr(), 0, 4)\n",
+    "numbers of another type": ADDS_B + "y.view(torch.int32).add_(b.view(torch.int32))\n",
+    "an array that numpy had before": "import numpy as np\na = x.numpy().copy()\nx = torch.from_numpy(a)\n"
+    + ADDS_B.replace("x.clone()", "x").replace("isend(x,", "isend(x.clone(),")
+    + "y += b\na[0] = 7\n",
 }
 
 
-@pytest.mark.parametrize("wrong", NOT_BOTH)
-def test_a_row_with_something_wrong_in_it_has_no_name(gang, wrong):
-    body = NOT_BOTH[wrong]
-    assert body != BOTH
-    for recording, data in zip(told(gang, body, 3, ("ints", "ones")), ("ints", "ones"), strict=True):
-        assert recording.in_a_row == () and recording.title == "your run", data
+@pytest.mark.parametrize("what", BEHIND)
+def test_a_change_that_no_op_made_is_found_by_the_numbers(gang, what):
+    (recording,) = told(gang, BEHIND[what], 2, ("floats",))
+    assert (recording.collective, recording.title) == ("recorded", "your run")
+    assert not any(len(made.terms) == 2 and made.lo == 0 for made in recording.made_of(0, "y"))
+
+
+OTHERWISE = {
+    "a root that adds its own twice": "y = x.clone()\nif rank == 0: y += x\n"
+    + "b = torch.empty_like(x)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
+    + "    for r in others: dist.send(y, r)\nelse:\n    dist.send(y, 0); dist.recv(y, 0)\n",
+    "one rank receives into another variable": "y, z = x.clone(), torch.zeros_like(x)\nif rank:\n    y.zero_()\n"
+    + "    dist.recv(z if rank == 3 else y, 0)\nelse:\n    for r in others: dist.send(y, r)\n",
+    "half of it": "low, high = x.chunk(2)\nlow, high = low.clone(), high.clone()\n"
+    + "b = torch.empty_like(low)\nfor r in others:\n    w = dist.isend(high, r); v = dist.isend(low, r)\n"
+    + "    dist.recv(b, r); dist.recv(b, r); w.wait(); v.wait()\n",
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_what_is_only_nearly_a_collective_has_no_name(gang, what):
+    data = [kind for kind in DATA if kind != "zeros"]  # of zeros nobody can say that they were doubled
+    for recording, kind in zip(told(gang, OTHERWISE[what], 4, data), data, strict=True):
+        assert recording.title == "your run", kind
+
+
+def test_a_tensor_used_before_the_wait_gives_no_name(gang):
+    body = EXCHANGE.replace(
+        "for r in others: dist.recv(parts[r], r)", "got = [dist.irecv(parts[r], r) for r in others]"
+    )
+    (recording,) = told(gang, body + "y = torch.stack(parts).sum(0)\nfor w in got: w.wait()\n", 3, ("ints",))
+    assert recording.title == "your run" and recording.hurried

@@ -88,6 +88,97 @@ def test_one_name_for_two_tensors_is_told_apart(gang):
     assert disagreements(recording)[0] == []
 
 
+TEMPORARIES = {
+    "a copy of what arrived is handed on": """
+if rank > 0: dist.recv(x, rank - 1)
+if rank < p - 1: dist.send(x{copy}, rank + 1)
+""",
+    "a shift, twice": """
+for _ in range(2):
+    w = dist.isend(x{copy}, (rank + 1) % p)
+    dist.recv(x, (rank - 1) % p)
+    w.wait()
+""",
+    "a halo, twice": """
+for _ in range(2):
+    w = dist.isend(x[-2:-1]{copy}, (rank + 1) % p)
+    dist.recv(x[:1], (rank - 1) % p)
+    w.wait()
+    w = dist.isend(x[1:2]{copy}, (rank - 1) % p)
+    dist.recv(x[-1:], (rank + 1) % p)
+    w.wait()
+""",
+    "a stencil": """
+w = dist.isend(x[-2:-1]{copy}, (rank + 1) % p)
+dist.recv(x[:1], (rank - 1) % p)
+w.wait()
+x[1:-1] = x[:-2] + x[2:]
+""",
+    "turned where it is": """
+w = dist.isend(x[-1:]{copy}, (rank + 1) % p)
+dist.recv(x[:1], (rank - 1) % p)
+w.wait()
+x[:] = x.roll(1)
+""",
+    "changed by numpy before it is sent": """
+b = torch.zeros_like(x)
+if rank == 1: dist.send(x{copy}, 0)
+if rank == 0:
+    dist.recv(b, 1)
+    x.numpy()[:] += b.numpy()
+    dist.send(x{copy}, p - 1)
+if rank == p - 1: dist.recv(b, 0)
+""",
+}
+COPIES = (
+    ".clone()",
+    ".detach().clone()",
+    "[:].contiguous().clone()",
+    " + 0",
+    " * 1",
+    ".to(torch.int32).to(torch.int64)",
+)
+
+
+@pytest.mark.parametrize("what", TEMPORARIES)
+def test_a_temporary_is_drawn_as_it_was_when_it_was_made(gang, what):
+    head = "p = world_size\nx = torch.arange(3) + 10 * rank + 1\n"
+    texts = [head + TEMPORARIES[what].format(copy=copy) for copy in COPIES]
+    total = 0
+    for text, recording in zip(texts, run(gang, texts, 3), strict=True):
+        assert not isinstance(recording, str), f"{recording}\n{text}"
+        assert disagreements(recording)[0] == [], text
+        wrong, compared = ends_apart(recording)
+        assert not wrong, f"{wrong}\n{text}"
+        total += compared
+    assert total
+
+
+def ends_apart(recording) -> tuple[list, int]:
+    """(rank, buffer, chunk, symbols, numbers) of what variables hold at the end and do not hold in the picture; and how
+    many were compared."""
+    start, wrong, compared = {}, [], 0
+    for rank, buffer, chunk, text in recording.start_values():
+        start.setdefault(recording.start().cells[buffer][rank, chunk].origins[0], numbers(text))
+    for rank, memory in recording._tapes.memories.items():
+        for name in memory.names_left:
+            buffer, first, count = recording.place_of(rank, name) or ("", 0, 0)
+            at = 0
+            for chunk in range(first, first + count):
+                (storage, lo, _), *_ = memory.bound_last(name)
+                cuts = recording.cuts(buffer)
+                nbytes = cuts[chunk + 1] - cuts[chunk]
+                held = memory.value(storage, lo + at, nbytes, memory.last_look, "int64")
+                at += nbytes
+                cell = recording.states(-1).cells[buffer][rank, chunk]
+                parts = [start.get(origin) for origin, times in cell.terms for _ in range(times)]
+                if parts and None not in parts:
+                    compared += 1
+                    if added(parts) != held.tolist():
+                        wrong.append((rank, buffer, chunk, str(cell), held.tolist()))
+    return wrong, compared
+
+
 if __name__ == "__main__":  # python -m tests.launch.test_observed SEED PROGRAMS
     from tests.launch.forked import Gang
 

@@ -261,7 +261,7 @@ PLAYED = """
 from widgets import Player, Timeline
 run = launch.recording()
 player, timeline = Player(run), Timeline(run)
-run.save("{folder}/run.json"); run.save_trace("{folder}/run.trace.json"); player.save_html("{folder}/run.html")
+run.save("{folder}/run.json"); player.save_html("{folder}/run.html")
 again = collectives.load("{folder}/run.json")
 assert again.counts() == run.counts() and len(again.steps) == len(run.steps) and again.title == run.title
 assert len(player.schedule.buffers) <= 12 and not run.lonely and not run.dropped

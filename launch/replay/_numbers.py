@@ -1,0 +1,149 @@
+"""A claim is checked against the numbers: is what a rank's memory is said to be made of really what it holds?
+
+What torch's ops did is known from the op logs. What a thread, numpy, ctypes or an op on other types did to the same
+bytes is not. So the numbers that every leaf had when it was first seen are kept. What is made of leaves is worked out
+from them and compared with the bytes that the rank had: at the end of the cell everywhere, at calls by sample. Sums may
+differ by rounding.
+
+Left out: bytes that nobody looked at, and of large tensors all but their first numbers.
+"""
+
+import numpy as np
+
+from launch.replay.provenance import Kind, Leaves, Value
+
+FIRST, EACH = 32, 16  # the calls of a rank that are checked: so many at first, then every so many
+ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+ANY = ("uint8", "float32", "bfloat16", "float16", "float64", "int64", "int32")  # what bytes without a type may be
+FOLDS = {
+    "max": np.maximum,
+    "min": np.minimum,
+    "product": np.multiply,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+}
+
+
+class Numbers:
+    """`known`: leaf -> [(its first byte, bytes, dtype)], as they were when they were seen first."""
+
+    def __init__(self, leaves: Leaves):
+        self.leaves = leaves
+        self.known: dict[int, list[tuple[int, bytes, str]]] = {}
+
+    def learn(self, value: Value, lo: int, raw: bytes, dtype: str) -> None:
+        """The bytes from `lo` on held that value when they were `raw`."""
+        if value.plain:
+            leaf, shift, _ = value.terms[0]
+            there = self.known.setdefault(leaf, [])
+            if not any(a <= lo + shift and lo + shift + len(raw) <= a + len(b) for a, b, _ in there):
+                there.append((lo + shift, raw, dtype))
+
+    def differing(self, value: Value, lo: int, raw: bytes) -> list[tuple[int, int]]:
+        """The ranges, in bytes from `lo` on, that hold something else than that value; [] where that is not known."""
+        if value.plain:
+            copied = self._bytes(value.terms[0][0], lo + value.terms[0][1], len(raw))
+            if copied is None or copied[0] == raw:
+                return []
+            return _spans(np.frombuffer(copied[0], np.uint8) != np.frombuffer(raw, np.uint8), 1)
+        types = self._types(value)
+        if len(types) != 1:
+            return []
+        found: list[tuple[int, int]] = []
+        for dtype in types if "uint8" not in types else ANY:
+            expected = self._worked_out(value, lo, len(raw), dtype)
+            if expected is None:
+                return []
+            there = decoded(raw, dtype)
+            if there is None or len(there) != len(expected[0]):
+                continue
+            found = _spans(_apart(there, *expected, ROUNDING.get(dtype, 0) * (8 + 2 * len(value.terms))), SIZE[dtype])
+            if not found:
+                return []
+        return found
+
+    def _bytes(self, leaf: int, lo: int, nbytes: int) -> tuple[bytes, str] | None:
+        for first, raw, dtype in self.known.get(leaf, ()):
+            if first <= lo and lo + nbytes <= first + len(raw):
+                return raw[lo - first : lo - first + nbytes], dtype
+        return None
+
+    def _types(self, value: Value) -> set[str]:
+        """The types of the leaves' numbers."""
+        found: set[str] = set()
+        for leaf, *_ in value.terms:
+            if leaf in self.known:
+                found |= {dtype for *_, dtype in self.known[leaf]}
+            elif leaf in self.leaves.inside:
+                found |= self._types(self.leaves.inside[leaf])
+        return found
+
+    def _worked_out(self, value: Value, lo: int, nbytes: int, dtype: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """The numbers, and how large what was put together was; None if it cannot be told."""
+        result, size = None, None
+        for leaf, shift, times in value.terms:
+            there = self._leaf(leaf, lo + shift, nbytes, dtype)
+            if there is None:
+                return None
+            if value.how == "sum":
+                there = there * times if times != 1 else there
+            elif value.how == "product":
+                there = there**times if times != 1 else there
+            elif value.how not in FOLDS or (value.how[0] == "b" and there.dtype.kind == "f"):
+                return None
+            fold = np.add if value.how == "sum" else FOLDS[value.how]
+            result = there if result is None else fold(result, there)
+            size = np.abs(there) if size is None else np.maximum(size, np.abs(there))
+        if result is None or size is None:
+            return None
+        return result, np.maximum(size, np.abs(result))
+
+    def _leaf(self, leaf: int, lo: int, nbytes: int, dtype: str) -> np.ndarray | None:
+        if self.leaves.all[leaf].kind is Kind.ZERO:
+            return decoded(bytes(nbytes), dtype)
+        known = self._bytes(leaf, lo, nbytes)
+        if known is not None:
+            return decoded(known[0], dtype)
+        inside = self.leaves.inside.get(leaf)
+        found = self._worked_out(inside, lo, nbytes, dtype) if inside else None
+        return found[0] if found else None
+
+
+SIZE = {
+    "float64": 8,
+    "int64": 8,
+    "float32": 4,
+    "int32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+    "int8": 1,
+    "uint8": 1,
+}
+SIZE |= {"bool": 1, "complex64": 8, "complex128": 16}
+
+
+def decoded(raw: bytes, dtype: str) -> np.ndarray | None:
+    """The numbers in some bytes, floats as float64; None for a type that numpy lacks, and for parts of numbers."""
+    if dtype not in SIZE or len(raw) % SIZE[dtype]:
+        return None
+    if dtype == "bfloat16":
+        return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    numbers = np.frombuffer(raw, np.dtype(dtype))
+    return numbers.astype(np.float64) if numbers.dtype.kind == "f" else numbers
+
+
+def _apart(there: np.ndarray, expected: np.ndarray, size: np.ndarray, rounding: float) -> np.ndarray:
+    if expected.dtype.kind not in "fc":
+        return there != expected
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(expected) & np.isfinite(there)
+        return finite & (np.abs(there - expected) > rounding * size + 1e-30)
+
+
+def _spans(differs: np.ndarray, size: int) -> list[tuple[int, int]]:
+    """Neighbours as ranges, in bytes."""
+    at = np.flatnonzero(differs)
+    runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(at) else []
+    return [(int(run[0]) * size, (int(run[-1]) + 1) * size) for run in runs]
