@@ -29,7 +29,7 @@ MADE = {
     Kind.UNSEEN: "changed in a way that was not seen",
 }
 
-ARRIVALS, ALL = 1, 2  # what of a place is never left out: what arrives there; what is copied from there to be sent, too
+ARRIVALS, ALL = 1, 2  # what of a place is never left out: what arrives and is divided there; copies to be sent, too
 
 
 class Spot(NamedTuple):
@@ -264,10 +264,10 @@ class _Picker:
 
     def _scales(self, done: Done) -> bool:
         """Whether it divides a sum by the number of its parts, where it stands: the mean of the same data."""
-        terms = done.terms
-        if len(terms) != 1 or terms[0][4] not in self.scales or terms[0][4] == 1:
+        if (done.rank, done.region.place) in self.told or len(done.terms) != 1:
             return False
-        return self._from(done, 0) == done.region
+        times = done.terms[0][4]
+        return times in self.scales and times != 1 and self._from(done, 0) == done.region
 
     def _unread(self, done: Done) -> bool:
         """Whether it is overwritten before anything has read it."""

@@ -168,13 +168,10 @@ class Memory:
     def bound_last(self, name: str) -> list[tuple[int, int, int]] | None:
         """(storage, lo, nbytes) that a variable has when the cell has ended, of a list item by item; None if there is
         no such variable any more."""
-        if items := {b.path: b.index for b in self.bindings if b.base == name and b.index is not None}:
-            left = [path for path in sorted(items, key=items.__getitem__) if path in self.final]
-            if left:
-                return [self.final[path] for path in left]
-        bound = self.by_place.get(name, ())
-        there = self.final.get(bound[0].path if bound else name)
-        return [there] if there and (not bound or there[2] == bound[0].nbytes) else None
+        if name in self.final:
+            return [self.final[name]]
+        items = {b.path: b.index or 0 for b in self.bindings if b.base == name and b.path in self.final}
+        return [self.final[path] for path in sorted(items, key=items.__getitem__)] or None
 
     def value(self, storage: int, lo: int, nbytes: int, look: int, dtype: str):
         """The numbers there at a look, as an array; of a large tensor the first ones. None if they were never seen, or

@@ -308,6 +308,10 @@ INTO_Y = {
     "sum of a list": ("all_reduce exchange", EXCHANGE + "y = sum(parts)\n"),
     "a stack is added up": ("all_reduce exchange", EXCHANGE + "y = torch.stack(parts).sum(0)\n"),
     "into columns": ("all_gather", COLUMNS),
+    "a list becomes a tensor": (
+        "all_gather",
+        "x = x[:n].clone()\n" + EXCHANGE.replace("parts", "y") + "y = torch.cat(y)\n",
+    ),
     "added with foreach": (
         "all_reduce exchange",
         EXCHANGE + "y = x.clone()\nfor r in others: torch._foreach_add_([y], [parts[r]])\n",
