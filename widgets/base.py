@@ -2,8 +2,8 @@
 
 anywidget loads `_esm` as one module from a blob, where relative imports do not work, and Node is not on a student's
 machine: so `join` puts our ES modules into one text. Each file stays a module of its own that a browser test imports
-unchanged. What is saved in a notebook beside the live widget must be the same on every run (nbval compares it) and
-readable without a kernel: `__repr__` and the `text/html` of `fallback` are that.
+unchanged. What is saved in a notebook beside the live widget is readable without a kernel: `__repr__` and the
+`text/html` of `fallback`. It is the same on every run (nbval compares it) unless the widget is `measured`.
 
 `html` makes a page of its own of one widget: state, code and style in a single file that opens without Jupyter or a
 network. It is for slides and web sites (`Widget.save_html`), and the place where the browser tests meet the widgets.
@@ -94,12 +94,15 @@ class Widget(anywidget.AnyWidget):
             raise TypeError(f"{type(self).__name__} has no setting {unknown[0]!r}; look at help({type(self).__name__})")
         super().__init__(**traits)
 
+    measured = False  # whether `fallback` has what was measured, so that no two runs have the same
+
     def summary(self) -> str:
         """What stands between the brackets of the repr; the same on every run."""
         return ""
 
     def fallback(self) -> str:
-        """HTML that is shown where the widget cannot live: an untrusted clone, a code host, a PDF. Deterministic."""
+        """HTML that is shown where the widget cannot live: an untrusted clone, a code host, a PDF. The same on every
+        run unless `measured`."""
         return f"<span>{escape(repr(self))}</span>"
 
     def save_html(self, path) -> None:
@@ -111,7 +114,8 @@ class Widget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs):
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        return {"text/plain": repr(self), "text/html": self.fallback(), **data}, metadata
+        measured = {"measured": True} if self.measured else {}  # for course.refresh
+        return {"text/plain": repr(self), "text/html": self.fallback(), **data}, metadata | measured
 
 
 def html(widget: Widget) -> str:
