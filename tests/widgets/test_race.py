@@ -9,8 +9,8 @@ import pytest
 from collectives import Link, Network, ScheduleError, Topology, all_reduce, presets
 from tests.widgets.conftest import ask
 from widgets import Race
-from widgets.race import _won
 from widgets._packing import pack
+from widgets.race import _won
 
 SECONDS = """async ([meta, records, nbytes, network]) => {
     const { decode } = await import("/js/schedule.js");
