@@ -88,6 +88,12 @@ class Player(Asked):
         """Steps outside the schedule become its first or last."""
         return max(0, min(proposal["value"], len(self.schedule.steps)))
 
+    def code(self) -> tuple[str, str]:
+        """Without a question, a page has no need of the code that asks."""
+        if self.question is not None:
+            return super().code()
+        return join("player.js", without="asking.js"), styles("frame.css", "stage.css", "player.css")
+
     def summary(self) -> str:
         s = self.schedule
         steps = f"{len(s.steps)} step{'s' if len(s.steps) != 1 else ''}"
