@@ -3,6 +3,7 @@
 import pytest
 
 from collectives import Schedule, Transfer, all_reduce
+from collectives.state import empty_cells
 from tests.widgets.conftest import wait_for_wall
 from widgets import Player
 
@@ -300,3 +301,42 @@ def test_projector_mode_fills_the_screen_with_large_words_and_gives_everything_b
     page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")
     after = page.locator(".rs-player").bounding_box()
     assert step(page) == 2 and abs(after["width"] - before["width"]) < 1
+
+
+def broadcast_run(**run):
+    """Like a recorded run of chapter 0: the 20 of rank 2 goes to rank 0, then to rank 1, over a 0 and a 10."""
+    steps = [("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)]) for dst in (0, 1)]
+    start = all_reduce.ring(ranks=3).start().cells["data"][:, :1].copy()
+    start[:2] = empty_cells(2, 1)
+    schedule = Schedule.from_steps("recorded", "recorded", 3, 1, steps, start={"data": start})
+    given = {"start_values": [(2, "data", 0, "20")], "stale_values": [(0, "data", 0, "0"), (1, "data", 0, "10")]} | run
+    for name, values in given.items():
+        setattr(schedule, name, lambda values=values: values)
+    schedule.values = lambda index: [(index, "data", 0, "20")]
+    return schedule
+
+
+def test_a_run_with_short_numbers_shows_them_and_dims_what_is_written_over(show):
+    page = show(Player(broadcast_run()))
+    assert page.input_value(".rs-view") == "numbers"
+    assert cells(page) == ["0", "10", "20"] and texts(page, ".rs-stale") == ["0", "10"]
+    assert "Dim: what will be written over." in page.inner_text(".rs-caption")
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    assert texts(page, ".rs-packets text") == ["20"], "what flies has its number"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert cells(page) == ["20", "10", "20"] and texts(page, ".rs-stale") == ["10"]
+
+
+@pytest.mark.parametrize("text", ["20 21 22 ...", ""])
+def test_a_run_whose_numbers_do_not_fit_or_are_not_known_shows_letters(show, text):
+    page = show(Player(broadcast_run(start_values=[(2, "data", 0, text)])))
+    assert page.input_value(".rs-view") == "symbols" and cells(page)[2] == "c0"
+
+
+def test_a_run_that_adds_shows_letters(show):
+    ring = all_reduce.ring(ranks=2)
+    ring.start_values = lambda: [(rank, "data", chunk, "1") for rank in range(2) for chunk in range(2)]
+    ring.values = lambda index: [(0, "data", 0, "2")]
+    assert show(Player(ring)).input_value(".rs-view") == "symbols"

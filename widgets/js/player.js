@@ -57,6 +57,7 @@ class PlayerView {
     this.shape = this.shapes[0];
     this.#build(el);
     this.stage = new Stage(this.parts.stage, schedule, this.run);
+    this.parts.view.value = this.stage.view;
     this.flight = new Flight(this.stage);
     if (model.get("question")) this.#ask();
     this.#wire();
