@@ -131,7 +131,7 @@ class Widget(anywidget.AnyWidget):
 def html(widget: Widget) -> str:
     """The page as text; the same for the same widget in the same state."""
     state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
-    state = {name: value for name, value in state.items() if name not in ("layout", "tabbable", "tooltip")}
+    state = {name: value for name, value in state.items() if name not in ("layout", "tabbable", "tooltip", "fresh")}
     binary = {
         name: b64encode(value).decode() for name, value in state.items() if isinstance(value, (bytes, memoryview))
     }

@@ -4,8 +4,9 @@ import pytest
 
 from collectives import Schedule, Transfer, all_reduce
 from collectives.state import empty_cells
-from tests.widgets.conftest import wait_for_wall
+from tests.widgets.conftest import settle, wait_for_wall
 from widgets import Player
+from widgets import base as pages
 
 
 @pytest.fixture
@@ -340,3 +341,46 @@ def test_a_run_that_adds_shows_letters(show):
     ring.start_values = lambda: [(rank, "data", chunk, "1") for rank in range(2) for chunk in range(2)]
     ring.values = lambda index: [(0, "data", 0, "2")]
     assert show(Player(ring)).input_value(".rs-view") == "symbols"
+
+
+@pytest.fixture
+def greeted(page, site, monkeypatch):
+    """greeted(motion) -> the page on which the first Player of a process has just been shown."""
+
+    def greeted(motion):
+        monkeypatch.setattr(Player, "_played", False)
+        player, second = Player(all_reduce.ring(ranks=2)), Player(all_reduce.ring(ranks=2))
+        player._repr_mimebundle_()
+        second._repr_mimebundle_()
+        assert (player.fresh, second.fresh) == ("first", "new") and "fresh" not in pages.html(player).split(
+            "const state"
+        )[1]
+        body = pages.html(player).replace("const state = {", f'const state = {{"fresh": "{player.fresh}", ', 1)
+        page.route("**/greeted", lambda route: route.fulfill(content_type="text/html", body=body))
+        page.emulate_media(reduced_motion=motion)
+        page.goto(f"{site}/greeted")
+        settle(page, "window.model?.get('fresh') === ''")
+        return page
+
+    return greeted
+
+
+def test_the_first_player_of_a_notebook_plays_once(greeted):
+    page = greeted("no-preference")
+    settle(page, "model.get('step') === 2 && !model.get('playing')")
+    assert page.get_attribute(".rs-play", "aria-label") == "play again"
+    page.click(".rs-play")
+    assert step(page) == 0 and page.evaluate("model.get('playing')")
+
+
+def test_it_stands_still_where_motion_is_not_welcome(greeted):
+    page = greeted("reduce")
+    assert step(page) == 0 and page.evaluate("model.get('playing')") is False
+
+
+def test_a_player_with_a_question_or_a_step_of_its_own_does_not_begin(monkeypatch):
+    monkeypatch.setattr(Player, "_played", False)
+    for given in ({"predict": 2}, {"step": 1}):
+        player = Player(all_reduce.ring(ranks=2), **given)
+        player._repr_mimebundle_()
+        assert player.fresh == ""

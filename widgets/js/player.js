@@ -107,7 +107,10 @@ class PlayerView {
 
     const resized = new ResizeObserver(() => this.#measure());
     resized.observe(parts.stage);
-    const seen = new IntersectionObserver(([entry]) => this.playback.seen(this, entry.isIntersecting));
+    const seen = new IntersectionObserver(([entry]) => {
+      this.playback.seen(this, entry.isIntersecting);
+      this.#greet();
+    });
     seen.observe(root);
     signal.addEventListener("abort", () => {
       this.flight.land();
@@ -146,7 +149,21 @@ class PlayerView {
   }
 
   #welcomesMotion() {
-    return this.playback.watching.has(this) && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    return this.playback.watching.has(this) && !still();
+  }
+
+  /** Below a cell just run: comes into view, and the first one of a notebook plays. Once, so not after a reload. */
+  #greet() {
+    const { model, root } = this;
+    const fresh = model.get("fresh");
+    if (!fresh) return;
+    model.set("fresh", "");
+    model.save_changes();
+    const cell = root.closest(".jp-Cell");
+    const isActive = (/** @type {Element | null | undefined} */ one) => one?.classList.contains("jp-mod-active");
+    const justRun = isActive(cell) || isActive(cell?.nextElementSibling);
+    if (justRun) root.scrollIntoView({ block: "nearest", behavior: still() ? "auto" : "smooth" });
+    if (fresh === "first" && !still()) this.playback.begin();
   }
 
   /** Sentence, counters and scrubber. */
@@ -333,6 +350,10 @@ class PlayerView {
 /** @returns {string} "Step 2 of 6, reduce-scatter." */
 function opening(/** @type {string} */ where) {
   return `${where}.`.replace(/^./, (letter) => letter.toUpperCase());
+}
+
+function still() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 /** Only new words reach a screen reader. */

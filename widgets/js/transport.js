@@ -14,6 +14,7 @@ const ICONS = {
   first: "M4 4h2v12H4zM17 4v12l-10-6z",
   back: "M15 4v12l-10-6z",
   play: "M6 3.5v13l11-6.5z",
+  "play again": "M10 3a7 7 0 1 1-6.7 5l2 .6A4.9 4.9 0 1 0 10 5.1V8L5.5 4 10 0z",
   pause: "M5 4h3.6v12H5zM11.4 4H15v12h-3.6z",
   forward: "M5 4v12l10-6z",
   last: "M14 4h2v12h-2zM3 4v12l10-6z",
@@ -93,7 +94,7 @@ export class Transport {
     this.scrubber.setAttribute("aria-valuetext", `${where}: ${sentence}`);
     this.speed.value = String(speed);
     this.loopButton.setAttribute("aria-pressed", String(this.playback.loop));
-    const label = playing ? "pause" : "play";
+    const label = playing ? "pause" : steps && step === this.playback.steps ? "play again" : "play";
     if (this.playButton.title !== label) {
       this.playButton.title = label;
       this.playButton.setAttribute("aria-label", label);
