@@ -109,6 +109,8 @@ def test_keys_stay_in_the_player_but_shortcuts_with_a_modifier_do_not(ring):
 
 
 def at_speed(page, speed):
+    if page.is_hidden(".rs-speed"):
+        page.click(".rs-more")
     page.select_option(".rs-speed select", speed)
     page.focus("input[type=range]")
 
@@ -169,6 +171,7 @@ def test_cells_show_contributors_or_numbers_instead(ring):
     assert cells(ring) == ["{0,1,2,3}"] * 16
     ring.keyboard.press("v")
     assert cells(ring) == [str(sum(10 * r + c for r in range(4))) for c in range(4)] * 4
+    ring.click(".rs-more")
     ring.select_option(".rs-view", "symbols")
     assert cells(ring)[0] == "a0+b0+c0+d0"
 

@@ -121,6 +121,7 @@ def test_it_may_begin_in_the_middle(show):
 
 
 def test_it_plays_to_the_end(race):
+    race.click(".rs-more")
     race.select_option(".rs-speed select", "16")
     race.focus(".rs-scrub input")
     race.keyboard.press("Space")

@@ -67,7 +67,7 @@ class PlayerView {
   #build(el) {
     const { ranks, chunks, steps } = this.schedule;
     const option = (value) => `<option>${value}</option>`;
-    const picks = `
+    const picks = `<span class="rs-stripe">stripe = whose data is inside</span>
       <label class="rs-pick"><span>show</span><select class="rs-view">${VIEWS.map(option).join("")}</select></label>
       <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
@@ -79,17 +79,16 @@ class PlayerView {
     const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question") ? [ANSWER] : []));
     this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size: this.size, picks, keys }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
-      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span class="rs-sentence"></span></div>
-        <div class="rs-detail"></div></div>
-      <pre class="rs-sources" hidden></pre>
-      <div class="rs-counters"></div>`;
+      <div class="rs-words"><div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span
+        class="rs-sentence"></span></div><span class="rs-heard rs-hidden"></span></div><pre class="rs-sources" hidden></pre></div>
+      <div class="rs-foot"><div class="rs-counters"></div><div class="rs-detail" aria-hidden="true"></div></div>`;
     this.root = this.frame.root;
-    const names = ["stage", "told", "where", "sentence", "detail", "counters", "view", "shape", "sources"];
+    const names = ["stage", "told", "where", "sentence", "heard", "detail", "counters", "view", "shape", "sources"];
     /** @type {Record<string, any>} */
     this.parts = Object.fromEntries(names.map((name) => [name, this.frame.find(`.rs-${name}`)]));
     this.parts.shape.value = this.shape;
     this.transport = new Transport(this.schedule, this.playback);
-    this.parts.counters.before(this.transport.node);
+    this.frame.find(".rs-foot").before(this.transport.node);
     this.table = new StateTable(this.schedule, this.run);
     this.root.append(this.table.node);
   }
@@ -192,7 +191,7 @@ class PlayerView {
     const about = rank === null ? "" : story(schedule, run, rank);
     const words = cell === null ? about : explain(schedule, run, cell);
     this.root.classList.toggle("rs-traces", traced !== null);
-    say(parts.detail, traced ? retrace(schedule, traced) : words);
+    for (const node of [parts.detail, parts.heard]) say(node, traced ? retrace(schedule, traced) : words);
     say(parts.sources, (traced ? sourcesOn(schedule, traced) : sourcesOf(schedule, run)).join("\n"));
   }
 
@@ -296,7 +295,7 @@ class PlayerView {
     const { stage } = this.parts;
     const { on } = this.frame.projector;
     const width = Math.floor(stage.clientWidth);
-    const tall = on ? Math.max(stage.clientHeight, 200) : Math.max(notebookHeight(width) - this.#beside(), LOWEST);
+    const tall = on ? Math.max(stage.clientHeight, 200) : Math.max(notebookHeight(width, this.schedule.ranks) - this.#beside(), LOWEST);
     if (width === 0 || (width === this.room?.width && tall === this.room.tall)) return;
     if (width !== this.room?.width) this.#hold();
     this.room = { width, tall, scale: on ? 1.5 : 1 };

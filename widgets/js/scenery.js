@@ -49,11 +49,11 @@ function card(schedule, { cards, scale, chip, names, cell, shape }, rank) {
   const { x, y, w, h } = cards[rank];
   const { chunks, ranks, buffers } = schedule;
   const large = scale > 1; // on a projector there is no room for amounts
-  const slim = large || shape === "tree" || shape === "machines";
+  const slim = large || shape !== "row";
   const track = { x: x + 8, y: y + h - (slim ? 9 : 26), w: w - 16, h: 4 };
   const numbers = range(chunks * buffers.length).map((i) => {
     const box = cell((Math.floor(i / chunks) * ranks + rank) * chunks + (i % chunks));
-    const leftmost = chip && box.x - x < chip + 12;
+    const leftmost = chunks > 1 && chip && box.x - x < chip + 12;
     return leftmost ? text("rs-chunk", box.x - chip / 2 - 1, box.y + box.h / 2, i % chunks) : "";
   });
   return `<g class="rs-rank">${rect("rs-card", cards[rank])}

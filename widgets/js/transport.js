@@ -1,6 +1,8 @@
 /**
  * The controls under a picture: buttons, scrubber with phases, speed; and the keyboard, which does the same.
  *
+ * At first there are back, play, forward and the scrubber; the rest comes with "more", and has keys all the time.
+ *
  * The scrubber is a real range input: it takes the focus when the picture is clicked, and tells screen readers where
  * the schedule stands.
  *
@@ -60,13 +62,20 @@ export class Transport {
       <div class="rs-scrub"><div class="rs-phases" aria-hidden="true"></div>
         <input type="range" min="0" max="${schedule.steps}" step="1" aria-label="step"></div>
       ${button("loop", "loop")}
-      <label class="rs-speed"><span class="rs-hidden">speed</span><select>${speeds.join("")}</select></label>`;
+      <label class="rs-speed"><span class="rs-hidden">speed</span><select>${speeds.join("")}</select></label>
+      <button type="button" class="rs-more" aria-expanded="false">more</button>`;
     const find = (selector) => /** @type {any} */ (this.node.querySelector(selector));
     this.scrubber = find("input");
     this.speed = find("select");
     this.playButton = find(".rs-play");
     this.loopButton = find(".rs-loop");
     this.#drawPhases(find(".rs-phases"));
+    const more = find(".rs-more");
+    more.addEventListener("click", () => {
+      const all = this.node.closest(".rs-frame")?.classList.toggle("rs-all");
+      more.setAttribute("aria-expanded", String(all));
+      more.textContent = all ? "less" : "more";
+    });
     this.scrubber.addEventListener("input", () => playback.go(Number(this.scrubber.value)));
     this.speed.addEventListener("change", () => playback.setSpeed(Number(this.speed.value)));
     this.node.addEventListener("click", (event) => {
