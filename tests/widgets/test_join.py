@@ -60,7 +60,7 @@ def test_a_module_opens_by_saying_what_it_is(name):
 
 
 @pytest.mark.parametrize("widget", [Player, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo])
-def test_joined_is_one_module_within_185_kB(widget):
+def test_joined_is_one_module_within_190_kB(widget):
     """As written, the Player is 170 kB, twice what a minifier leaves. It comes from memory or disk, not over a network.
 
     What counts is the first frame (tests/benchmarks/bench_player.py) and the weight of a page to hand on (below).
@@ -68,7 +68,7 @@ def test_joined_is_one_module_within_185_kB(widget):
     joined = str(widget._esm)
     assert not re.search(r"^import\b", joined, re.MULTILINE)
     assert len(re.findall(r"^export\b", joined, re.MULTILINE)) == 1 and "\nexport default" in joined
-    assert len(joined.encode()) <= 185_000
+    assert len(joined.encode()) <= 190_000
 
 
 def test_a_saved_page_is_small_enough_to_be_handed_on():

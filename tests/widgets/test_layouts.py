@@ -289,7 +289,7 @@ def asked(schedule):
 
 def test_a_question_makes_room_for_the_bars_of_jupyterlab(show):
     """Its notebook is 610 pixels high where the window has 720, and above the picture stands the line that asks."""
-    page = show(asked(all_reduce.ring(ranks=4)))
+    page = show(asked(all_reduce.ring(ranks=6)))
     tall = "document.querySelector('.rs-picture').clientHeight"
     before = page.evaluate(tall)
     page.evaluate("""() => {

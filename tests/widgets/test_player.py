@@ -387,3 +387,29 @@ def test_a_player_with_a_question_or_a_step_of_its_own_does_not_begin(monkeypatc
         player = Player(all_reduce.ring(ranks=2), **given)
         player._repr_mimebundle_()
         assert player.fresh == ""
+
+
+def test_a_run_of_four_ranks_in_a_row_is_at_most_400_pixels_high(show):
+    """With its sentence, its numbers and two lines of code; the arrows have room for how far they go."""
+    steps = [
+        ("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)], [(2, 5, "dist.send(x, other)")])
+        for dst in (0, 1, 3)
+    ]
+    page = show(Player(Schedule.from_steps("recorded", "recorded", 4, 1, steps), step=1))
+    assert page.locator(".rs-frame").bounding_box()["height"] <= 400
+    inside = """() => {
+        const top = (name) => document.querySelector(name).getBoundingClientRect().top;
+        return top(".rs-arrows") >= top(".rs-picture") && top(".rs-arrows") - top(".rs-picture") < 30;
+    }"""
+    assert page.evaluate(inside)
+
+
+def test_few_controls_stand_there_at_first_and_the_rest_behind_more(show):
+    page = show(Player(all_reduce.ring(ranks=4)))
+    hidden = (".rs-first", ".rs-last", ".rs-loop", ".rs-speed", ".rs-view")
+    assert all(page.is_visible(name) for name in (".rs-back", ".rs-play", ".rs-forward", ".rs-scrub input"))
+    assert page.is_visible("text=stripe = whose data is inside") and not any(map(page.is_visible, hidden))
+    page.click(".rs-more")
+    assert all(map(page.is_visible, hidden)) and page.get_attribute(".rs-more", "aria-expanded") == "true"
+    page.click(".rs-more")
+    assert not any(map(page.is_visible, hidden))

@@ -186,3 +186,10 @@ def test_the_still_of_a_measured_race_says_who_won_unless_the_clocks_do_not_tell
     assert _won(["ring", "naive"], [1.0, 1.3], 0.5) == (
         "No winner: ring and naive take the same time, as far as their clocks tell (± 500 ms)"
     )
+
+
+def test_two_lanes_stand_side_by_side_beside_the_files_of_jupyterlab(show, page):
+    page.set_viewport_size({"width": 872, "height": 600})
+    show(Race(all_reduce.exchange(4), all_reduce.ring(4), nbytes=64e6))
+    tops = page.locator(".rs-lane").evaluate_all("lanes => lanes.map((lane) => lane.getBoundingClientRect().top)")
+    assert tops[0] == tops[1] and page.evaluate("document.documentElement.scrollHeight") <= 600

@@ -53,7 +53,7 @@ function card(schedule, { cards, scale, chip, names, cell, shape }, rank) {
   const track = { x: x + 8, y: y + h - (slim ? 9 : 26), w: w - 16, h: 4 };
   const numbers = range(chunks * buffers.length).map((i) => {
     const box = cell((Math.floor(i / chunks) * ranks + rank) * chunks + (i % chunks));
-    const leftmost = chunks > 1 && chip && box.x - x < chip + 12;
+    const leftmost = chip && box.x - x < chip + 12;
     return leftmost ? text("rs-chunk", box.x - chip / 2 - 1, box.y + box.h / 2, i % chunks) : "";
   });
   return `<g class="rs-rank">${rect("rs-card", cards[rank])}
