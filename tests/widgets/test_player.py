@@ -411,5 +411,8 @@ def test_few_controls_stand_there_at_first_and_the_rest_behind_more(show):
     assert page.is_visible("text=stripe = whose data is inside") and not any(map(page.is_visible, hidden))
     page.click(".rs-more")
     assert all(map(page.is_visible, hidden)) and page.get_attribute(".rs-more", "aria-expanded") == "true"
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    assert page.is_visible(".rs-packets .rs-stripe")
     page.click(".rs-more")
     assert not any(map(page.is_visible, hidden))

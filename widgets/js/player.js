@@ -67,7 +67,7 @@ class PlayerView {
   #build(el) {
     const { ranks, chunks, steps } = this.schedule;
     const option = (value) => `<option>${value}</option>`;
-    const picks = `<span class="rs-stripe">stripe = whose data is inside</span>
+    const picks = `<span class="rs-means">stripe = whose data is inside</span>
       <label class="rs-pick"><span>show</span><select class="rs-view">${VIEWS.map(option).join("")}</select></label>
       <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
@@ -79,7 +79,7 @@ class PlayerView {
     const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question") ? [ANSWER] : []));
     this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size: this.size, picks, keys }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
-      <div class="rs-words"><div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span
+      <div class="rs-telling"><div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span
         class="rs-sentence"></span></div><span class="rs-heard rs-hidden"></span></div><pre class="rs-sources" hidden></pre></div>
       <div class="rs-foot"><div class="rs-counters"></div><div class="rs-detail" aria-hidden="true"></div></div>`;
     this.root = this.frame.root;
