@@ -150,6 +150,10 @@ class Schedule:
         """(rank, buffer, chunk, text) of the numbers of a real run before the first step. Only a `Run` has any."""
         return []
 
+    def stale_values(self) -> list[tuple[int, str, int, str]]:
+        """(rank, buffer, chunk, text) of numbers that a real run only wrote over. Only a recording has any."""
+        return []
+
     def values(self, index: int) -> list[tuple[int, str, int, str]]:
         """(rank, buffer, chunk, text) of the numbers that `steps[index]` wrote in a real run. Only a `Run` has any."""
         return []

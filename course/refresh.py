@@ -3,7 +3,8 @@
 The saved outputs are what nbval compares with and what a reader on a code host sees. So a saved chapter holds
 outputs, but nothing that differs between two runs or two machines: no widget state and no model ids (the static
 picture stands in their place), no timestamps, no tool versions. A cell that measures (tagged nbval-ignore-output) is
-not compared: one run's figures stand there as an example, say so, and stay until they are cleared. `--check` only
+not compared: one run's figures stand there as an example, say so, and stay until they are cleared. A cell that shows a
+Timeline gets that tag here. `--check` only
 reports the files that are not in that form; it runs nothing.
 """
 
@@ -78,6 +79,9 @@ def execute(notebook: nbformat.NotebookNode) -> None:
     ).execute()
     for cell, outputs in examples:
         cell.outputs = outputs
+    for cell in notebook.cells:
+        if any(output.get("metadata", {}).get("measured") for output in cell.get("outputs", ())):
+            cell.metadata["tags"] = sorted({*cell.metadata.get("tags", ()), MEASURED})  # a Timeline
 
 
 def as_text(notebook: nbformat.NotebookNode) -> str:

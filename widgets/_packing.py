@@ -68,6 +68,7 @@ def _meta(schedule, columns: list[Columns]) -> dict:
         "sources": sources if any(sources) else None,
         "values": values if any(values) else None,
         "start_values": _values(schedule, schedule.start_values()) or None,
+        "stale": _values(schedule, schedule.stale_values()) or None,
         "signs": _signs(columns, ways),
         "made": _made(columns, ways),
         "effects": [step.effect for step in schedule.steps],

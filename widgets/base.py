@@ -2,8 +2,8 @@
 
 anywidget loads `_esm` as one module from a blob, where relative imports do not work, and Node is not on a student's
 machine: so `join` puts our ES modules into one text. Each file stays a module of its own that a browser test imports
-unchanged. What is saved in a notebook beside the live widget must be the same on every run (nbval compares it) and
-readable without a kernel: `__repr__` and the `text/html` of `fallback` are that.
+unchanged. What is saved in a notebook beside the live widget is readable without a kernel: `__repr__` and the
+`text/html` of `fallback`. It is the same on every run (nbval compares it) unless the widget is `measured`.
 
 `html` makes a page of its own of one widget: state, code and style in a single file that opens without Jupyter or a
 network. It is for slides and web sites (`Widget.save_html`), and the place where the browser tests meet the widgets.
@@ -23,6 +23,11 @@ import anywidget
 HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
+# A comment block or line, a type within a line, a remark after code. No text in our modules looks like one.
+_COMMENT = re.compile(
+    r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$|/\*\*(?:(?!\*/).)*\*/ ?|^[ \t]*//[^\n]*$|(?<=[;,{}()\[\]]) // [^\n]*$",
+    re.DOTALL | re.MULTILINE,
+)
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -55,8 +60,9 @@ lendKeys();
 
 
 @cache
-def join(entry: str) -> str:
+def join(entry: str, without: str = "") -> str:
     """The module `widgets/js/<entry>` with everything it imports, as one module; what it says is as it was written.
+    The module `without`, and what only that one imports, is left out: nothing may call it.
 
     A dependency becomes `const { exports } = (() => { ...; return { exports }; })();`: what it does not export stays
     private. Only `import { a, b } from "./x.js";` and `export function | class | const | let` are understood, and no
@@ -67,7 +73,7 @@ def join(entry: str) -> str:
     def add(name: str) -> str:
         source = (HERE / "js" / name).read_text()
         for needed in _IMPORT.findall(source):
-            if needed not in joined:
+            if needed not in joined and needed != without:
                 body = add(needed)
                 exports = f"{{ {', '.join(_EXPORT.findall(body))} }}"
                 joined[needed] = f"const {exports} = (() => {{\n{_EXPORT.sub('', body)}\nreturn {exports};\n}})();\n"
@@ -94,41 +100,55 @@ class Widget(anywidget.AnyWidget):
             raise TypeError(f"{type(self).__name__} has no setting {unknown[0]!r}; look at help({type(self).__name__})")
         super().__init__(**traits)
 
+    measured = False  # whether `fallback` has what was measured, so that no two runs have the same
+
     def summary(self) -> str:
         """What stands between the brackets of the repr; the same on every run."""
         return ""
 
     def fallback(self) -> str:
-        """HTML that is shown where the widget cannot live: an untrusted clone, a code host, a PDF. Deterministic."""
+        """HTML that is shown where the widget cannot live: an untrusted clone, a code host, a PDF. The same on every
+        run unless `measured`."""
         return f"<span>{escape(repr(self))}</span>"
 
     def save_html(self, path) -> None:
         """Writes one page with this widget as it stands: interactive, without Jupyter, without a network."""
         Path(path).write_text(html(self), encoding="utf-8")
 
+    def code(self) -> tuple[str, str]:
+        """JavaScript and style of a page of its own."""
+        return self._esm, self._css
+
     def __repr__(self):
         return f"{type(self).__name__}({self.summary()})"
 
     def _repr_mimebundle_(self, **kwargs):
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        return {"text/plain": repr(self), "text/html": self.fallback(), **data}, metadata
+        measured = {"measured": True} if self.measured else {}  # for course.refresh
+        return {"text/plain": repr(self), "text/html": self.fallback(), **data}, metadata | measured
 
 
 def html(widget: Widget) -> str:
     """The page as text; the same for the same widget in the same state."""
     state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
-    state = {name: value for name, value in state.items() if name not in ("layout", "tabbable", "tooltip")}
+    state = {name: value for name, value in state.items() if name not in ("layout", "tabbable", "tooltip", "fresh")}
     binary = {
         name: b64encode(value).decode() for name, value in state.items() if isinstance(value, (bytes, memoryview))
     }
+    esm, css = widget.code()
     return PAGE.format(
         title=escape(repr(widget)),
-        css=widget._css,
-        host=join("host.js").replace("export ", ""),
-        esm=widget._esm.replace("export default", "const widget ="),
+        css=_lean(css),
+        host=_lean(join("host.js").replace("export ", "")),
+        esm=_lean(esm.replace("export default", "const widget =")),
         state=_script({name: value for name, value in state.items() if name not in binary}),
         binary=_script(binary),
     )
+
+
+def _lean(code: str) -> str:
+    """JavaScript or CSS without comments and indentation, which are more than a third of it."""
+    return re.sub(r"\n\s+", "\n", _COMMENT.sub("", code))
 
 
 def _script(value) -> str:

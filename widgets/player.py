@@ -29,7 +29,7 @@ class Player(Asked):
 
     nbytes    N in bytes (the larger buffer of one rank): amounts are then told in bytes, else as multiples of N
     step      0 stands before the first step, k after k steps; can be set and read at any time
-    playing   True while it plays; it never starts by itself
+    playing   True while it plays. The first Player that a notebook shows plays once by itself, if motion is welcome
     predict   a question in front of what it asks about. A step (counted from 1): which cells will it write? Or
               "messages", "steps", "busiest": the number the whole schedule comes to. It can be skipped; `predicted`
               then holds what was said, what is, and the sentence about it. Nothing in Python waits for it.
@@ -49,10 +49,12 @@ class Player(Asked):
     without the cell that is to be framed.
     """
 
+    _played = False  # whether a Player of this process has been shown
     _esm = join("player.js")
     _css = styles("frame.css", "stage.css", "player.css", "question.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
+    fresh = traitlets.Unicode("").tag(sync=True)  # shown by a cell just run, "first" by the first one; "" once seen
     data = traitlets.Bytes().tag(sync=True)
     meta = traitlets.Dict().tag(sync=True)
 
@@ -88,10 +90,22 @@ class Player(Asked):
         """Steps outside the schedule become its first or last."""
         return max(0, min(proposal["value"], len(self.schedule.steps)))
 
+    def code(self) -> tuple[str, str]:
+        """Without a question, a page has no need of the code that asks."""
+        if self.question is not None:
+            return super().code()
+        return join("player.js", without="asking.js"), styles("frame.css", "stage.css", "player.css")
+
     def summary(self) -> str:
         s = self.schedule
         steps = f"{len(s.steps)} step{'s' if len(s.steps) != 1 else ''}"
         return f"{s.title}, {s.ranks} ranks, {steps}"
+
+    def _repr_mimebundle_(self, **kwargs):
+        if self.question is None and not self.step:
+            self.fresh = "new" if Player._played else "first"
+            Player._played = True
+        return super()._repr_mimebundle_(**kwargs)
 
     def behind(self) -> str:
         return _strip.html(self.schedule, f"{self.schedule.ranks} ranks", self._seen())

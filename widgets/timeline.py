@@ -11,30 +11,23 @@ are known with an error, it says what is sure in spite of it.
 Of a run on a network of one's choice, each message shows how much of its time was latency and how much its bytes took.
 Of a backward pass of DDP, each bucket bears its name, and what was under way before the reducer's wait is hidden.
 
-Nothing that was measured is in the repr or the fallback, which are the same on every run: the still picture has the
-calls of each rank in their order, and no times. Left out: what the calls did to the data (Player), a file for other
-programs (`launch.recording().save_trace`).
+The still picture beside it (`_bars.py`) is on a time axis too, so it is different on every run: `measured` says so, and
+`course.refresh` then keeps one run's picture as an example. The repr is the same on every run. Left out: what the calls
+did to the data (Player), a file for other programs (`launch.recording().save_trace`).
 """
-
-from html import escape
 
 import traitlets
 
 from collectives.network import Network, Topology
 from collectives.played import in_words
 from collectives.saved import SavedRun
-from collectives.timed import TIMES
-from widgets import _still
+from collectives.timed import TIMES, uncertainty
+from widgets import _bars, _still
 from widgets.base import join, styles
 from widgets.question import Asked
 
-MOST_LINES, ROW = 16, 28  # of the still picture, and its pixels from rank to rank
+MOST_LINES = 16  # of the still picture
 MOST_CALLS = 20_000  # about 5 MB for the browser
-WIDTH = 900  # of the still picture
-STYLE = (
-    f"{_still.TEXT}rect+text{{font-weight:400;fill:{_still.BOXED}}}"  # words beside a box are the page's, in it dark
-)
-FILLS, OTHER = {"send": "#bbe1f6", "recv": "#f5d999"}, "#99d8c7"  # of the boxes
 SAID = ("rank", "op", "peer", "bytes", "line", "code")
 
 
@@ -52,6 +45,7 @@ class Timeline(Asked):
     Only the first 20,000 calls are drawn; the widget says so. TypeError for a run without measured events.
     """
 
+    measured = True
     _esm = join("timeline.js")
     _css = styles("frame.css", "timeline.css", "question.css")
     chosen = traitlets.Int(-1).tag(sync=True)
@@ -74,6 +68,7 @@ class Timeline(Asked):
         calls = [_call(event) | _parts(event, network, run.ranks) for event in events[:MOST_CALLS]]
         traits.setdefault("network", in_words(network, run.ranks) if network else "")
         clocks = getattr(run, "clocks", ())
+        self.error = uncertainty(clocks)  # of times of two ranks against each other
         if len(clocks) > 1:
             traits.setdefault("clocks", [{"ranks": [*clock.ranks], "error": clock.error} for clock in clocks])
         super().__init__(calls=calls, ranks=run.ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
@@ -88,12 +83,11 @@ class Timeline(Asked):
         return f"ranks={self.ranks}, events={len(self.calls) + self.cut}{where}"
 
     def fallback(self) -> str:
-        """A line for each rank with what it called, in its order."""
+        """The calls of all ranks on a time axis: one run's times, which another run will not have."""
         if self.ranks > MOST_LINES:
             return super().fallback()
-        said = "What each rank called, in its order. When, and how long it waited, is in the live Timeline."
-        parts = [f'<text x="10" y="20">{said}</text>', *(_line(self.calls, rank) for rank in range(self.ranks))]
-        return _still.image(_still.sheet(WIDTH, 40 + ROW * self.ranks, STYLE, parts), f"{self!r}: {said}")
+        picture, said = _bars.svg(self.calls, self.ranks, self.error)
+        return _still.image(picture, f"{self!r}: {said}")
 
 
 def _call(event) -> dict:
@@ -111,19 +105,3 @@ def _parts(event, network: Network | Topology | None, ranks: int) -> dict:
     ends = (event.rank, event.peer) if event.op == "send" else (event.peer, event.rank)
     way, betas = network.way(*ends, ranks), network.betas(ranks)
     return {"latency": way.alpha, "transfer": event.bytes * max(float(betas[link]) for link, _ in way.links)}
-
-
-def _line(calls: list[dict], rank: int) -> str:
-    """The calls of one rank as boxes in a row; how many more where the row is full."""
-    mine = [call for call in calls if call["rank"] == rank]
-    y, x, boxes = 32 + ROW * rank, 80, f'<text x="10" y="{47 + ROW * rank}">rank {rank}</text>'
-    for at, call in enumerate(mine):
-        way = {"send": " to", "recv": " from"}.get(call["op"])
-        text = f"{call['op']}{way} {call['peer']}" if way and call["peer"] is not None else call["op"]
-        wide = 12 + 8 * len(text)
-        if x + wide > WIDTH - 90 and at < len(mine) - 1:
-            return f'{boxes}<text x="{x}" y="{y + 15}">and {len(mine) - at} more</text>'
-        boxes += f'<rect x="{x}" y="{y}" width="{wide - 4}" height="21" rx="3" fill="{FILLS.get(call["op"], OTHER)}"/>'
-        boxes += f'<text x="{x + 5}" y="{y + 15}">{escape(text)}</text>'
-        x += wide
-    return boxes

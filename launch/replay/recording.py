@@ -43,7 +43,7 @@ from launch.replay._names import Found, Namer
 from launch.replay._one_clock import on_one_clock
 from launch.replay._places import Memory, Places, prefer
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
-from launch.replay.provenance import Piece, Value
+from launch.replay.provenance import Piece, Region, Value
 
 LARGEST = 200_000  # chunks that a proof would write
 
@@ -138,6 +138,18 @@ class Tapes:
         if value is None:
             return ""
         return text_of(value, max(len(value), (spot.hi - spot.lo) // max(value.itemsize, 1)))
+
+    def text_at_first(self, rank: int, region: Region) -> str:
+        """The numbers that a region of a variable held before the first call; "" if nobody had filled it, or saw it."""
+        at = 0
+        for b in self.memories[rank].named(region.place, 0) if rank in self.memories else ():
+            lo, hi = b.lo + region.lo - at, b.lo + region.hi - at
+            starts = self.happened.starts.get(rank, {}).get(b.storage, ())
+            there = [p.value for p in starts if p.lo < hi and lo < p.hi]
+            if b.lo <= lo and hi <= b.lo + b.nbytes and not self.places.is_nothing(there):
+                return self.text_before(Spot(rank, b.storage, lo, hi, 0))
+            at += b.nbytes
+        return ""
 
     def variables(self, rank: int, value: Value) -> list[tuple[str, int]]:
         """(name, byte) of where that value may begin in the variables that a rank had when it made its first call."""
@@ -412,6 +424,16 @@ class Recording(Run):
         for buffer, cells in self.start().cells.items():
             for rank, chunk in ((r, c) for r in range(self.ranks) for c in range(self.chunks) if cells[r, c]):
                 found.append((rank, buffer, chunk, self._start_text(rank, buffer, chunk)))
+        return found
+
+    def stale_values(self) -> list[tuple[int, str, int, str]]:
+        """(rank, buffer, chunk, text) of what a chunk held at first that the run only writes over."""
+        found = []
+        for buffer, cells in self.start().cells.items():
+            for rank, chunk in ((r, c) for r in range(self.ranks) for c in range(self.chunks) if not cells[r, c]):
+                region = self._layout.region(rank, buffer, chunk)
+                if region is not None and (text := self._tapes.text_at_first(rank, region)):
+                    found.append((rank, buffer, chunk, text))
         return found
 
     def _start_text(self, rank: int, buffer: str, chunk: int) -> str:

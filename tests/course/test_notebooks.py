@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course.chapters import COMPILER, LATE_IMPORTS, name_of, notebooks
-from course.refresh import EXAMPLE, MEASURED, as_text, normalise
+from course.refresh import EXAMPLE, MEASURED, as_text, execute, normalise
 
 CHAPTERS = notebooks()
 PICTURE = re.compile(r"(Player|Race|Timeline|TopologyMap|Zoo|cost_explorer)\(")
@@ -48,6 +48,25 @@ def test_what_a_cell_has_measured_stands_there_as_an_example():
     notebook = normalise(normalise(nbformat.v4.new_notebook(cells=[measured, quiet, plain])))
     shown = ["".join(output.text for output in cell.outputs) for cell in notebook.cells]
     assert shown == [f"{EXAMPLE}3 ms\n", "", "3 ms\n"]
+
+
+SHOWN = """from types import SimpleNamespace
+from time import perf_counter
+from collectives.timed import Timed
+from widgets import Timeline
+now = perf_counter()
+Timeline(SimpleNamespace(ranks=1, events=[Timed(0, "recv", 1, 4, 1, "", None, 0.0, now, None, None, None)]))"""
+
+
+def test_a_timeline_is_an_example_from_its_first_refresh_on():
+    """Its picture has measured times: it is tagged, and the next run leaves the picture as it is."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHOWN), nbformat.v4.new_code_cell("1")])
+    execute(notebook)
+    first = as_text(normalise(notebook))
+    assert [cell.metadata.get("tags") for cell in notebook.cells] == [[MEASURED], None]
+    assert notebook.cells[0].outputs[0].text == EXAMPLE and "<img" in notebook.cells[0].outputs[1].data["text/html"]
+    execute(notebook)
+    assert as_text(normalise(notebook)) == first
 
 
 def test_chapter_holds_nothing_private(chapter):

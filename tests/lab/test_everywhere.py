@@ -54,7 +54,7 @@ def test_notebook_7_shows_and_steps_a_player(tab, tmp_path_factory):
         notebook.run_all()
         player = tab.locator(".rs-player")
         notebook.wait_until_idle()
-        for key, step in [("ArrowRight", 1), ("End", 6), ("ArrowLeft", 5), ("Home", 0)]:
+        for key, step in [("Home", 0), ("ArrowRight", 1), ("End", 6), ("ArrowLeft", 5), ("Home", 0)]:
             player.locator("input[type=range]").focus()
             tab.keyboard.press(key)
             assert player.get_attribute("data-step") == str(step)

@@ -110,7 +110,7 @@ def test_the_player_works_while_the_kernel_is_busy(open_notebook, tmp_path):
     player = notebook.page.locator(".rs-player")
     player.wait_for()
     notebook.wait_until_running(1)
-    assert [press(player, key) for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "End")] == [1, 2, 1, 6]
+    assert [press(player, key) for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "End")] == [0, 1, 2, 1, 6]
     gate.touch()
     notebook.wait_until_idle()
 

@@ -169,6 +169,17 @@ def test_values_are_those_of_the_run(gang):
             )
 
 
+def test_what_is_only_written_over_is_stale_unless_nobody_had_filled_it(gang):
+    """Rank 0's number goes to the others, into x, which had a number, or into memory that nobody has filled."""
+    source = "x = torch.tensor([10. * rank])\n" + (
+        "if rank == 0:\n    dist.send(x, 1)\n    dist.send(x, 2)\nelif rank == 1:\n    dist.recv(x, 0)\n"
+        "else:\n    x = torch.empty(1)\n    dist.recv(x, 0)\n"
+    )
+    recording, _ = record(gang, source, 3)
+    assert recording.start_values() == [(0, "x", 0, "0")]
+    assert recording.stale_values() == [(1, "x", 0, "10")]
+
+
 def test_events_carry_names_values_and_times(gang):
     recording, _ = record(gang, SETUP + RINGS["rows of a matrix"], 2)
     send, receive = recording.events[:2]

@@ -56,6 +56,7 @@ def test_only_pictures_that_suit_the_schedule_are_offered_the_best_first(show, s
     page = show(Player(schedule))
     assert page.locator(".rs-shape option").all_text_contents() == offered
     assert page.input_value(".rs-shape") == offered[0]
+    page.click(".rs-more")
     assert page.is_visible(".rs-shape") == (len(offered) > 1)
 
 
@@ -142,6 +143,7 @@ def test_nothing_overlaps_and_nothing_is_cut(show, page, name, width):
 
 def test_another_picture_can_be_chosen_and_shows_the_same_state(show):
     page = show(Player(all_reduce.tree(ranks=8), step=3))
+    page.click(".rs-more")
     page.select_option(".rs-shape", "row")
     assert page.locator(".rs-branch").count() == 0
     state = all_reduce.tree(ranks=8).states(2)
@@ -220,6 +222,7 @@ def test_it_loops_only_when_asked(show):
     page.keyboard.press("l")
     assert page.get_attribute(".rs-loop", "aria-pressed") == "true"
     page.evaluate("window.seen = []; model.on('change:step', () => seen.push(model.get('step')))")
+    page.click(".rs-more")
     page.select_option(".rs-speed select", "16")
     page.focus(".rs-scrub input")
     page.keyboard.press("Space")
@@ -286,7 +289,7 @@ def asked(schedule):
 
 def test_a_question_makes_room_for_the_bars_of_jupyterlab(show):
     """Its notebook is 610 pixels high where the window has 720, and above the picture stands the line that asks."""
-    page = show(asked(all_reduce.ring(ranks=4)))
+    page = show(asked(all_reduce.ring(ranks=6)))
     tall = "document.querySelector('.rs-picture').clientHeight"
     before = page.evaluate(tall)
     page.evaluate("""() => {

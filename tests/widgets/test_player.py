@@ -3,8 +3,10 @@
 import pytest
 
 from collectives import Schedule, Transfer, all_reduce
-from tests.widgets.conftest import wait_for_wall
+from collectives.state import empty_cells
+from tests.widgets.conftest import settle, wait_for_wall
 from widgets import Player
+from widgets import base as pages
 
 
 @pytest.fixture
@@ -107,6 +109,8 @@ def test_keys_stay_in_the_player_but_shortcuts_with_a_modifier_do_not(ring):
 
 
 def at_speed(page, speed):
+    if page.is_hidden(".rs-speed"):
+        page.click(".rs-more")
     page.select_option(".rs-speed select", speed)
     page.focus("input[type=range]")
 
@@ -167,6 +171,7 @@ def test_cells_show_contributors_or_numbers_instead(ring):
     assert cells(ring) == ["{0,1,2,3}"] * 16
     ring.keyboard.press("v")
     assert cells(ring) == [str(sum(10 * r + c for r in range(4))) for c in range(4)] * 4
+    ring.click(".rs-more")
     ring.select_option(".rs-view", "symbols")
     assert cells(ring)[0] == "a0+b0+c0+d0"
 
@@ -300,3 +305,114 @@ def test_projector_mode_fills_the_screen_with_large_words_and_gives_everything_b
     page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")
     after = page.locator(".rs-player").bounding_box()
     assert step(page) == 2 and abs(after["width"] - before["width"]) < 1
+
+
+def broadcast_run(**run):
+    """Like a recorded run of chapter 0: the 20 of rank 2 goes to rank 0, then to rank 1, over a 0 and a 10."""
+    steps = [("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)]) for dst in (0, 1)]
+    start = all_reduce.ring(ranks=3).start().cells["data"][:, :1].copy()
+    start[:2] = empty_cells(2, 1)
+    schedule = Schedule.from_steps("recorded", "recorded", 3, 1, steps, start={"data": start})
+    given = {"start_values": [(2, "data", 0, "20")], "stale_values": [(0, "data", 0, "0"), (1, "data", 0, "10")]} | run
+    for name, values in given.items():
+        setattr(schedule, name, lambda values=values: values)
+    schedule.values = lambda index: [(index, "data", 0, "20")]
+    return schedule
+
+
+def test_a_run_with_short_numbers_shows_them_and_dims_what_is_written_over(show):
+    page = show(Player(broadcast_run()))
+    assert page.input_value(".rs-view") == "numbers"
+    assert cells(page) == ["0", "10", "20"] and texts(page, ".rs-stale") == ["0", "10"]
+    assert "Dim: what will be written over." in page.inner_text(".rs-caption")
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    assert texts(page, ".rs-packets text") == ["20"], "what flies has its number"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert cells(page) == ["20", "10", "20"] and texts(page, ".rs-stale") == ["10"]
+
+
+@pytest.mark.parametrize("text", ["20 21 22 ...", ""])
+def test_a_run_whose_numbers_do_not_fit_or_are_not_known_shows_letters(show, text):
+    page = show(Player(broadcast_run(start_values=[(2, "data", 0, text)])))
+    assert page.input_value(".rs-view") == "symbols" and cells(page)[2] == "c0"
+
+
+def test_a_run_that_adds_shows_letters(show):
+    ring = all_reduce.ring(ranks=2)
+    ring.start_values = lambda: [(rank, "data", chunk, "1") for rank in range(2) for chunk in range(2)]
+    ring.values = lambda index: [(0, "data", 0, "2")]
+    assert show(Player(ring)).input_value(".rs-view") == "symbols"
+
+
+@pytest.fixture
+def greeted(page, site, monkeypatch):
+    """greeted(motion) -> the page on which the first Player of a process has just been shown."""
+
+    def greeted(motion):
+        monkeypatch.setattr(Player, "_played", False)
+        player, second = Player(all_reduce.ring(ranks=2)), Player(all_reduce.ring(ranks=2))
+        player._repr_mimebundle_()
+        second._repr_mimebundle_()
+        assert (player.fresh, second.fresh) == ("first", "new") and "fresh" not in pages.html(player).split(
+            "const state"
+        )[1]
+        body = pages.html(player).replace("const state = {", f'const state = {{"fresh": "{player.fresh}", ', 1)
+        page.route("**/greeted", lambda route: route.fulfill(content_type="text/html", body=body))
+        page.emulate_media(reduced_motion=motion)
+        page.goto(f"{site}/greeted")
+        settle(page, "window.model?.get('fresh') === ''")
+        return page
+
+    return greeted
+
+
+def test_the_first_player_of_a_notebook_plays_once(greeted):
+    page = greeted("no-preference")
+    settle(page, "model.get('step') === 2 && !model.get('playing')")
+    assert page.get_attribute(".rs-play", "aria-label") == "play again"
+    page.click(".rs-play")
+    assert step(page) == 0 and page.evaluate("model.get('playing')")
+
+
+def test_it_stands_still_where_motion_is_not_welcome(greeted):
+    page = greeted("reduce")
+    assert step(page) == 0 and page.evaluate("model.get('playing')") is False
+
+
+def test_a_player_with_a_question_or_a_step_of_its_own_does_not_begin(monkeypatch):
+    monkeypatch.setattr(Player, "_played", False)
+    for given in ({"predict": 2}, {"step": 1}):
+        player = Player(all_reduce.ring(ranks=2), **given)
+        player._repr_mimebundle_()
+        assert player.fresh == ""
+
+
+def test_a_run_of_four_ranks_in_a_row_is_at_most_400_pixels_high(show):
+    """With its sentence, its numbers and two lines of code; the arrows have room for how far they go."""
+    steps = [
+        ("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)], [(2, 5, "dist.send(x, other)")])
+        for dst in (0, 1, 3)
+    ]
+    page = show(Player(Schedule.from_steps("recorded", "recorded", 4, 1, steps), step=1))
+    assert page.locator(".rs-frame").bounding_box()["height"] <= 400
+    inside = """() => {
+        const top = (name) => document.querySelector(name).getBoundingClientRect().top;
+        return top(".rs-arrows") >= top(".rs-picture") && top(".rs-arrows") - top(".rs-picture") < 30;
+    }"""
+    assert page.evaluate(inside)
+
+
+def test_few_controls_stand_there_at_first_and_the_rest_behind_more(show):
+    page = show(Player(all_reduce.ring(ranks=4)))
+    hidden = (".rs-first", ".rs-last", ".rs-loop", ".rs-speed", ".rs-view")
+    assert all(page.is_visible(name) for name in (".rs-back", ".rs-play", ".rs-forward", ".rs-scrub input"))
+    assert page.is_visible("text=stripe = whose data is inside") and not any(map(page.is_visible, hidden))
+    page.click(".rs-more")
+    assert all(map(page.is_visible, hidden)) and page.get_attribute(".rs-more", "aria-expanded") == "true"
+    page.focus("input[type=range]")
+    page.keyboard.press("ArrowRight")
+    assert page.is_visible(".rs-packets .rs-stripe")
+    page.click(".rs-more")
+    assert not any(map(page.is_visible, hidden))

@@ -10,6 +10,7 @@ from collectives import Link, Network, ScheduleError, Topology, all_reduce, pres
 from tests.widgets.conftest import ask
 from widgets import Race
 from widgets._packing import pack
+from widgets.race import _won
 
 SECONDS = """async ([meta, records, nbytes, network]) => {
     const { decode } = await import("/js/schedule.js");
@@ -120,6 +121,7 @@ def test_it_may_begin_in_the_middle(show):
 
 
 def test_it_plays_to_the_end(race):
+    race.click(".rs-more")
     race.select_option(".rs-speed select", "16")
     race.focus(".rs-scrub input")
     race.keyboard.press("Space")
@@ -170,5 +172,24 @@ def test_what_is_saved_beside_it_has_a_bar_as_long_as_each_takes_cut_at_its_step
     longest = max(range(3), key=lambda i: costs[i].seconds)
     for drawn, cost in zip(long, costs, strict=True):
         assert drawn / long[longest] == pytest.approx(cost.seconds / costs[longest].seconds, abs=0.002)
+    said = picture.getElementsByTagName("text")[0].firstChild.data
+    best, second = sorted(costs, key=lambda cost: cost.seconds)[:2]
+    assert re.fullmatch(r"all_reduce ring wins: [\d.]+ times faster than all_reduce \w+", said)
+    assert float(said.split()[3]) == pytest.approx(second.seconds / best.seconds, rel=0.01)
     cuts = [path.getAttribute("d").count("M") for path in picture.getElementsByTagName("path")]
     assert cuts == [len(plan.steps) - 1 for plan in plans]
+
+
+def test_the_still_of_a_measured_race_says_who_won_unless_the_clocks_do_not_tell():
+    assert _won(["ring", "naive"], [1.0, 3.9], 0.0) == "ring wins: 3.9 times faster than naive"
+    assert _won(["a", "b", "c"], [2.0, 9.0, 1.0], 0.5) == "c wins: 2 times faster than a"
+    assert _won(["ring", "naive"], [1.0, 1.3], 0.5) == (
+        "No winner: ring and naive take the same time, as far as their clocks tell (± 500 ms)"
+    )
+
+
+def test_two_lanes_stand_side_by_side_beside_the_files_of_jupyterlab(show, page):
+    page.set_viewport_size({"width": 872, "height": 600})
+    show(Race(all_reduce.exchange(4), all_reduce.ring(4), nbytes=64e6))
+    tops = page.locator(".rs-lane").evaluate_all("lanes => lanes.map((lane) => lane.getBoundingClientRect().top)")
+    assert tops[0] == tops[1] and page.evaluate("document.documentElement.scrollHeight") <= 600

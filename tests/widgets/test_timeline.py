@@ -161,24 +161,66 @@ def test_it_fits_a_narrow_cell_and_a_dark_one(show, page):
     assert fill == "rgb(242, 244, 245)"
 
 
-def test_what_is_saved_beside_it_has_no_measured_time():
-    slower = [event._replace(finished=2.5, end=3.5) for event in OVERLAPPED]
-    one, two = (timeline(events)._repr_mimebundle_()[0] for events in (OVERLAPPED, slower))
-    assert one["text/plain"] == two["text/plain"] == "Timeline(ranks=2, events=4)"
-    assert one["text/html"] == two["text/html"]
-    picture = minidom.parseString(base64.b64decode(re.search(r"base64,([^\"]+)", one["text/html"])[1]))
-    lines = [node.firstChild.data for node in picture.getElementsByTagName("text")]
-    assert lines[1:] == ["rank 0", "all_reduce", "send to 1", "rank 1", "all_reduce", "recv from 0"]
+def still(events, clocks=()):
+    """The SVG saved beside a Timeline, its words, and per fill the (x, y, width) of every bar."""
+    text = base64.b64decode(re.search(r"base64,([^\"]+)", timeline(events, clocks).fallback())[1]).decode()
+    picture = minidom.parseString(text)
+    words = [node.firstChild.data for node in picture.getElementsByTagName("text")]
+    found = {}
+    for path in picture.getElementsByTagName("path"):
+        drawn = re.findall(r"M([\d.]+) (\d+)h([\d.]+)v", path.getAttribute("d"))
+        key = (path.getAttribute("fill"), path.getAttribute("fill-opacity"))
+        found.setdefault(key, []).extend((float(x), int(y), float(w)) for x, y, w in drawn)
+    return text, words, found
 
 
-def test_a_full_line_of_what_is_saved_says_how_many_calls_are_left_out():
-    html = timeline([call(0, k, k + 0.1, k + 0.2, k + 0.3, k + 0.3) for k in range(50)]).fallback()
-    picture = minidom.parseString(base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]))
-    said = [node.firstChild.data for node in picture.getElementsByTagName("text")]
-    boxes = [float(box.getAttribute("x")) + float(box.getAttribute("width"))
-             for box in picture.getElementsByTagName("rect") if box.hasAttribute("x")]  # fmt: skip
-    assert said[-1] == f"and {50 - said.count('all_reduce')} more" and 0 < said.count("all_reduce") < 50
-    assert len(boxes) == said.count("all_reduce") and max(boxes) < 900
+def test_what_is_saved_beside_it_is_on_a_time_axis():
+    """Rank 0 is held for 0.25 of 1 s, in four pieces, rank 1 for 0.95 s; both bars are to one scale."""
+    bundle, metadata = timeline(OVERLAPPED)._repr_mimebundle_()
+    assert bundle["text/plain"] == "Timeline(ranks=2, events=4)" and metadata["measured"]
+    _, words, bars = still(OVERLAPPED)
+    assert words[0] == "1 s; rank 1 was held longest, 95 % of the time"
+    assert {"rank 0", "rank 1", "all_reduce", "send", "recv", "25 % held", "95 % held", "0", "1 s"} < {*words}
+    scale = 760 - 66 - 84
+    for rank, seconds in enumerate((0.25, 0.95)):
+        low = max(y for _, y, _ in bars["#787878", ""]) - 36 * (1 - rank)
+        assert sum(w for _, y, w in bars["#787878", ""] if y == low) == pytest.approx(seconds * scale, abs=3)
+
+
+def test_stills_of_runs_that_a_text_tells_apart_differ():
+    """The same calls in the same order: one run computes while they are under way, the other waits for each at once."""
+
+    def run(waits):
+        matches = [Match(n, f"all_reduce #{n + 1} of world", 2) for n in range(3)]
+        return [
+            call(rank, n, n + 0.02, *((n + 0.02, n + 0.9) if waits else (2.9, 2.95)), n + 0.9, match=matches[n])
+            for rank in range(2)
+            for n in range(3)
+        ]
+
+    waiting, hiding = still(run(True)), still(run(False))
+    assert waiting[0] != hiding[0]
+    assert "93 % held" in waiting[1] and "4 % held" in hiding[1]
+
+
+def test_a_still_marks_the_rank_that_came_last_unless_the_clocks_do_not_tell():
+    """Rank 1 comes to each of three calls 0.5 s after rank 0, which waits for it."""
+    late = [
+        call(rank, n + 0.5 * rank, n + 0.51 * rank, n + 0.51 * rank, n + 0.6, n + 0.6, match=Match(n, "all_reduce", 2))
+        for n in range(3)
+        for rank in range(2)
+    ]
+    text, words, _ = still(late)
+    assert words[0].endswith("rank 1 came last 3 times") and "came last, others waited" in words
+    (marks,) = re.findall(r'<path fill="#d55e00" d="((?:M\d+ \d+l-5-8h10z)+)"/>', text)
+    assert marks.count("M") == 3
+    assert "came last" not in still(late, [Clock((0,), 0.0, 0.3), Clock((1,), 0.0, 0.3)])[0]
+
+
+def test_a_still_cuts_nothing_and_stays_small():
+    many = [call(0, k, k + 0.1, k + 0.2, k + 0.3, k + 0.3) for k in range(5_000)]
+    text, words, _ = still(many)
+    assert len(text) < 40_000 and not any("more" in each for each in words)
 
 
 def test_a_very_long_run_is_cut_and_says_so(show):

@@ -165,6 +165,7 @@ def test_every_room_fits_and_every_link_is_drawn(show, page, room, width):
 def test_it_plays_and_python_can_set_the_step(show):
     page = show(TopologyMap(SCHEDULES[0], topology=ROOMS["ring"][0], nbytes=8e6, step=2))
     assert page.inner_text(".rs-where") == "Step 2 of 14."
+    page.click(".rs-more")
     page.select_option(".rs-speed select", "16")
     page.focus(".rs-scrub input")
     page.keyboard.press("Space")

@@ -241,6 +241,7 @@ def test_in_projector_mode_escape_ends_the_trace_and_then_the_mode(ring):
 
 def test_the_trace_is_still_there_in_another_shape_and_size(ring):
     ring.click("[data-slot='11']")
+    ring.click(".rs-more")
     ring.select_option(".rs-shape", "row")
     assert bright(ring) == {(0, 3), (1, 3), (2, 3)}
     ring.set_viewport_size({"width": 360, "height": 740})

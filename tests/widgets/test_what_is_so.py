@@ -264,6 +264,7 @@ def test_a_maximum_of_a_ring_is_that_of_the_last_rank(still):
     schedule = Schedule.from_steps("all_reduce", "ring", 4, 4, steps)
     schedule.ways = lambda index: ["max" if t.op == "reduce" else "" for t in schedule.steps[index].transfers]
     page = still(Player(schedule, step=6))
+    page.click(".rs-more")
     page.select_option(".rs-view", "numbers")
     cells = [page.text_content(f"[data-slot='{slot}'] + * + text") for slot in range(16)]
     assert cells == ["30", "31", "32", "33"] * 4

@@ -123,6 +123,7 @@ def test_another_algorithm_of_the_same_collective_is_a_choice_away(zoo):
 def test_a_player_that_was_left_does_not_go_on_playing(zoo):
     zoo.click("[data-name='all_reduce.ring']")
     zoo.wait_for_selector(".rs-scrub input:focus")
+    zoo.click(".rs-more")
     zoo.select_option(".rs-speed select", "0.25")
     zoo.focus(".rs-scrub input")
     zoo.keyboard.press("Space")

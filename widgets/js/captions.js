@@ -33,6 +33,7 @@ export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ ru
   const holding = new Set(
     schedule.start.flatMap((given) => (given === "own" ? range(schedule.ranks) : given.map(([rank]) => rank))),
   );
+  if (schedule.stale) return "Nothing has been sent yet. Dim: what will be written over.";
   if (holding.size === schedule.ranks) return "Every rank holds its own data; nothing has been sent yet.";
   if (holding.size !== 1) {
     return `${plural(holding.size, "rank")} of ${schedule.ranks} hold data; nothing has been sent yet.`;
@@ -70,7 +71,7 @@ export function explain(/** @type {Schedule} */ schedule, /** @type {Run} */ run
   const cell = run.cells[slot];
   const wrong = schedule.framed === slot ? "Wrong here: " : "";
   const where = `${wrong}rank ${rank}${buffers[1] ? `, ${buffers[buffer]}` : ""}, chunk ${chunk}`;
-  if (!cell.origins.length) return `${where}: empty`;
+  if (!cell.origins.length) return cell.value === null ? `${where}: empty` : `${where}: ${cell.value}, which will be written over`;
   const whose = cell.contributors.length === 1 ? `rank ${cell.contributors[0]}'s own` : sumOf(cell, ranks);
   const value = cell.value === null ? "" : `, the value ${cell.value}`;
   return `${where}: ${shorten(cell.symbol, 60)}, ${whose}${value}${since(run, slot, rank)}`;

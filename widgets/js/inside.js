@@ -36,7 +36,7 @@ const LETTER = 7; // width of one in a buffer's name
 export function card({ chunks, buffers }, w, tall, scale, slim) {
   const head = scale > 1 ? 34 : 28;
   const foot = slim ? 14 : 32;
-  const chip = w >= 90 ? 26 * scale : w >= 60 ? 18 : 0;
+  const chip = chunks === 1 ? 0 : w >= 90 ? 26 * scale : w >= 60 ? 18 : 0;
   const longest = Math.max(...buffers.map((name) => name.length)); // beside each other their names have to fit, too
   const across = buffers.length > 1 && (w - chip) / buffers.length >= Math.max(56, LETTER * longest * scale);
   const name = buffers.length > 1 ? 18 * scale : 0;

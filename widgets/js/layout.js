@@ -105,6 +105,8 @@ function machines(/** @type {number} */ ranks, /** @type {number} */ local) {
 
 const SMALLEST_CARD = 84; // beside others of its line; where lines are many, it pays only when it can be wider
 const MARGIN = 66; // for the name of a machine
+const FEW = 4; // ranks, whose picture is
+const LOW = 340; // pixels high in a notebook
 const NOTE = 20; // for a line that says how chunks run on
 const EDGE = 8; // on the right of a row of columns
 
@@ -119,7 +121,7 @@ export function layOut(/** @type {Schedule} */ schedule, /** @type {Room} */ roo
   const w = Math.min(pitch - clamp(pitch * 0.28, 14, 120), 380 * scale * Math.min(schedule.buffers.length, 2));
   const air = airOf(schedule, room, false, lines);
   const share = shareOf(tall, air, lines);
-  const made = card(schedule, w, share, scale, scale > 1 || shape === "tree" || stacks > 0);
+  const made = card(schedule, w, share, scale, scale > 1 || shape !== "row" || stacks > 0);
   const bulky = (shape !== "row" || scale > 1) && made.h > share + (scale > 1 ? 0 : 40);
   if (bulky && shape === "row") return denseRow(schedule, room, places);
   if (!narrow && !bulky) return spread(schedule, room, places, made, air);
@@ -129,20 +131,26 @@ export function layOut(/** @type {Schedule} */ schedule, /** @type {Room} */ roo
   return spread(schedule, room, places, tile(schedule, small, shareOf(left, tight, lines), scale), tight);
 }
 
-/** The room a picture of this width takes in a notebook: no more than a laptop shows at once. */
-export function notebookHeight(/** @type {number} */ width) {
-  return clamp(width * 0.48, 380, 480);
+/** The room a picture of this width takes in a notebook: no more than a laptop shows at once, of few ranks less. */
+export function notebookHeight(/** @type {number} */ width, /** @type {number} */ ranks) {
+  return ranks <= FEW ? LOW : clamp(width * 0.48, 380, 480);
 }
 
 /** Room above every line, and from one line to the next: for arcs, arrows and their labels. */
-function airOf({ ranks }, { shape, scale }, dense, lines) {
-  if (shape === "row") return { band: ranks > 2 ? Math.min(40 + 12 * ranks, 110) : 6, between: 0 };
+function airOf(schedule, { shape, scale }, dense, lines) {
+  if (shape === "row") return { band: bandOf(schedule, survey(schedule).links), between: 0 };
   if (shape === "machines") {
     const band = dense ? (lines > 4 ? 12 : 20) : 30;
     return { band: band * scale, between: (band + 14) * scale };
   }
   if (shape === "tree") return { band: 6, between: dense ? 24 : 40 };
-  return { band: 6, between: scale > 1 ? 44 : 54 };
+  return { band: 6, between: 44 };
+}
+
+/** Room for the arcs over a row that there are: none where all messages go to neighbours. */
+function bandOf({ ranks }, links) {
+  const reach = Math.max(0, ...[...links].map((link) => Math.abs((link % ranks) - Math.floor(link / ranks))));
+  return reach < 2 ? 6 : Math.min(28 + 12 * reach, 110);
 }
 
 /** How tall a rank may be, so that all lines fit. */

@@ -74,7 +74,7 @@ export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ tr
 }
 
 /** What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform. */
-export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, sign, kinds }) {
+export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, sign, kinds }, held = "") {
   const { corner, dense, scale, size } = layout;
   const [w, h] = dense ? [Math.min(size.w, 14), Math.min(size.h, 14 * scale)] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
   const from = corner(0, chunk);
@@ -86,8 +86,9 @@ export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { c
     const { x, y } = offset(i);
     return rect(`rs-stripe ${tint(kinds[i])}`, { x: x - w / 2, y: y - h / 2, w, h });
   };
-  const words = signed(sign, layout.chunks > 1 ? rangeOf({ chunk, count }) : "");
-  const label = dense || w < 8 * words.length + 6 ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
+  const fits = (/** @type {string} */ words) => w >= 8 * words.length + 6;
+  const words = [held && signed(sign, held), signed(sign, layout.chunks > 1 ? rangeOf({ chunk, count }) : "")].find((one) => one && fits(one));
+  const label = dense || !words ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
   return `<g>${range(count).map(stripe).join("")}${label}</g>`;
 }
 

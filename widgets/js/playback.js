@@ -68,6 +68,11 @@ export class Playback {
     return this.#set({ step, playing: this.loop || step < Math.min(this.steps, this.limit) });
   }
 
+  /** Plays from the start after a moment to look at it. */
+  begin() {
+    if (this.step === 0 && this.steps) this.#set({ playing: true });
+  }
+
   pause() {
     if (this.playing) this.#set({ playing: false });
   }

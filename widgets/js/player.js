@@ -57,6 +57,7 @@ class PlayerView {
     this.shape = this.shapes[0];
     this.#build(el);
     this.stage = new Stage(this.parts.stage, schedule, this.run);
+    this.parts.view.value = this.stage.view;
     this.flight = new Flight(this.stage);
     if (model.get("question")) this.#ask();
     this.#wire();
@@ -66,7 +67,7 @@ class PlayerView {
   #build(el) {
     const { ranks, chunks, steps } = this.schedule;
     const option = (value) => `<option>${value}</option>`;
-    const picks = `
+    const picks = `<span class="rs-means">stripe = whose data is inside</span>
       <label class="rs-pick"><span>show</span><select class="rs-view">${VIEWS.map(option).join("")}</select></label>
       <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
@@ -78,17 +79,16 @@ class PlayerView {
     const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question") ? [ANSWER] : []));
     this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size: this.size, picks, keys }, reacts, this.signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
-      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span class="rs-sentence"></span></div>
-        <div class="rs-detail"></div></div>
-      <pre class="rs-sources" hidden></pre>
-      <div class="rs-counters"></div>`;
+      <div class="rs-telling"><div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span
+        class="rs-sentence"></span></div><span class="rs-heard rs-hidden"></span></div><pre class="rs-sources" hidden></pre></div>
+      <div class="rs-foot"><div class="rs-counters"></div><div class="rs-detail" aria-hidden="true"></div></div>`;
     this.root = this.frame.root;
-    const names = ["stage", "told", "where", "sentence", "detail", "counters", "view", "shape", "sources"];
+    const names = ["stage", "told", "where", "sentence", "heard", "detail", "counters", "view", "shape", "sources"];
     /** @type {Record<string, any>} */
     this.parts = Object.fromEntries(names.map((name) => [name, this.frame.find(`.rs-${name}`)]));
     this.parts.shape.value = this.shape;
     this.transport = new Transport(this.schedule, this.playback);
-    this.parts.counters.before(this.transport.node);
+    this.frame.find(".rs-foot").before(this.transport.node);
     this.table = new StateTable(this.schedule, this.run);
     this.root.append(this.table.node);
   }
@@ -106,7 +106,10 @@ class PlayerView {
 
     const resized = new ResizeObserver(() => this.#measure());
     resized.observe(parts.stage);
-    const seen = new IntersectionObserver(([entry]) => this.playback.seen(this, entry.isIntersecting));
+    const seen = new IntersectionObserver(([entry]) => {
+      this.playback.seen(this, entry.isIntersecting);
+      this.#greet();
+    });
     seen.observe(root);
     signal.addEventListener("abort", () => {
       this.flight.land();
@@ -145,7 +148,21 @@ class PlayerView {
   }
 
   #welcomesMotion() {
-    return this.playback.watching.has(this) && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    return this.playback.watching.has(this) && !still();
+  }
+
+  /** Below a cell just run: comes into view, and the first one of a notebook plays. Once, so not after a reload. */
+  #greet() {
+    const { model, root } = this;
+    const fresh = model.get("fresh");
+    if (!fresh) return;
+    model.set("fresh", "");
+    model.save_changes();
+    const cell = root.closest(".jp-Cell");
+    const isActive = (/** @type {Element | null | undefined} */ one) => one?.classList.contains("jp-mod-active");
+    const justRun = isActive(cell) || isActive(cell?.nextElementSibling);
+    if (justRun) root.scrollIntoView({ block: "nearest", behavior: still() ? "auto" : "smooth" });
+    if (fresh === "first" && !still()) this.playback.begin();
   }
 
   /** Sentence, counters and scrubber. */
@@ -174,7 +191,7 @@ class PlayerView {
     const about = rank === null ? "" : story(schedule, run, rank);
     const words = cell === null ? about : explain(schedule, run, cell);
     this.root.classList.toggle("rs-traces", traced !== null);
-    say(parts.detail, traced ? retrace(schedule, traced) : words);
+    for (const node of [parts.detail, parts.heard]) say(node, traced ? retrace(schedule, traced) : words);
     say(parts.sources, (traced ? sourcesOn(schedule, traced) : sourcesOf(schedule, run)).join("\n"));
   }
 
@@ -278,7 +295,7 @@ class PlayerView {
     const { stage } = this.parts;
     const { on } = this.frame.projector;
     const width = Math.floor(stage.clientWidth);
-    const tall = on ? Math.max(stage.clientHeight, 200) : Math.max(notebookHeight(width) - this.#beside(), LOWEST);
+    const tall = on ? Math.max(stage.clientHeight, 200) : Math.max(notebookHeight(width, this.schedule.ranks) - this.#beside(), LOWEST);
     if (width === 0 || (width === this.room?.width && tall === this.room.tall)) return;
     if (width !== this.room?.width) this.#hold();
     this.room = { width, tall, scale: on ? 1.5 : 1 };
@@ -332,6 +349,10 @@ class PlayerView {
 /** @returns {string} "Step 2 of 6, reduce-scatter." */
 function opening(/** @type {string} */ where) {
   return `${where}.`.replace(/^./, (letter) => letter.toUpperCase());
+}
+
+function still() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 /** Only new words reach a screen reader. */

@@ -30,6 +30,7 @@ import { Cell, originOf } from "./cell.js";
  * @property {[number, number, string][][] | null} sources per step: rank, line and code that sent
  * @property {[number, number, number, string][][] | null} values per step: rank, buffer, chunk, what a real run held there
  * @property {[number, number, number, string][] | null} start_values the same before the first step
+ * @property {[number, number, number, string][] | null} [stale] the same of what is only written over
  * @property {import("./cost.js").Work[]} [work] of every step, on a topology (widgets/race.py)
  * @property {number} [error] seconds by which the time of a recorded run may be wrong (widgets/race.py)
  * @property {(string[] | null)[] | null} signs per step, of every transfer that combines: "+", "×", "max" ...; null: all "+"
@@ -99,6 +100,11 @@ export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number}
     });
   }
   return transfers;
+}
+
+/** Whether anything is ever combined. */
+export function sums(/** @type {Schedule} */ { first, steps, records }) {
+  return range(first[steps]).some((i) => records.getUint8(i * RECORD + 14) & REDUCE);
 }
 
 /** The messages of step `k` (from 0): its transfers between two ranks, gathered. @returns {Message[]} */
@@ -176,6 +182,13 @@ export class Run {
   /** The slots that the step just done has written. @returns {number[]} */
   get written() {
     return this.step ? this.done[this.step - 1].slots : [];
+  }
+
+  /** What a slot held before the step just done. @returns {Cell} */
+  before(/** @type {number} */ slot) {
+    const { slots, before } = this.done[this.step - 1];
+    const at = slots.indexOf(slot);
+    return at < 0 ? this.cells[slot] : before[at];
   }
 
   /** Whether the step just done shows only the effect of a library's call. */
@@ -272,7 +285,7 @@ export function unpack(/** @type {number} */ slot, /** @type {number} */ ranks, 
 }
 
 /** @returns {Cell[]} */
-function startOf(/** @type {Schedule} */ { start, ranks, chunks, start_values: values }) {
+function startOf(/** @type {Schedule} */ { start, ranks, chunks, start_values: values, stale }) {
   const empty = new Cell([]);
   const cells = start.flatMap((given) => {
     const buffer = new Array(ranks * chunks).fill(empty);
@@ -283,7 +296,7 @@ function startOf(/** @type {Schedule} */ { start, ranks, chunks, start_values: v
     }
     return buffer;
   });
-  for (const [rank, buffer, chunk, value] of values ?? []) {
+  for (const [rank, buffer, chunk, value] of [...(values ?? []), ...(stale ?? [])]) {
     const slot = (buffer * ranks + rank) * chunks + chunk;
     const { origins, sign, times } = cells[slot];
     cells[slot] = new Cell(origins, value, sign, times);

@@ -14,7 +14,7 @@
 import { arrowOf, flightOf, pointOn } from "./arrows.js";
 import { barOf, nameIn, scenery, texturesFor, writable } from "./scenery.js";
 import { amount, busiest } from "./captions.js";
-import { labelOf, typeFor } from "./labels.js";
+import { labelOf, typeFor, viewFor } from "./labels.js";
 import { layOut } from "./layout.js";
 import { answers, arrows, marks, packet, slotsOn, trail, wrong } from "./messages.js";
 import { range } from "./schedule.js";
@@ -46,7 +46,7 @@ export class Stage {
     this.host = host;
     this.schedule = schedule;
     this.run = run;
-    this.view = "symbols";
+    this.view = viewFor(schedule);
     /** @type {number | null} the rank that is followed, the others step back */
     this.rank = null;
     /** @type {number | null} the same for a chunk */
@@ -113,7 +113,9 @@ export class Stage {
         box.setAttribute("style", style);
       }
       const words = written && bar.nextElementSibling;
-      if (words) words.textContent = labelOf(cell, this.view, this.type, this.schedule, slot % this.schedule.chunks);
+      if (!words) continue;
+      words.classList.toggle("rs-stale", empty);
+      words.textContent = labelOf(cell, this.view, this.type, this.schedule, slot % this.schedule.chunks);
     }
   }
 
@@ -179,7 +181,11 @@ export class Stage {
       return message.parts.map((part) => ({ part, arrow }));
     });
     if (flights.length > MOST_FLYING) return false;
-    this.layers.packets.innerHTML = flights.map(({ part }) => packet(layout, part)).join("");
+    const held = (/** @type {import("./schedule.js").Transfer} */ { count, srcBuffer, src, chunk }) => {
+      const cell = run.before(run.slot(srcBuffer, src, chunk));
+      return count === 1 ? labelOf(cell, this.view, this.type, this.schedule, chunk) : "";
+    };
+    this.layers.packets.innerHTML = flights.map(({ part }) => packet(layout, part, held(part))).join("");
     this.flying = flights.map(({ part, arrow }, i) => {
       const start = middle(layout.cell(run.slot(part.srcBuffer, part.src, part.chunk)));
       const end = middle(layout.cell(run.slot(part.dstBuffer, part.dst, part.dstChunk)));

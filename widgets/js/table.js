@@ -56,7 +56,7 @@ export class StateTable {
       const first = this.run.slot(buffer, rank, 0);
       return this.run.cells.slice(first, first + chunks);
     });
-    if (this.full) return cells.map((cell) => cell.symbol || "empty");
+    if (this.full) return cells.map((cell) => cell.symbol || (cell.value === null ? "empty" : `${cell.value}, to be written over`));
     const filled = cells.filter((cell) => cell.origins.length);
     const whole = filled.filter((cell) => cell.contributors.length === ranks).length;
     return [`${filled.length} of ${cells.length} chunks filled, ${whole} of them by all ranks`];

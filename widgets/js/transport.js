@@ -1,6 +1,8 @@
 /**
  * The controls under a picture: buttons, scrubber with phases, speed; and the keyboard, which does the same.
  *
+ * At first there are back, play, forward and the scrubber; the rest comes with "more", and has keys all the time.
+ *
  * The scrubber is a real range input: it takes the focus when the picture is clicked, and tells screen readers where
  * the schedule stands.
  *
@@ -14,6 +16,7 @@ const ICONS = {
   first: "M4 4h2v12H4zM17 4v12l-10-6z",
   back: "M15 4v12l-10-6z",
   play: "M6 3.5v13l11-6.5z",
+  "play again": "M10 3a7 7 0 1 1-6.7 5l2 .6A4.9 4.9 0 1 0 10 5.1V8L5.5 4 10 0z",
   pause: "M5 4h3.6v12H5zM11.4 4H15v12h-3.6z",
   forward: "M5 4v12l10-6z",
   last: "M14 4h2v12h-2zM3 4v12l10-6z",
@@ -59,13 +62,20 @@ export class Transport {
       <div class="rs-scrub"><div class="rs-phases" aria-hidden="true"></div>
         <input type="range" min="0" max="${schedule.steps}" step="1" aria-label="step"></div>
       ${button("loop", "loop")}
-      <label class="rs-speed"><span class="rs-hidden">speed</span><select>${speeds.join("")}</select></label>`;
+      <label class="rs-speed"><span class="rs-hidden">speed</span><select>${speeds.join("")}</select></label>
+      <button type="button" class="rs-more" aria-expanded="false">more</button>`;
     const find = (selector) => /** @type {any} */ (this.node.querySelector(selector));
     this.scrubber = find("input");
     this.speed = find("select");
     this.playButton = find(".rs-play");
     this.loopButton = find(".rs-loop");
     this.#drawPhases(find(".rs-phases"));
+    const more = find(".rs-more");
+    more.addEventListener("click", () => {
+      const all = this.node.closest(".rs-frame")?.classList.toggle("rs-all");
+      more.setAttribute("aria-expanded", String(all));
+      more.textContent = all ? "less" : "more";
+    });
     this.scrubber.addEventListener("input", () => playback.go(Number(this.scrubber.value)));
     this.speed.addEventListener("change", () => playback.setSpeed(Number(this.speed.value)));
     this.node.addEventListener("click", (event) => {
@@ -93,7 +103,7 @@ export class Transport {
     this.scrubber.setAttribute("aria-valuetext", `${where}: ${sentence}`);
     this.speed.value = String(speed);
     this.loopButton.setAttribute("aria-pressed", String(this.playback.loop));
-    const label = playing ? "pause" : "play";
+    const label = playing ? "pause" : steps && step === this.playback.steps ? "play again" : "play";
     if (this.playButton.title !== label) {
       this.playButton.title = label;
       this.playButton.setAttribute("aria-label", label);

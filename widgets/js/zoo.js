@@ -186,7 +186,7 @@ function scheduleOf(/** @type {any} */ model) {
   let from = byteOffset;
   for (const [name, meta] of Object.entries(model.get("metas"))) {
     const length = 16 * meta.counts.reduce((sum, count) => sum + count, 0);
-    if (name === model.get("opened")) return { meta, data: new DataView(buffer, from, length), question: null };
+    if (name === model.get("opened")) return { meta, data: new DataView(buffer, from, length), question: null, fresh: "" };
     from += length;
   }
   throw new Error(`nothing here is called ${model.get("opened")}`);

@@ -1,0 +1,165 @@
+"""The measured calls of a run as one still picture on a time axis, for wherever no browser runs the Timeline.
+
+Every rank has a line, to scale: above, in a colour for each op, what is under way; below, grey, what holds the rank;
+the pale rest is its own work. At the right is the share of the time that a rank was held. A triangle marks the rank
+that came last to a call while others were waiting for it.
+
+Bars that fall on the same pixels are one, so the picture stays small however many calls there are. Left out: how a
+single call went, which the live Timeline tells.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from html import escape
+
+from collectives.units import duration
+from widgets import _still
+
+WIDTH, LEFT, RIGHT, ROW = 760, 66, 84, 36  # pixels; ROW is from rank to rank
+HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#f0e442")  # of ops, in the order of their first call
+LATE = "#d55e00"
+WORK = 'fill-opacity=".16" fill="#888"'
+LEAST = 0.02  # of the run: a shorter wait is not worth a mark
+NEEDS_ALL = re.compile("all_reduce|all_gather|reduce_scatter|(monitored_)?barrier|recv")  # see js/spans.js
+Span = tuple[float, float]
+
+
+def svg(calls: list[dict], ranks: int, error: float) -> tuple[str, str]:
+    """The picture as SVG text, and its headline. `calls` are what js/spans.js calls Measured; `error` is by how many
+    seconds the times of two ranks may be wrong against each other."""
+    end = max((_until(call) for call in calls), default=0.0) or 1e-9
+    ops = list(dict.fromkeys(call["op"] for call in calls))
+    hues = {op: HUES[i % len(HUES)] for i, op in enumerate(ops)}
+    mine = [[call for call in calls if call["rank"] == rank] for rank in range(ranks)]
+    held = [_length([span for call in of_rank for span in _held(call)]) / end for of_rank in mine]
+    late = _late(calls, error, end)
+    said = _headline(held, end, [rank for rank, _ in late])
+    keys, top = _legend(hues, bool(late))
+    parts = [f'<text x="8" y="18">{escape(said)}</text>', keys]
+    for rank, of_rank in enumerate(mine):
+        marks = [at for who, at in late if who == rank]
+        parts.append(_line(rank, of_rank, top + ROW * rank, hues, end, held[rank], marks))
+    low = top + ROW * ranks
+    parts.append(_axis(end, low))
+    return _still.sheet(WIDTH, low + 24, f"{_still.TEXT}.s text{{font-size:12px}}", parts), said
+
+
+def _headline(held: list[float], end: float, late: list[int]) -> str:
+    """What a glance should take away: which rank was held most of the time, and which one the others waited for."""
+    most = max(range(len(held)), key=held.__getitem__)
+    said = f"{duration(end)}; rank {most} was held longest, {_share(held[most])} of the time"
+    last, times = max(Counter(late).items(), key=lambda pair: pair[1], default=(0, 0))
+    return f"{said}; rank {last} came last {times} times" if times > 1 and times > len(late) / 2 else said
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def _until(call: dict) -> float:
+    begun, issued, _, waited, done = call["times"]
+    return max(next((t for t in (done, waited, issued) if t is not None), begun), begun)
+
+
+def _held(call: dict) -> list[Span]:
+    begun, issued, waits, waited, _ = call["times"]
+    spans = [(begun, issued), (waits, waited)]
+    return [(a, b) for a, b in spans if a is not None and b is not None]
+
+
+def _unsure(call: dict) -> list[Span]:
+    """From the return of a call to its end, where nobody is known to have waited for it."""
+    _, issued, waits, _, _ = call["times"]
+    return [(issued, _until(call))] if issued is not None and waits is None and _until(call) > issued else []
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    made: list[Span] = []
+    for a, b in sorted(spans):
+        if made and a <= made[-1][1]:
+            made[-1] = (made[-1][0], max(made[-1][1], b))
+        else:
+            made.append((a, b))
+    return made
+
+
+def _length(spans: Iterable[Span]) -> float:
+    return sum(b - a for a, b in _merged(spans))
+
+
+def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float]]:
+    """(rank, begin) of the calls that surely came last to what others were already waiting for."""
+    sides = defaultdict(list)
+    for call in calls:
+        if call["match"] is not None:
+            sides[call["match"]].append(call)
+    found = []
+    for together in sides.values():
+        *others, last = sorted(together, key=lambda call: call["times"][0])
+        came = last["times"][0]
+        if others and came - others[-1]["times"][0] > error:
+            waited = [_length((a, min(b, came)) for a, b in _held(call) if a < came) for call in others
+                      if _until(call) > came or NEEDS_ALL.match(call["op"])]  # fmt: skip
+            if max(waited, default=0.0) > LEAST * end:
+                found.append((last["rank"], came))
+    return found
+
+
+def _x(time: float, end: float) -> int:
+    return round(LEFT + (WIDTH - LEFT - RIGHT) * min(max(time / end, 0.0), 1.0))
+
+
+def _bars(spans: Iterable[Span], end: float, y: int, tall: int, paint: str) -> str:
+    """At least two pixels each, those that touch as one; with a pixel between calls that do not."""
+    pixels = _merged((_x(a, end), max(_x(b, end), _x(a, end) + 2)) for a, b in spans)
+    path = "".join(f"M{a:g} {y}h{b - a:g}v{tall}H{a:g}z" for a, b in pixels)
+    return f'<path {paint} d="{path}"/>' if path else ""
+
+
+def _line(rank: int, calls: list[dict], y: int, hues: dict, end: float, held: float, late: list[float]) -> str:
+    parts = [f'<text x="8" y="{y + 20}">rank {rank}</text>']
+    parts.append(_bars([(0.0, end)], end, y + 5, 22, WORK))
+    for op, hue in hues.items():
+        parts.append(_bars([(call["times"][0], _until(call)) for call in calls if call["op"] == op], end, y + 5, 11,
+                           f'fill="{hue}"'))  # fmt: skip
+    parts.append(_bars([span for call in calls for span in _unsure(call)], end, y + 17, 10,
+                       f'fill-opacity=".4" fill="{_still.INK}"'))  # fmt: skip
+    parts.append(_bars([span for call in calls for span in _held(call)], end, y + 17, 10, f'fill="{_still.INK}"'))
+    marks = "".join(f"M{x} {y + 7}l-5-8h10z" for x in dict.fromkeys(_x(at, end) for at in late))
+    if marks:
+        parts.append(f'<path fill="{LATE}" d="{marks}"/>')
+    parts.append(f'<g class="s"><text x="{WIDTH - RIGHT + 6}" y="{y + 20}">{_share(held)} held</text></g>')
+    return "".join(parts)
+
+
+def _legend(hues: dict, late: bool) -> tuple[str, int]:
+    """What the colours are, in as many lines as that takes, and where they end."""
+    box = '<path {} d="M{} {}h14v10h-14z"/>'
+    entries = [(box, f'fill="{hue}"', op) for op, hue in hues.items()]
+    entries += [(box, f'fill="{_still.INK}"', "holds the rank"), (box, WORK, "its own work")]
+    if late:
+        entries.append(('<path {} d="M{} {}h14l-7 11z"/>', f'fill="{LATE}"', "came last, others waited"))
+    x, y, parts = 8, 30, []
+    for shape, paint, words in entries:
+        wide = 32 + round(7.3 * len(words))
+        if x + wide > WIDTH and x > 8:
+            x, y = 8, y + 18
+        parts.append(f'{shape.format(paint, x, y)}<text x="{x + 18}" y="{y + 10}">{escape(words)}</text>')
+        x += wide
+    return f'<g class="s">{"".join(parts)}</g>', y + 20
+
+
+def _axis(end: float, y: int) -> str:
+    """Round moments below the lines, about five."""
+    rough = end / 5
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = size * next(times for times in (1, 2, 5, 10) if times * size >= rough)
+    parts = []
+    for k in range(int(end / step) + 1):
+        x, words = _x(k * step, end), duration(k * step) if k else "0"
+        tick = f'<path stroke="{_still.INK}" d="M{x} {y}v5"/>'
+        parts.append(f'{tick}<text text-anchor="middle" x="{x}" y="{y + 18}">{words}</text>')
+    line = f'<path stroke="{_still.INK}" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>'
+    return f'<g class="s">{line}{"".join(parts)}</g>'
