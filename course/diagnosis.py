@@ -124,6 +124,8 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
         return f"{text}: {silent}"
     if luck := raced(trial.recording) or hurried(trial.recording):
         return f"{text}: {luck}"
+    if slip := _slip(trial, wrong.rank):
+        return f"{text}: {slip}"
     bad = np.flatnonzero(~np.isfinite(wrong.values.astype(np.float64)))
     if len(bad):
         return f"{text}: look for a division by zero, or for a number that is too large for exp"
@@ -131,9 +133,20 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
         return f"{text}: here it should have stayed as it was"
     if rounded:
         return f"{text}: close, but not the same bits. What was rounded, and how often?"
-    if (times := _scale(wrong)) is not None:
+    if len(wrong.values) > 1 and (times := _scale(wrong)) is not None:
         return f"{text}: all of it is {_times(times)}"
     return text + place_in_x(trial, wrong.rank)
+
+
+def _slip(trial, rank: int) -> str:
+    """Which typical mistake of the exercise would have led to just this answer; "" if none."""
+    values, close = trial.answers[rank]["values"].astype(np.float64).ravel(), max(trial.exercise.rtol, 1e-6)
+    with np.errstate(all="ignore"):  # a slip may well divide by zero
+        for slip, why in trial.exercise.slips.items():
+            made = np.asarray(slip(trial, rank), np.float64).ravel()
+            if made.shape == values.shape and np.abs(values - made).max() <= close * np.abs(made).max():
+                return why
+    return ""
 
 
 def _part(parts: dict[str, int], wrong: Wrong) -> tuple[str, Wrong]:
