@@ -185,14 +185,18 @@ def _differs(name: str, here: dict[str, str], other: int, there: dict[str, str])
     )
 
 
-def _unwritten(exercise: Exercise, blanks: list[int], stub: bool) -> str:
+def _unwritten(exercise: Exercise, carried: dict) -> str:
     """How much is missing, and what to do: a whole function, or only what stands on these lines."""
-    if stub:
+    if carried["stub"]:
         return f" (about {exercise.lines} lines). Replace the ... and run the cell"
-    if len(blanks) == 1:
-        return f": a blank is left in line {blanks[0]}. Replace the ... and run the cell"
-    lines = f"{', '.join(map(str, blanks[:-1]))} and {blanks[-1]}"
-    return f": {len(blanks)} blanks are left, in lines {lines}. Replace each ... and run the cell"
+    blanks, begin = carried["blanks"], re.search(rf"^def {exercise.name}\b", carried["source"], re.MULTILINE)
+    first, *more = map(str, blanks)
+    # What the function uses travels above it, and so on other lines than in its cell.
+    known = begin and carried["source"].count("\n", 0, begin.start()) < blanks[0]
+    if not more:
+        return f": a blank is left{f' in line {first}' if known else ''}. Replace the ... and run the cell"
+    where = f", in lines {', '.join([first, *more[:-1]])} and {more[-1]}" if known else ""
+    return f": {len(blanks)} blanks are left{where}. Replace each ... and run the cell"
 
 
 def _source_of(exercise: Exercise) -> str | None:
@@ -230,7 +234,7 @@ def _source_of(exercise: Exercise) -> str | None:
     elif "error" in carried:
         _say(f"  not judged: {carried['error']}")
     elif carried["blanks"]:
-        _say(f"  not written yet{_unwritten(exercise, carried['blanks'], carried['stub'])}, then check again.")
+        _say(f"  not written yet{_unwritten(exercise, carried)}, then check again.")
         print(f'A hint: check("{exercise.name}", hint=1)')
     else:
         return carried["source"]

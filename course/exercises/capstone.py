@@ -12,8 +12,7 @@ _trial_mesh = init_device_mesh("cpu", (2, 2) if {p} == 4 else (1, {p}), mesh_dim
 _trial_group = _trial_mesh.get_group("tensor")
 """
 PAIRS = """
-_trial_copies = (3 * torch.randn(12, generator=torch.Generator().manual_seed(9 + rank // 2 * ({p} == 4)))).to(
-    torch.{dtype})
+_trial_copies = (3 * torch.sin(torch.arange(12.0) * (2 + rank // 2 * ({p} == 4)) + 1)).to(torch.{dtype})
 def _trial_norm(x):
     squares = x.double().square().sum()
     dist.all_reduce(squares, group=_trial_group)
@@ -49,6 +48,13 @@ def out_of(norm):
     return slip
 
 
+def norms_of_all(trial, rank: int) -> np.ndarray:
+    """The norms of all pieces and copies, one added to the other."""
+    parts = [part for member in tensor_group(rank, trial.p) for part in np.split(trial.given[member], [8])]
+    copies = 3 * np.sin(np.arange(12) * (2 + rank // 2 * (trial.p == 4)) + 1)  # as in PAIRS
+    return np.array([sum(map(np.linalg.norm, [*parts, *np.split(copies, 2)]))])
+
+
 EXERCISES = (
     Exercise(
         name="grad_norm",
@@ -74,6 +80,8 @@ EXERCISES = (
             "added up, and norms do not add up: all_reduce the squares, and take the root at the end",
             out_of(lambda cut, copies, _: sum(math.sqrt(each + copies) for each in cut)): "the ranks' norms were "
             "added up, and norms do not add up: all_reduce the squares, and take the root at the end",
+            norms_of_all: "norms were added up, and norms do not add up: add up squares, all_reduce them, and take the "
+            "root at the end",
             out_of(lambda cut, copies, _: math.sqrt(sum(cut))): "the copies are missing; they are weights of the "
             "model, too, so their squares count once",
             out_of(lambda cut, copies, _: sum(cut) + copies): "that is the sum of the squares; the norm is its root",

@@ -47,7 +47,7 @@ def distributed_mean(x):
     dist.all_reduce(mean, dist.ReduceOp.AVG)
     return mean
 """,
-        "rank 0: the answer is",
+        "that is the mean of the ranks' means",
     ),
     "its own count": (
         """

@@ -49,7 +49,7 @@ WRONG = {
         BODY.format(
             **GOOD | {"number": "sum(g.norm() for g in cut)", "norm": "number + sum(g.norm() for g in copies)"}
         ),
-        "the ranks' norms were added up, and norms do not add up: all_reduce the squares",
+        "norms were added up, and norms do not add up: add up squares, all_reduce them",
     ),
     "no root": (BODY.format(**GOOD | {"norm": f"number + {COPIES}"}), "that is the sum of the squares"),
     "forgets the copies": (BODY.format(**GOOD | {"norm": "number.sqrt()"}), "the copies are missing"),
