@@ -13,6 +13,12 @@ NO_WHOLE_NUMBERS = (
 
 FLOATS = ("float32", "float64", "float32")
 
+
+def a_few(p: int) -> int:
+    """Bytes of one call: plenty for sums, or for two numbers of every rank, each in a place of its own."""
+    return max(A_FEW, 16 * p)
+
+
 OR_A_NUMBER = """
 def _trial_number(mean):
     return torch.tensor(mean, dtype=torch.float64) if isinstance(mean, float) else mean
@@ -74,7 +80,7 @@ EXERCISES = (
         in_place=False,
         allowed=REDUCE,
         calls=lambda p: 2,
-        call_bytes=lambda p: A_FEW,
+        call_bytes=a_few,
         rtol=1e-4,
         hints=(
             "A mean is a sum divided by a count. Both add up over the ranks; a mean does not.",
@@ -114,7 +120,7 @@ EXERCISES = (
         in_place=False,
         allowed=REDUCE,
         calls=lambda p: 2,
-        call_bytes=lambda p: A_FEW,
+        call_bytes=a_few,
         rtol=1e-4,
         slips={
             its_own_maximum: "each rank has subtracted its own maximum, so that every rank's powers are of another "
@@ -141,7 +147,7 @@ EXERCISES = (
         call="{name}(x, {limit})",
         allowed=REDUCE,
         calls=lambda p: 1,
-        call_bytes=lambda p: A_FEW,
+        call_bytes=a_few,
         rtol=1e-4,
         slips={
             scaled_by(lambda norms, rank: norms[rank]): "scaled by this rank's norm alone; the norm of all ranks' x "

@@ -1,6 +1,17 @@
 """Attempts at distributed_softmax."""
 
 RIGHT = {
+    "one call, two numbers of every rank": """
+def distributed_softmax(x):
+    m = x.max()
+    e = (x - m).exp()
+    rows = torch.full((world_size, 2), 0.0, dtype=x.dtype)
+    rows[rank] = torch.stack([m, e.sum()])
+    dist.all_reduce(rows)
+    top = rows[:, 0].max()
+    total = (rows[:, 1] * (rows[:, 0] - top).exp()).sum()
+    return e * (m - top).exp() / total
+""",
     "by logarithms": """
 def distributed_softmax(x):
     m = x.max().clone()
