@@ -15,7 +15,8 @@ import base64
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 
 import torch
@@ -36,7 +37,7 @@ class Around:
         self.groups: dict[str, dict] = {"": {}}  # by the text that has made them: the names of an exercise's groups
         self.store = dist.distributed_c10d._get_default_store()._underlying_non_prefix_store
         self.modules = [(vars(each), dict(vars(each))) for each in (torch, torch.Tensor, dist)]
-        self.before = self.state()
+        self.before, self.threaded = self.state(), False
         warnings.filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit(): nobody printed that
         get_ipython().InteractiveTB.set_mode("Minimal")  # nobody sees a traceback, and a long one takes 0.1 s
 
@@ -78,26 +79,39 @@ class Around:
         torch.default_generator.manual_seed(seed + self.space["rank"])  # or x would be the same everywhere
         return self.space["_trial_prepared"]()
 
-    def call(self, name: str, x):
-        """What the function returns. If it raises an error, its innermost line then is `_trial_line`."""
-        file = self.space[name].__code__.co_filename
+    def call(self, name: str, x, mode: Callable[[], AbstractContextManager] = nullcontext):
+        """What the function returns; in that mode, as are the threads that it starts. If it raises an error, its
+        innermost line then is `_trial_line`."""
+        file, run = self.space[name].__code__.co_filename, threading.Thread.run
+        self.threaded = False
+
+        def seen_run(thread: threading.Thread) -> None:
+            if thread.name.startswith("ringside-"):  # one of ours, which may live on
+                return run(thread)
+            self.threaded = True
+            with mode():
+                run(thread)
+
+        threading.Thread.run = seen_run  # type: ignore[method-assign, assignment]
         try:
-            return self.space["_trial_call"](x)
+            with mode():
+                return self.space["_trial_call"](x)
         except Exception as error:
             frames = traceback.walk_tb(error.__traceback__)
             lines = [line for frame, line in frames if frame.f_code.co_filename == file]
             self.space["_trial_line"] = lines[-1] if lines else 0
             raise
+        finally:
+            threading.Thread.run = run  # type: ignore[method-assign]
 
     def tampered(self, name: str, x):
         """The same, but all that is sent is changed on the way."""
-        with Tamper():
-            return self.call(name, x)
+        return self.call(name, x, Tamper)
 
     def see(self, x, returned) -> None:
-        """Shows what stands in x and in the answer now, and whether the rank is clean."""
+        """Shows what stands in x and in the answer now, whether the rank is clean, and whether it had threads."""
         answer = seen(self.space["_trial_answer"](x, returned)) | {"is x": returned is x}
-        self.show([seen(x), answer, self.clean()])
+        self.show([seen(x), answer, self.clean(), self.threaded])
 
     def show(self, value) -> None:
         """To the notebook's kernel, with this cell."""

@@ -146,17 +146,22 @@ def _is_literal(value: object) -> bool:
         return False
 
 
-def has_blank(source: str) -> int | None:
-    """Return the line (from 1) of the first `...` that the student has not replaced yet, or None.
+def blanks(source: str) -> list[int]:
+    """The lines (from 1) of each `...` that the student has not replaced yet.
 
     An Ellipsis used as an index (`x[..., 0]`) is no blank; one in a formula (`x[(...) % p]`) is.
     """
     tree = ast.parse(source)
     slices = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
     indices = {id(part) for index in slices for part in (index.elts if isinstance(index, ast.Tuple) else [index])}
-    blanks = [
+    return sorted(
         node.lineno
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and node.value is Ellipsis and id(node) not in indices
-    ]
-    return min(blanks, default=None)
+    )
+
+
+def is_stub(source: str, name: str) -> bool:
+    """Whether a `...` stands for the body of the function `name`, and not for a line or a word in it."""
+    bodies = [node.body for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return any(ast.unparse(line) == "..." for body in bodies for line in body)

@@ -16,7 +16,7 @@ import numpy as np
 
 from course.causes import CAUSES, hurried, raced
 from course.exercises.exercise import MESSAGES_ONLY
-from course.holding import Answers, Block
+from course.holding import Answers, Block, Held
 from course.knowledge import knowledge
 from course.ways import Case, Wrong
 from launch.replay.provenance import Kind
@@ -66,9 +66,24 @@ def explain(trial, wrong: Wrong) -> str:
         unseen = "the recording has not seen what is in it" if wrong.values.any() else "all of it is zero"
         why = _silent(trial, wrong.rank) or unseen
         return f"{_name(wrong.rank, block)} should hold {letters}: {why}; {quoted}"
+    held = _multiplied(trial, wrong, answers, held)
     case = Case(answers, wrong, block, held, answers.at(held, wrong.element), wants)
     why = next(filter(None, (cause(case) for cause in CAUSES)))
     return f"{_subject(case)} {_holds(case)} and should hold {letters}: {why}; {quoted}"
+
+
+def _multiplied(trial, wrong: Wrong, answers: Answers, held: Held) -> Held:
+    """With the letters of a rank's x that was multiplied by a whole number: a recording that has seen it being sent
+    takes it for new numbers from then on."""
+    if held.other is not Kind.OWN or held.terms or not answers.in_place:
+        return held
+    first = wrong.element - wrong.place  # the element that stands first in the answer
+    lo, hi = max(held.lo, first), min(held.hi, first + len(wrong.values))
+    for rank, x in enumerate(trial.given):
+        times = _ratio(wrong.values[lo - first : hi - first], x.ravel()[lo:hi])
+        if times and times > 1:
+            return held._replace(terms={(rank, held.lo): times}, other=None)
+    return held
 
 
 def _name(rank: int, block: Block) -> str:
@@ -124,6 +139,8 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
         return f"{text}: {silent}"
     if luck := raced(trial.recording) or hurried(trial.recording):
         return f"{text}: {luck}"
+    if slip := _slip(trial, wrong.rank):
+        return f"{text}: {slip}"
     bad = np.flatnonzero(~np.isfinite(wrong.values.astype(np.float64)))
     if len(bad):
         return f"{text}: look for a division by zero, or for a number that is too large for exp"
@@ -131,9 +148,20 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
         return f"{text}: here it should have stayed as it was"
     if rounded:
         return f"{text}: close, but not the same bits. What was rounded, and how often?"
-    if (times := _scale(wrong)) is not None:
+    if len(wrong.values) > 1 and (times := _scale(wrong)) is not None:
         return f"{text}: all of it is {_times(times)}"
     return text + place_in_x(trial, wrong.rank)
+
+
+def _slip(trial, rank: int) -> str:
+    """Which typical mistake of the exercise would have led to just this answer; "" if none."""
+    values, close = trial.answers[rank]["values"].astype(np.float64).ravel(), max(trial.exercise.rtol, 1e-6)
+    with np.errstate(all="ignore"):  # a slip may well divide by zero
+        for slip, why in trial.exercise.slips.items():
+            made = np.asarray(slip(trial, rank), np.float64).ravel()
+            if made.shape == values.shape and np.abs(values - made).max() <= close * np.abs(made).max():
+                return why
+    return ""
 
 
 def _part(parts: dict[str, int], wrong: Wrong) -> tuple[str, Wrong]:
@@ -178,7 +206,12 @@ def _silent(trial, rank: int) -> str:
 
 def _scale(wrong: Wrong) -> float | None:
     """By what all of the answer is too large, if that is a whole number, or one divided by a whole number."""
-    values, expected = wrong.values.astype(np.float64), wrong.expected.astype(np.float64)
+    return _ratio(wrong.values, wrong.expected)
+
+
+def _ratio(values: np.ndarray, expected: np.ndarray) -> float | None:
+    """values / expected, if that is the same everywhere and a whole number, or one divided by a whole number."""
+    values, expected = values.astype(np.float64), expected.astype(np.float64)
     used = expected != 0
     if not used.any() or (values[~used] != 0).any():
         return None

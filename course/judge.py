@@ -34,7 +34,7 @@ def _collected():
     found["module"] = getattr(globals().get({name}), "__module__", None)
     try:
         source = space["carry"]({name}, globals())
-        return found | {{"source": source, "blank": space["has_blank"](source)}}
+        return found | {{"source": source, "blanks": space["blanks"](source), "stub": space["is_stub"](source, {name})}}
     except space["CannotCarry"] as error:
         return found | {{"error": str(error)}}
 _carried = _collected()
@@ -185,6 +185,20 @@ def _differs(name: str, here: dict[str, str], other: int, there: dict[str, str])
     )
 
 
+def _unwritten(exercise: Exercise, carried: dict) -> str:
+    """How much is missing, and what to do: a whole function, or only what stands on these lines."""
+    if carried["stub"]:
+        return f" (about {exercise.lines} lines). Replace the ... and run the cell"
+    blanks, begin = carried["blanks"], re.search(rf"^def {exercise.name}\b", carried["source"], re.MULTILINE)
+    first, *more = map(str, blanks)
+    # What the function uses travels above it, and so on other lines than in its cell.
+    known = begin and carried["source"].count("\n", 0, begin.start()) < blanks[0]
+    if not more:
+        return f": a blank is left{f' in line {first}' if known else ''}. Replace the ... and run the cell"
+    where = f", in lines {', '.join([first, *more[:-1]])} and {more[-1]}" if known else ""
+    return f": {len(blanks)} blanks are left{where}. Replace each ... and run the cell"
+
+
 def _source_of(exercise: Exercise) -> str | None:
     """The student's function as text, from the ranks of this notebook; None if it cannot be judged, which is said."""
     from launch.kernel.output import raise_failures
@@ -219,11 +233,9 @@ def _source_of(exercise: Exercise) -> str | None:
         _say(f"  not judged: {_differs(exercise.name, carried['values'], other, everyones[other]['values'])}")
     elif "error" in carried:
         _say(f"  not judged: {carried['error']}")
-    elif carried["blank"] is not None:
-        print(
-            f"  not written yet (about {exercise.lines} lines). Replace the ... and run the cell, then check again.\n"
-            f'A hint: check("{exercise.name}", hint=1)'
-        )
+    elif carried["blanks"]:
+        _say(f"  not written yet{_unwritten(exercise, carried)}, then check again.")
+        print(f'A hint: check("{exercise.name}", hint=1)')
     else:
         return carried["source"]
     return None

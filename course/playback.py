@@ -7,14 +7,20 @@ Left out: the picture (`widgets.Player`), and the recording that stays behind (`
 
 from course import verdict
 from course.holding import Answers
+from launch.shared.errors import DeadlockError
 
 _cleared: int | None = None
 """The number of the execution for which `clear` has done its work."""
 
 
 def failed(trial) -> None:
-    """Displays the run of a trial with a fault, if anything was sent in it."""
+    """Displays who waited for whom, if ranks are stuck, and the run of a trial with a fault, if anything was sent."""
     recording = trial.recording
+    if isinstance(trial.error, DeadlockError) and shell() is not None:
+        from launch.magics import show
+        from widgets.wait_for import WaitFor
+
+        show(shell(), WaitFor(trial.error.edges, trial.p))
     if recording is None or not len(recording.steps):
         return
     wrong = None if trial.failure else verdict.first_wrong(trial)

@@ -34,7 +34,15 @@ from launch.magics import loaded
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
 from launch.shared import codec
-from launch.shared.errors import DeadlockError, LaunchError, MismatchError, RankError, UsageError, name_ranks
+from launch.shared.errors import (
+    DeadlockError,
+    LaunchError,
+    LostMessageError,
+    MismatchError,
+    RankError,
+    UsageError,
+    name_ranks,
+)
 
 LIMIT = 20
 """Seconds after which a function that has neither ended nor provably hung is stopped."""
@@ -47,6 +55,11 @@ LONGEST = 400
 
 PRINTED = 16
 """About how many lines of what a function prints in one trial are shown."""
+
+THREADED = (
+    "it calls torch.distributed from threads of its own, and then nobody can tell which calls were waited for; isend "
+    "starts a message without a thread: isend, then recv, then wait()"
+)
 
 LARGEST_KEPT = 4
 """Ranks of the largest set that lives on after a check: a rank takes 50 MB."""
@@ -165,6 +178,7 @@ class Trial:
         self.printed: list[tuple[list[int], str]] = []
         self.tapes: list[dict] = []
         self.last: list[Answer] = []
+        self.threaded = False  # whether the function has started threads of its own
         self._clean = False  # whether its ranks are as they were before
         self._seed = random.randrange(2**32)
         try:
@@ -180,6 +194,7 @@ class Trial:
             self.failure += "" if isinstance(error, MismatchError) else self._raised_at()
             self.verdict = "no" if _kept[self.p].size else "not tried"
             self.hints = error.hints
+            self.threaded = isinstance(error, LostMessageError) and self._is_threaded()
             self._clean = type(error) is RankError and self._is_over()
         self._leave()
 
@@ -257,7 +272,8 @@ class Trial:
 
     def _evidence(self, ranks: Ranks):
         shown = _shown(_execute(ranks, f"_trial_around.see({X}, {RETURNED})"))
-        after, answers, clean = zip(*shown, strict=True)
+        after, answers, clean, threaded = zip(*shown, strict=True)
+        self.threaded = any(threaded)
         self._clean = all(clean) and not self._unfinished()
         return after, answers
 
@@ -298,6 +314,9 @@ class Trial:
         else:
             self.hints = [*self.hints, *advice(self)]
         found = found or self.failure
+        if found and self.threaded and (isinstance(self.error, LostMessageError) or verdict.unawaited(self)):
+            self.verdict, self.hints = "not judged", []
+            return THREADED
         if not found and self.draw.index == 0:  # where other numbers always lead to another result
             try:
                 found = verdict.smuggled(self)
@@ -307,6 +326,10 @@ class Trial:
                 self._clean = False
                 self._leave()
         return found
+
+    def _is_threaded(self) -> bool:
+        """Whether the function has started threads on any rank, of those that still answer."""
+        return any(_shown(_kept[self.p].execute("_trial_around.show(_trial_around.threaded)")))
 
     def prints(self) -> list[str]:
         """What they printed, as lines that say who: the first ones of each, and how many more there are."""

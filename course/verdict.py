@@ -29,7 +29,7 @@ def fault(trial) -> str:
     judges = (
         built_in,
         _sent_dtype,
-        _unawaited,
+        unawaited,
         _hurried,
         _result,
         _raced,
@@ -41,6 +41,7 @@ def fault(trial) -> str:
         _across,
         _messages,
         _numbers_in_one,
+        _fan,
         _steps,
         _uses,
         _calls,
@@ -79,10 +80,10 @@ def _sent_dtype(trial) -> str:
     return f"it sends {sorted(others)[0]}, but x is {trial.dtype}: make buffers with torch.empty_like"
 
 
-def _unawaited(trial, lines: set[int] | None = None) -> str:
+def unawaited(trial, lines: set[int] | None = None) -> str:
     """A call that is not waited for may still be under way: the result would be right by luck. With `lines` only the
     calls of these."""
-    for event in sorted(trial.recording.events, key=lambda event: event.rank):
+    for event in sorted(trial.recording.events, key=lambda event: event.rank) if trial.recording else ():
         if event.end is None and (lines is None or event.line in lines):
             what = f"isend to rank {event.peer}" if event.op == "send" else f"irecv from rank {event.peer}"
             what = what if event.op in MESSAGES_ONLY else f"{event.op} with async_op"
@@ -103,7 +104,7 @@ def dropped(trial) -> str:
     if trial.recording is None or not isinstance(trial.error, (DeadlockError, LostMessageError)):
         return ""
     lines = never_waited(trial.source)
-    return _unawaited(trial, lines) if lines else ""
+    return unawaited(trial, lines) if lines else ""
 
 
 def never_waited(source: str) -> set[int]:
@@ -317,17 +318,55 @@ def _numbers_in_one(trial) -> str:
     return ""
 
 
+def _fan(trial) -> str:
+    """A rank that alone has as many messages as make more steps than are asked, if it has one at a time."""
+    if not trial.exercise.one_port:
+        return ""
+    most = trial.exercise.steps(trial.p)
+    for op, does, other in (("send", "sends", "sends"), ("recv", "receives", "receives")):
+        for rank in range(trial.p):
+            found = sum(event.op == op and event.rank == rank for event in trial.recording.events)
+            if found > most:
+                return (
+                    f"right result, but rank {rank} {does} {_plural(found, 'message')}, which pass through its network "
+                    f"card one after the other; in a tree no rank {other} more than {most} (log2(p), rounded up)"
+                )
+    return ""
+
+
+def _one_port(trial) -> int:
+    """How many steps it takes if in each of them a rank sends or receives one message."""
+    starts = {}
+    for event in trial.recording.events:
+        if event.op == "send":
+            starts.setdefault((event.rank, event.peer), event.start)
+    last = [0] * trial.p
+    for step in trial.recording.steps:
+        pairs = {(each.src, each.dst) for each in step.transfers if each.src != each.dst}
+        while pairs:  # what can go first goes first; what a rank sends, in the order in which it does
+            src, dst = min(pairs, key=lambda pair: (max(last[pair[0]], last[pair[1]]), starts.get(pair, 0)))
+            last[src] = last[dst] = max(last[src], last[dst]) + 1
+            pairs.remove((src, dst))
+    return max(last)
+
+
 def _steps(trial) -> str:
-    many = _too_many("steps, one after the other,", trial.recording.counts().steps, trial.exercise.steps, trial.p)
+    steps = trial.recording.counts().steps
+    if trial.exercise.one_port:
+        steps = max(steps, _one_port(trial))
+    many = _too_many("steps, one after the other,", steps, trial.exercise.steps, trial.p)
     return f"{many}: {trial.exercise.why_steps}" if many and trial.exercise.why_steps else many
 
 
 def _uses(trial) -> str:
     """Built-ins without which it moves or keeps more than it should."""
-    for ops, why in trial.exercise.uses.items():
+    for ops, (times, why) in trial.exercise.uses.items():
         for rank in range(trial.p):
-            if not ops & {event.op for event in _built_ins_of(trial, rank)}:
-                return f"right result, but rank {rank} never calls {' or '.join(sorted(ops))}: {why}"
+            calls = sum(event.op in ops for event in _built_ins_of(trial, rank))
+            if calls < times:
+                called = "calls" if calls else "never calls"
+                often = f" {_plural(calls, 'time')}, where {times} are asked" if calls else ""
+                return f"right result, but rank {rank} {called} {' or '.join(sorted(ops))}{often}: {why}"
     return ""
 
 
@@ -347,7 +386,7 @@ def _given(trial) -> str:
     """What each call of a built-in was given, and in which order."""
     if trial.exercise.given is None:
         return ""
-    asked = trial.exercise.given(trial.p)
+    asked = trial.exercise.given(trial.draw)
     for rank in range(trial.p):
         found = [sum(map(math.prod, event.shape)) for event in _built_ins_of(trial, rank)]
         if found != asked:

@@ -14,7 +14,8 @@ def doublings(p: int) -> int:
 EXERCISES = (
     Exercise(
         name="tree_reduce",
-        asks="after it, rank 0's x holds the sum of everyone's x, after log2(p) steps, rounded up, and p - 1 messages",
+        asks="after it, rank 0's x holds the sum of everyone's x, after log2(p) steps, rounded up, and p - 1 messages; "
+        "in a step each rank sends or receives one message at most",
         lines=12,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected); expected = expected if rank == 0 else None",
@@ -24,6 +25,7 @@ EXERCISES = (
         messages=lambda p: p - 1,
         busiest=lambda p: Fraction(1),
         steps=doublings,
+        one_port=True,
         hints=(
             "In the round with distance d, the ranks that are still there are the multiples of d.",
             "Of those, the even multiples receive from rank + d, the odd ones send to rank - d and are done.",

@@ -1,5 +1,9 @@
 """The exercises of chapter 19: the gradient norm of a model in pieces and copies, and the bytes of one of its steps."""
 
+import math
+
+import numpy as np
+
 from course.exercises.exercise import A_FEW, Exercise, nobody
 
 MESH = """
@@ -8,8 +12,7 @@ _trial_mesh = init_device_mesh("cpu", (2, 2) if {p} == 4 else (1, {p}), mesh_dim
 _trial_group = _trial_mesh.get_group("tensor")
 """
 PAIRS = """
-_trial_copies = (3 * torch.randn(12, generator=torch.Generator().manual_seed(9 + rank // 2 * ({p} == 4)))).to(
-    torch.{dtype})
+_trial_copies = (3 * torch.sin(torch.arange(12.0) * (2 + rank // 2 * ({p} == 4)) + 1)).to(torch.{dtype})
 def _trial_norm(x):
     squares = x.double().square().sum()
     dist.all_reduce(squares, group=_trial_group)
@@ -33,6 +36,25 @@ def tensor_group(rank: int, p: int) -> set[int]:
     return {rank, rank ^ 1} if p == 4 else set(range(p))
 
 
+def out_of(norm):
+    """A slip: what `norm` makes of the squared norms of the group's pieces, of the copies, and of all ranks' pieces."""
+
+    def slip(trial, rank: int) -> np.ndarray:
+        squares = [float(np.square(x.astype(np.float64)).sum()) for x in trial.given]
+        cut = [squares[member] for member in sorted(tensor_group(rank, trial.p))]
+        copies = float(trial.expected[rank].item()) ** 2 - sum(cut)
+        return np.array([norm(cut, copies, squares)])
+
+    return slip
+
+
+def norms_of_all(trial, rank: int) -> np.ndarray:
+    """The norms of all pieces and copies, one added to the other."""
+    parts = [part for member in tensor_group(rank, trial.p) for part in np.split(trial.given[member], [8])]
+    copies = 3 * np.sin(np.arange(12) * (2 + rank // 2 * (trial.p == 4)) + 1)  # as in PAIRS
+    return np.array([sum(map(np.linalg.norm, [*parts, *np.split(copies, 2)]))])
+
+
 EXERCISES = (
     Exercise(
         name="grad_norm",
@@ -51,6 +73,21 @@ EXERCISES = (
         calls=lambda p: 1,
         call_bytes=lambda p: A_FEW,
         rtol=1e-4,
+        slips={
+            out_of(lambda cut, copies, _: math.sqrt(sum(cut) + len(cut) * copies)): "the copies went into the sum "
+            "over the group, once from each rank, and they are the same weights on all: add their squares after it",
+            out_of(lambda cut, copies, _: math.sqrt(sum(map(math.sqrt, cut)) ** 2 + copies)): "the ranks' norms were "
+            "added up, and norms do not add up: all_reduce the squares, and take the root at the end",
+            out_of(lambda cut, copies, _: sum(math.sqrt(each + copies) for each in cut)): "the ranks' norms were "
+            "added up, and norms do not add up: all_reduce the squares, and take the root at the end",
+            norms_of_all: "norms were added up, and norms do not add up: add up squares, all_reduce them, and take the "
+            "root at the end",
+            out_of(lambda cut, copies, _: math.sqrt(sum(cut))): "the copies are missing; they are weights of the "
+            "model, too, so their squares count once",
+            out_of(lambda cut, copies, _: sum(cut) + copies): "that is the sum of the squares; the norm is its root",
+            out_of(lambda cut, copies, everyones: math.sqrt(sum(everyones) + copies)): "the sum went over all ranks, "
+            "and so over other copies of the model, too; give all_reduce group=group",
+        },
         hints=(
             "The norm is the root of a sum of squares. Squares add up over ranks, norms do not.",
             "Of a weight that is cut, each rank has different numbers: all of them count. Of a copy, all ranks have "

@@ -2,7 +2,10 @@
 
 from course.exercises.exercise import Exercise
 
-BOTH = frozenset({"all_gather", "all_gather_single", "reduce_scatter", "reduce_scatter_single"})
+GATHER, SCATTER = frozenset({"all_gather", "all_gather_single"}), frozenset({"reduce_scatter", "reduce_scatter_single"})
+GATHERED = (
+    "both conversions from partial need a sum, and to gather all of x and add it up here brings each rank p times x"
+)
 CONVERSIONS = """
 _trial_ways = [("partial", "shard"), ("shard", "replicate"), ("replicate", "shard"), ("partial", "replicate")]
 def _trial_alike(like):  # the same on every rank
@@ -38,7 +41,8 @@ EXERCISES = (
         in_place=False,
         setup=CONVERSIONS,
         call="_trial_redistributed({name}, x)",
-        allowed=BOTH,
+        allowed=GATHER | SCATTER,
+        uses={SCATTER: (2, GATHERED)},
         calls=lambda p: 4,
         parts=lambda p: {
             "partial to shard": 4,

@@ -1,5 +1,7 @@
 """The exercises of chapter 10: statistics of data that no rank has all of, out of a few numbers each."""
 
+import numpy as np
+
 from course.exercises.exercise import A_FEW, Exercise
 
 REDUCE = frozenset({"all_reduce"})
@@ -11,6 +13,50 @@ NO_WHOLE_NUMBERS = (
 
 FLOATS = ("float32", "float64", "float32")
 
+
+def a_few(p: int) -> int:
+    """Bytes of one call: plenty for sums, or for two numbers of every rank, each in a place of its own."""
+    return max(A_FEW, 16 * p)
+
+
+OR_A_NUMBER = """
+def _trial_number(mean):
+    return torch.tensor(mean, dtype=torch.float64) if isinstance(mean, float) else mean
+"""
+
+
+def its_own_maximum(trial, rank: int) -> np.ndarray:
+    """The softmax if each rank subtracts its own maximum, and all add up these powers."""
+    powers = [np.exp(x.astype(np.float64) - x.max()) for x in trial.given]
+    return powers[rank] / sum(each.sum() for each in powers)
+
+
+def its_own_sum(trial, rank: int) -> np.ndarray:
+    """The softmax if each rank divides by the sum of its own powers."""
+    powers = np.exp(trial.given[rank].astype(np.float64) - max(x.max() for x in trial.given))
+    return powers / powers.sum() if powers.any() else powers
+
+
+def last_owner(trial, rank: int) -> np.ndarray:
+    """The largest number of all, and the highest rank that has it."""
+    return np.array([trial.expected[rank][0], max(trial.draw.owners)])
+
+
+def scaled_by(norms):
+    """x scaled by what `norms` makes of the norms of all ranks' x, as if that were their norm together."""
+
+    def scaled(trial, rank: int) -> np.ndarray:
+        norm = norms([float(np.linalg.norm(x.astype(np.float64))) for x in trial.given], rank)
+        return trial.given[rank] * min(1, trial.draw.limit / norm)
+
+    return scaled
+
+
+def norm_of_all(trial) -> float:
+    """The norm of all ranks' x together."""
+    return float(np.linalg.norm(np.concatenate([x.astype(np.float64) for x in trial.given])))
+
+
 EXERCISES = (
     Exercise(
         name="distributed_mean",
@@ -18,12 +64,23 @@ EXERCISES = (
         "all_reduce of a few numbers; x stays as it is",
         lines=4,
         x="torch.randint(low, high, (lengths[rank],)).to(dtype) * scale",
+        setup=OR_A_NUMBER,
+        call="_trial_number({name}(x))",
+        slips={
+            lambda trial, rank: np.mean([x.mean() for x in trial.given]): "that is the mean of the ranks' means, which "
+            "counts a rank with few numbers as much as one with many; add up sums and counts",
+            lambda trial, rank: trial.given[rank].mean(): "that is the mean of this rank's numbers alone",
+            lambda trial, rank: sum(x.sum() for x in trial.given) / trial.given[rank].size: "that is the sum of all "
+            "divided by this rank's count; the counts have to be added up, too",
+            lambda trial, rank: sum(x.sum() for x in trial.given) / trial.p: "that is the sum of all divided by the "
+            "number of ranks; divide by how many numbers all ranks have",
+        },
         expected="torch.tensor([x.double().sum(), x.numel()], dtype=torch.float64); dist.all_reduce(expected); "
         "expected = expected[0] / expected[1]",
         in_place=False,
         allowed=REDUCE,
         calls=lambda p: 2,
-        call_bytes=lambda p: A_FEW,
+        call_bytes=a_few,
         rtol=1e-4,
         hints=(
             "A mean is a sum divided by a count. Both add up over the ranks; a mean does not.",
@@ -44,6 +101,8 @@ EXERCISES = (
         allowed=frozenset({"all_reduce", "all_gather", "all_gather_single"}),
         calls=lambda p: 2,
         call_bytes=lambda p: A_FEW * p,
+        parts=lambda p: {"the largest number": 1, "the rank that has it": 1},
+        slips={last_owner: "several ranks have that number, and this is the highest of them; the lowest is asked"},
         hints=(
             "all_reduce with dist.ReduceOp.MAX gives everyone the value. Who has it is a second question.",
             "Let every rank that has the value bid its own number and all others bid world_size. Who wins?",
@@ -55,14 +114,19 @@ EXERCISES = (
         asks="it returns this rank's part of the softmax over the numbers of all ranks, however large or small they "
         "are, with at most two all_reduce of a few numbers; x stays as it is",
         lines=7,
-        x="(3 * torch.randn(100) + shift + slope * rank).to(dtype)",
+        x="(3 * torch.randn(100) + shift + slope * rank + gap * (torch.arange(100) % 2)).to(dtype)",
         expected="torch.empty(100 * world_size, dtype=x.dtype); dist.all_gather_single(expected, x); "
         "expected = expected.softmax(0).chunk(world_size)[rank]",
         in_place=False,
         allowed=REDUCE,
         calls=lambda p: 2,
-        call_bytes=lambda p: A_FEW,
+        call_bytes=a_few,
         rtol=1e-4,
+        slips={
+            its_own_maximum: "each rank has subtracted its own maximum, so that every rank's powers are of another "
+            "scale and their sum is of none; subtract the largest number of all ranks",
+            its_own_sum: "each rank has divided by the sum of its own powers; add these up over the ranks first",
+        },
         hints=(
             "softmax(x) = exp(x - m) / sum of exp(x - m), for any m. Which two numbers must all ranks agree on?",
             "exp(1000) is inf. With m the largest number of all ranks no exponent is above 0.",
@@ -83,8 +147,16 @@ EXERCISES = (
         call="{name}(x, {limit})",
         allowed=REDUCE,
         calls=lambda p: 1,
-        call_bytes=lambda p: A_FEW,
+        call_bytes=a_few,
         rtol=1e-4,
+        slips={
+            scaled_by(lambda norms, rank: norms[rank]): "scaled by this rank's norm alone; the norm of all ranks' x "
+            "together takes everybody's squares",
+            scaled_by(lambda norms, rank: sum(norms)): "scaled by the sum of the ranks' norms, and norms do not add "
+            "up; add up their squares",
+            lambda trial, rank: trial.given[rank] * trial.draw.limit / norm_of_all(trial): "scaled, though the norm "
+            "is below the limit: then x must stay as it is",
+        },
         hints=(
             "The norm of it all is the root of the sum of all squares. Squares add up over the ranks; norms do not.",
             "x.square().sum(), all_reduce, sqrt: the norm. Then x *= limit / norm.",

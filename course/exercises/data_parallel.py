@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from course.exercises.exercise import Exercise
 
 SIZES = (2, 6, 1, 3, 4, 2, 5, 1)
@@ -32,6 +34,15 @@ def filled(sizes: Iterable[int], cap: int) -> list[int]:
     return buckets + [held] * (held > 0)
 
 
+def not_flushed(trial, rank: int) -> np.ndarray:
+    """What the tensors hold if only full buckets were averaged."""
+    sizes, answer = SIZES[::-1], trial.expected[rank].copy()
+    left = filled(sizes, trial.p + 4)[-1]
+    if left < trial.p + 4:
+        answer[:left] = trial.given[rank][:left]
+    return answer
+
+
 EXERCISES = (
     Exercise(
         name="bucketed_average",
@@ -44,7 +55,12 @@ EXERCISES = (
         setup=IN_PARTS,
         call="_trial_in_parts({name}, x, {p} + 4)",
         allowed=frozenset({"all_reduce"}),
-        given=lambda p: filled(reversed(SIZES), p + 4),
+        given=lambda draw: filled(reversed(SIZES), draw.p + 4),
+        slips={
+            not_flushed: "the first tensors of the list, which make up the last bucket, are as they were: it was never "
+            "full, so it never left; after the loop average what is still in it",
+            lambda trial, rank: trial.expected[rank] * trial.p: "that is the sum; divide it by world_size",
+        },
         rtol=1e-5,
         hints=(
             "Go through reversed(grads), put each into a list, and add up numel(). Where the list holds cap numbers or "

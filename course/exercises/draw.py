@@ -18,6 +18,9 @@ LIMITS = (1 / 3, 10, 1.25)
 """How large a limit is, as a share of the norm of one rank's numbers: well below it, above that of all ranks
 together, between the two."""
 
+PACES = (0.365, 0.485, 0.565, 0.65, 0.785, 0.95)
+"""No (p + 3) / 2 up to 11 ranks is a whole multiple of one: rounding cannot decide when a loss is below its goal."""
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -26,12 +29,13 @@ class Draw:
     pieces   a vector for messages has `pieces * p` numbers, so that p divides it
     uneven   that many more where it should not divide
     low, high, scale   whole numbers from low up to high, high excluded, times scale (a power of two: sums stay exact)
-    shift, slope       what is added to all numbers, and once more for every rank
+    shift, slope, gap  what is added to all numbers, once more for every rank, and to every second number
     lengths  how many numbers each rank has, where they differ
     owners   the ranks that have the largest number
     sizes    into which parts a vector is cut
     counts   counts[s][d]: how many numbers rank s has for rank d; another number than the other way round
     limit, size        a bound for a norm, and about how large the norm of one rank's numbers is
+    pace     how fast a loss falls
     """
 
     index: int | None
@@ -44,16 +48,18 @@ class Draw:
     scale: float
     shift: float
     slope: float
+    gap: float
     lengths: tuple[int, ...]
     owners: tuple[int, ...]
     sizes: tuple[int, ...]
     counts: tuple[list[int], ...]
     limit: float
     size: float
+    pace: float
 
 
 def fixed(index: int, p: int, dtype: str) -> Draw:
-    """The draw for the trial with that number; only the limit is another every time."""
+    """The draw for the trial with that number; only the limit and the pace are others every time."""
     low, high = SIGNS[index % len(SIGNS)]
     numbers = (p + 1) * p
     limit = _limit()
@@ -67,13 +73,15 @@ def fixed(index: int, p: int, dtype: str) -> Draw:
         high=high,
         scale=1,
         shift=(1000, -1000, 0)[index % 3],
-        slope=(0, 0, 20)[index % 3],
+        slope=(0, 3000, -20)[index % 3],
+        gap=(-400, 0, -400)[index % 3],
         lengths=tuple(5 + (20 * rank if index % 2 == 0 else 7 * (p - rank)) for rank in range(p)),
-        owners=tuple(range(p // 2, p)),
+        owners=((1, p - 1), (0,), (p - 1,))[index % 3],
         sizes=((1, numbers - 3, 2), (numbers,), (2, 1, numbers - 6, 3))[index % 3],
         counts=tuple([(2 * src + 3 * dst + index) % 7 for dst in range(p)] for src in range(p)),
         limit=limit,
         size=limit / LIMITS[index % len(LIMITS)],
+        pace=random.choice(PACES),
     )
 
 
@@ -92,13 +100,15 @@ def at_random(p: int, dtype: str) -> Draw:
         high=high,
         scale=2 ** random.randint(3, 20) if whole else 2.0 ** random.randint(-12, 12),
         shift=random.uniform(-3000, 3000),
-        slope=random.uniform(-5, 5),
+        slope=random.choice((random.uniform(-5, 5), -3000, 3000)),
+        gap=random.choice((0, -2000, 2000)),
         lengths=tuple(random.randint(1, 60) for _ in range(p)),
         owners=tuple(sorted(random.sample(range(p), random.randint(1, p)))),
         sizes=_parts(pieces * p),
         counts=tuple([random.randint(0, 9) for _ in range(p)] for _ in range(p)),
         limit=limit,
         size=limit / random.choice(LIMITS),
+        pace=random.choice(PACES),
     )
 
 

@@ -34,8 +34,8 @@ EXERCISES = (
     ),
     Exercise(
         name="pairwise_reduce_scatter",
-        asks="on rank r it returns the sum of everyone's r-th piece of x (x is world_size pieces); p - 1 steps, in "
-        "each of which all ranks send one piece at once; x stays as it is",
+        asks="on rank r it returns the sum of everyone's r-th piece of x (x is world_size pieces); at most p - 1 "
+        "steps, in which all ranks send at once, p - 1 pieces each; x stays as it is",
         lines=10,
         x=VECTOR,
         expected="torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone())",
@@ -54,8 +54,8 @@ EXERCISES = (
     ),
     Exercise(
         name="pairwise_all_to_all",
-        asks="on rank r it returns everyone's r-th piece of x, one after the other in rank order; p - 1 steps, in each "
-        "of which all ranks send one piece at once; x stays as it is",
+        asks="on rank r it returns everyone's r-th piece of x, one after the other in rank order; at most p - 1 steps, "
+        "in which all ranks send at once, p - 1 pieces each; x stays as it is",
         lines=10,
         x=VECTOR,
         expected="torch.empty_like(x); dist.all_to_all_single(expected, x)",

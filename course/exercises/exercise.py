@@ -8,10 +8,12 @@ sent, so its bounds are functions of p, the number of ranks; bytes are given in 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from collectives.schedule import Cell, Schedule
+from course.exercises.draw import Draw
 
 VECTOR = "torch.randint(low, high, (pieces * p,)).to(dtype) * scale"
 """Fresh random whole numbers: sums of them are exact in any order, and no two chunks are alike."""
@@ -88,11 +90,14 @@ class Exercise:
     far         far(p), in units of N: the most that a rank may send to others than its neighbour rank ^ 1, or None
     across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
                 the first half of the ranks is one machine and the second half the other; or None
-    uses        {operations: why}: one of these has to be called, because another way to the same numbers costs more
+    one_port    whether a rank sends or takes one message at a time: `steps` are counted so, and bound its messages
+    uses        {operations: (times, why)}: these have to be called as often, because another way to the same numbers
+                costs more
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
-    given       given(p): how many numbers each call of a built-in is given, in order, or None
+    given       given(draw): how many numbers each call of a built-in is given, in order, or None
     waits       waits(p): how often a rank may wait for a call before it starts its next one, or None
     rtol        how far numbers may be off, as a share of the largest: for results that were rounded on the way
+    slips       {slip(trial, rank): why}: what a rank's answer is after a typical mistake, for results without letters
     parts       parts(p): what an answer consists of, one behind the other, and how many numbers each has, or None
     textbook    textbook(p): the Schedule by the book. Its goal says in letters what each rank should hold, and it plays
                 beside the student's own run. `holding` makes one that only says what should be held. None: no letters
@@ -125,10 +130,12 @@ class Exercise:
     across: Callable[[int], Fraction | int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
-    uses: dict[frozenset[str], str] = field(default_factory=dict)
-    given: Callable[[int], list[int]] | None = None
+    one_port: bool = False
+    uses: dict[frozenset[str], tuple[int, str]] = field(default_factory=dict)
+    given: Callable[[Draw], list[int]] | None = None
     waits: Callable[[int], int] | None = None
     rtol: float = 0.0
+    slips: dict[Callable[[Any, int], np.ndarray], str] = field(default_factory=dict)
     parts: Callable[[int], dict[str, int]] | None = None
     textbook: Callable[[int], Schedule] | None = None
     peers: Callable[[int, int], set[int]] | None = None

@@ -1,5 +1,7 @@
 """The exercises of chapter 15: tokens to their experts and back, that exchange's way back, and Ulysses' exchange."""
 
+import numpy as np
+
 from course.exercises.exercise import Exercise
 
 WIDTH = 4
@@ -50,6 +52,18 @@ def _trial_whole(x):
     dist.all_gather(everyone, x)
     return torch.cat(everyone).chunk(world_size, dim=1)[rank].contiguous()
 """
+
+
+def as_it_lies(trial, rank: int) -> np.ndarray:
+    """What comes of to_heads if x is sent as it lies in memory, its first tokens to rank 0."""
+    return np.concatenate([x.reshape(trial.p, -1)[rank] for x in trial.given]).reshape(trial.expected[rank].shape)
+
+
+def by_sender_last(trial, rank: int) -> np.ndarray:
+    """What comes of to_heads if token 0 of every rank stands before token 1 of any."""
+    pieces = np.stack([np.split(x, trial.p, axis=1)[rank] for x in trial.given])
+    return pieces.swapaxes(0, 1).reshape(trial.expected[rank].shape)
+
 
 EXERCISES = (
     Exercise(
@@ -110,6 +124,12 @@ EXERCISES = (
         setup=HEADS,
         allowed=ONLY,
         calls=lambda p: 1,
+        slips={
+            as_it_lies: "x was sent as it lies in memory, where the first p-th is the first tokens with all heads; "
+            "put the heads for rank 0 first, then those for rank 1, and send that",
+            by_sender_last: "the right numbers, with token 0 of every rank before token 1 of any; what comes is all "
+            "tokens of rank 0, then all of rank 1, and this order is the right one",
+        },
         hints=(
             "all_to_all_single sends the first p-th of the memory to rank 0, the next to rank 1, and so on. In x the "
             "first p-th is the first tokens. You want it to be the first heads.",

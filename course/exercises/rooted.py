@@ -35,7 +35,8 @@ EXERCISES = (
     ),
     Exercise(
         name="tree_broadcast",
-        asks="after it, every rank's x holds rank 0's x, after log2(p) steps, rounded up, and p - 1 messages",
+        asks="after it, every rank's x holds rank 0's x, after log2(p) steps, rounded up, and p - 1 messages; "
+        "in a step each rank sends or receives one message at most",
         lines=8,
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",
@@ -44,6 +45,7 @@ EXERCISES = (
         needs=the_first,
         messages=lambda p: p - 1,
         steps=lambda p: ceil(log2(p)),
+        one_port=True,
         why_steps="each rank that has x passes it on in every step, so that their number doubles",
         hints=(
             "Who has x, sends it on, so the number of ranks that have it doubles in each round: 1, 2, 4, 8 ...",

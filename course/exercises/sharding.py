@@ -4,7 +4,7 @@ from course.exercises.exercise import VECTOR, Exercise
 
 FLOATS = ("float32", "float64", "float32")
 GATHER, SCATTER = frozenset({"all_gather", "all_gather_single"}), frozenset({"reduce_scatter", "reduce_scatter_single"})
-SCATTERED = {SCATTER: "to gather all gradients and add up here brings each rank p times what it needs, and room for it"}
+GATHERED = "to gather all gradients and add up here brings each rank p times what it needs, and room for it"
 
 TWO_STEPS = """
 def _begin(like):
@@ -60,7 +60,7 @@ EXERCISES = (
         setup=TWO_STEPS,
         call="_sharded({name}, x)",
         allowed=GATHER | SCATTER,
-        uses=SCATTERED,
+        uses={SCATTER: (2, GATHERED)},
         calls=lambda p: 4,
         rtol=1e-5,
         hints=(
@@ -84,7 +84,7 @@ EXERCISES = (
         setup=THERE_AND_BACK,
         call="_there_and_back({name}, x)",
         allowed=GATHER | SCATTER,
-        uses=SCATTERED,
+        uses={SCATTER: (1, GATHERED)},
         calls=lambda p: 2,
         hints=(
             "torch.empty(world_size * x.numel(), dtype=x.dtype) is room for the whole; dist.all_gather_single fills "

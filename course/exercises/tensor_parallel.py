@@ -1,5 +1,7 @@
 """The exercises of chapter 13: Megatron's f and g, and a row-parallel linear layer, each judged in both directions."""
 
+import numpy as np
+
 from course.exercises.exercise import Exercise
 
 WIDTH = 8
@@ -20,6 +22,43 @@ _trial_upstream = _trial_alike(1, 8)
 """
 """What comes out, and behind it the gradient of everything that went in, for a gradient that comes from above."""
 
+SHARED = """
+_trial_a, _trial_b = _trial_alike(2, 8, 2 * {p}), _trial_alike(3, 2 * {p}, 8)
+def _trial_part(x, r):
+    mine = slice(2 * r, 2 * r + 2)
+    return torch.tanh(torch.tanh(x @ _trial_a[:, mine]) @ _trial_b[mine])
+def _trial_by_the_book(x):
+    whole = _trial_both_ways(lambda x: sum(_trial_part(x, r) for r in range(world_size)), x, upstream=_trial_upstream)
+    mine = _trial_both_ways(lambda x: _trial_part(x, rank), x, upstream=_trial_upstream)
+    return torch.cat([whole, mine[8:]])
+def _trial_shared(f_and_g, x):
+    bias = torch.zeros_like(x).requires_grad_()
+    before, made = bias * 1, []  # so that its gradient is that of x, in the same memory, and is needed after F
+    def piece(x):
+        out = _trial_part(x + before, rank)
+        if out.requires_grad:
+            made.append((out, out.detach().clone()))
+        return out
+    out = _trial_both_ways(f_and_g, x, piece, upstream=_trial_upstream)
+    if not all(torch.equal(now.detach(), then) for now, then in made):
+        raise ValueError("what piece(x) returned was overwritten, and its own backward pass needs it: "
+            "clone() it, and all_reduce the clone")
+    if not isinstance(out, torch.Tensor) or out.shape != (16,):
+        return out
+    return torch.cat([out, torch.zeros_like(x) if bias.grad is None else bias.grad])
+"""
+"""A piece whose last op needs its own output backward, and whose gradient of x is that of a weight before it, too: what
+is written in place there, others miss."""
+
+BIAS = "the gradient of what piece(x) adds to x"
+
+
+def all_reduced_for_all(trial, rank: int) -> np.ndarray:
+    """The right answer, but that the gradient of piece's own weight is summed up, too."""
+    right = trial.expected[rank]
+    return np.concatenate([right[: 2 * WIDTH], right[WIDTH : 2 * WIDTH]])
+
+
 FLOATS = ("float32", "float64", "float32")
 
 EXERCISES = (
@@ -29,13 +68,14 @@ EXERCISES = (
         "ranks, stays as it is; one all_reduce forward and one backward",
         lines=3,
         x="torch.randn(8).to(dtype); dist.broadcast(x, 0)",
-        setup=BOTH_WAYS + "_trial_a, _trial_b = _trial_alike(2, 8, 2 * {p}), _trial_alike(3, 2 * {p}, 8)\n"
-        "def _trial_whole(x):\n    return torch.tanh(x @ _trial_a) @ _trial_b\n"
-        "def _trial_piece(x):\n    mine = slice(2 * rank, 2 * rank + 2)\n"
-        "    return torch.tanh(x @ _trial_a[:, mine]) @ _trial_b[mine]\n",
-        expected="_trial_both_ways(_trial_whole, x, upstream=_trial_upstream)",
-        call="_trial_both_ways({name}, x, _trial_piece, upstream=_trial_upstream)",
-        parts=lambda p: {"the output": WIDTH, "the gradient of x": WIDTH},
+        setup=BOTH_WAYS + SHARED,
+        expected="_trial_by_the_book(x)",
+        call="_trial_shared({name}, x)",
+        parts=lambda p: {"the output": WIDTH, "the gradient of x": WIDTH, BIAS: WIDTH},
+        slips={
+            all_reduced_for_all: "F has added up the very tensor that piece(x) passes to a weight of its own, too; "
+            "clone() the gradient first, and return the clone"
+        },
         in_place=False,
         allowed=frozenset({"all_reduce"}),
         calls=lambda p: 2,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course.carry import CannotCarry, carry, has_blank
+from course.carry import CannotCarry, blanks, carry, is_stub
 from tests.course.cells import executed
 
 
@@ -98,15 +98,30 @@ def test_what_is_no_function_is_refused():
 
 
 @pytest.mark.parametrize(
-    "source, line",
+    "source, lines",
     [
-        ("def f(x):\n    ...\n", 2),
-        ("def f(x):\n    x[...] += 1\n", None),
-        ("def f(x):\n    y = x[..., 0]\n    x[k] = ...\n", 3),
-        ("def f(x):\n    chunks[...] += 1\n", None),
-        ("def f(x):\n    chunks[(...) % p] += 1\n", 2),
-        ("def f(x):\n    return x\n", None),
+        ("def f(x):\n    ...\n", [2]),
+        ("def f(x):\n    x[...] += 1\n", []),
+        ("def f(x):\n    y = x[..., 0]\n    x[k] = ...\n", [3]),
+        ("def f(x):\n    chunks[...] += 1\n", []),
+        ("def f(x):\n    chunks[(...) % p] += 1\n", [2]),
+        ("def f(x):\n    return x\n", []),
+        ("def f(x):\n    if x:\n        ...\n    x = ...\n", [3, 4]),
     ],
 )
-def test_a_blank_is_found(source, line):
-    assert has_blank(source) == line
+def test_a_blank_is_found(source, lines):
+    assert blanks(source) == lines
+
+
+@pytest.mark.parametrize(
+    "source, stub",
+    [
+        ('def f(x):\n    """Words."""\n    ...\n', True),
+        ("def f(x):\n    def g():\n        ...\n    ...\n", True),
+        ("def f(x):\n    if x:\n        ...\n", False),
+        ("def f(x):\n    return ...\n", False),
+        ("def g(x):\n    ...\n\ndef f(x):\n    return g(x)\n", False),
+    ],
+)
+def test_a_function_without_a_body_is_a_stub(source, stub):
+    assert is_stub(source, "f") is stub

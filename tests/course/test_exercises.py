@@ -30,7 +30,7 @@ def verdict(name, source):
 def verdict_unrun(name, source):
     """What is said about a cell before anything runs: a blank in it, or something that cannot travel."""
     try:
-        return "not written yet" if carry.has_blank(carry.carry(name, executed(source))) else ""
+        return "not written yet" if carry.blanks(carry.carry(name, executed(source))) else ""
     except carry.CannotCarry as error:
         return str(error)
 

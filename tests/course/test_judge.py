@@ -42,6 +42,12 @@ def test_the_steps_of_a_student(notebook):
     assert "there is no function 'ring_all_reduce' on the ranks yet" in check(notebook)
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    ...")
     assert "not written yet (about 12 lines)" in check(notebook)
+    notebook.run("%%ranks\ndef ring_all_reduce(x):\n    for step in range(3):\n        ...\n    x += ...")
+    assert "not written yet: 2 blanks are left, in lines 4 and 5. Replace each ... and run the cell, then" in check(
+        notebook
+    )
+    notebook.run("%%ranks\ndef ring_all_reduce(x):\n    x += ...")
+    assert "not written yet: a blank is left in line 3. Replace the ... and run the cell, then" in check(notebook)
     notebook.run("%%ranks\ndef ring_all_reduce(x):\n    x += table[rank]")
     assert "ring_all_reduce uses 'table', a Tensor that is made outside of it; make it inside ring_all_reduce" in check(
         notebook
@@ -242,13 +248,14 @@ def test_a_solved_run_stands_beside_ours(notebook):
     assert notebook.value("(launch.recording().title, launch.recording().ranks)") == ("your run: all_reduce ring", 4)
 
 
-def test_a_run_without_messages_shows_nothing(notebook):
+def test_a_run_without_messages_shows_nothing_but_who_waits_for_whom(notebook):
     notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
     output = notebook.run('check("my_share")', cell="alone")
     assert output.stdout.endswith("Solved.\n") and not output.rich
     notebook.run("%%ranks 4\ndef swap(x):\n    dist.send(x, rank ^ 1)\n    return x")
     output = notebook.run('check("swap")', cell="stuck")
-    assert "wait in send" in output.stdout.replace("waits", "wait") and not output.rich
+    assert "wait in send" in output.stdout.replace("waits", "wait")
+    assert pictures(notebook, "stuck") == ["WaitFor(ranks=4, waiting=4)"]
     assert notebook.value("launch.recording().counts().messages") == 0, "the run that hung, not the one before"
 
 

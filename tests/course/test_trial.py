@@ -225,6 +225,29 @@ def test_a_result_that_came_in_messages_is_another_when_they_are_changed():
     assert all(np.array_equal(given, x.numpy()) for given, x in zip(honest.given, again, strict=True))
 
 
+def in_a_thread(start, end):
+    """SHIFT, whose send runs in a thread."""
+    begin = f"box = []\n    sending = threading.Thread(target=lambda: box.append({start}))\n    sending.start()"
+    parts = {"sending = dist.isend(x, (rank + 1) % world_size)": begin, "sending.wait()": end}
+    source = SHIFT
+    for old, new in parts.items():
+        source = source.replace(old, new)
+    return f"import threading\n{source}"
+
+
+def test_what_a_thread_sends_is_changed_on_the_way_too():
+    """Else a right result would seem to have come by a back door."""
+    honest = tried(in_a_thread("dist.send(x, (rank + 1) % world_size)", "sending.join()"))
+    assert not any(np.array_equal(seen["values"], honest.expected[r]) for r, seen in enumerate(honest.tampered()))
+
+
+def test_where_threads_send_and_it_cannot_be_seen_who_waits_the_judge_says_so():
+    threaded = tried("import threading\n" + SHIFT.replace("sending.wait()", "threading.Thread(target=int).start()"))
+    assert (threaded.fault(), threaded.verdict) == (trial.THREADED, "not judged")
+    never_waits = tried(SHIFT.replace("sending.wait()", "pass"))
+    assert "never waits for its isend" in never_waits.fault() and never_waits.verdict == "no"
+
+
 def test_ranks_that_are_ended_are_not_mended_before(monkeypatch):
     """A new process group costs as much as new ranks."""
     mended = []

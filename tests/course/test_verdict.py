@@ -260,3 +260,9 @@ def test_calls_of_built_ins_are_counted_and_weighed():
     assert verdict.fault(trial(MEAN, events=all_reduce_events(nbytes=64))) == ""
     heavy = verdict.fault(trial(MEAN, events=all_reduce_events(nbytes=65)))
     assert heavy.startswith("right result, but one call moves 65 bytes: a few numbers per rank are enough")
+
+
+@pytest.mark.parametrize("p", [2, 4, 8])
+def test_two_numbers_of_every_rank_are_a_few_and_the_data_are_not(p):
+    softmax = EXERCISES["distributed_softmax"]
+    assert 2 * p * 8 <= softmax.call_bytes(p) < 100 * 4, "float64, of which one rank has 100; float32 is half"

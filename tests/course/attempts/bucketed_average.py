@@ -83,6 +83,22 @@ GOOD = {
 }
 
 WRONG = {
+    "the last bucket stays": (
+        """
+def bucketed_average(grads, cap):
+    held = []
+    for g in reversed(grads):
+        held.append(g)
+        if sum(t.numel() for t in held) >= cap:
+            flat = torch.cat([t.flatten() for t in held])
+            dist.all_reduce(flat)
+            flat /= world_size
+            for t, piece in zip(held, flat.split([t.numel() for t in held])):
+                t.copy_(piece.view_as(t))
+            held = []
+""",
+        "it was never full, so it never left; after the loop average what is still in it",
+    ),
     "not written": ("def bucketed_average(grads, cap):\n    ...\n", "not written yet"),
     "one call each": (
         BODY.format(**GOOD | {"closes": "True"}),
@@ -96,7 +112,7 @@ WRONG = {
     ),
     "counts tensors": (BODY.format(**GOOD | {"closes": "len(held) >= cap"}), "where 8, 8, 8 are asked"),
     "forgets the one that is not full": (BODY.format(**GOOD | {"last": "pass"}), "no  on 2 ranks"),
-    "the sum": (BODY.format(**GOOD | {"divide": "pass"}), "no  on 4 ranks"),
+    "the sum": (BODY.format(**GOOD | {"divide": "pass"}), "that is the sum; divide it by world_size"),
     "divides twice": (
         BODY.format(**GOOD | {"back": "grad.copy_(piece.view_as(grad) / world_size)"}),
         "all of it is 4 times too small",

@@ -41,6 +41,14 @@ GOOD = {
 }
 
 WRONG = {
+    "its own norm beside an idle call": (
+        """
+def clip_norm(x, limit):
+    n = x.square().sum(); dist.all_reduce(n.clone())
+    x *= min(1.0, float(limit / n.sqrt()))
+""",
+        "scaled by this rank's norm alone",
+    ),
     "a limit of its own": (
         BODY.format(**GOOD | {"condition": "norm > 50", "scale": "x *= 50 / norm"}),
         "no  on 4 ranks",

@@ -27,6 +27,24 @@ def distributed_argmax(x):
 }
 
 WRONG = {
+    "rank 1": (
+        """
+def distributed_argmax(x):
+    m = x.double().max()
+    dist.all_reduce(m, dist.ReduceOp.MAX)
+    return torch.stack([m, torch.tensor(1., dtype=m.dtype)])
+""",
+        "the rank that has it is 1 and should be 0",
+    ),
+    "the rank in the middle": (
+        """
+def distributed_argmax(x):
+    m = x.double().max()
+    dist.all_reduce(m, dist.ReduceOp.MAX)
+    return torch.stack([m, torch.tensor(float(world_size // 2), dtype=m.dtype)])
+""",
+        "the rank that has it is 2 and should be 1",
+    ),
     "nothing is below zero": (
         """
 def distributed_argmax(x):
@@ -56,7 +74,7 @@ def distributed_argmax(x):
     value = torch.floor(both / world_size)
     return torch.stack([value, world_size - 1 - (both - value * world_size)])
 """,
-        "rank 0: the answer is",
+        "rank 0: the largest number is",
     ),
     "both in one number, the rank behind the point": (
         """
@@ -66,7 +84,7 @@ def distributed_argmax(x):
     value = both.round(decimals=3)
     return torch.stack([value, ((value - both) * 1e6).round()])
 """,
-        "rank 0: the answer is",
+        "rank 0: the largest number is",
     ),
     "not written": ("def distributed_argmax(x):\n    ...\n", "not written yet"),
     "the position in its own part": (
@@ -76,7 +94,7 @@ def distributed_argmax(x):
     dist.all_reduce(value, dist.ReduceOp.MAX)
     return torch.stack([value, x.argmax().to(x.dtype)])
 """,
-        "rank 0: the answer (from element 1 on) is",
+        "rank 0: the rank that has it is",
     ),
     "the last of equals": (
         """
@@ -87,7 +105,7 @@ def distributed_argmax(x):
     dist.all_reduce(owner, dist.ReduceOp.MAX)
     return torch.stack([value, owner])
 """,
-        "rank 0: the answer (from element 1 on) is 3 and should be 2",
+        "rank that has it is 3 and should be 1: several ranks have that number, and this is the highest of them",
     ),
     "the sum of equals": (
         """
@@ -98,7 +116,7 @@ def distributed_argmax(x):
     dist.all_reduce(owner)
     return torch.stack([value, owner])
 """,
-        "rank 0: the answer (from element 1 on) is 5 and should be 2",
+        "rank 0: the rank that has it is 4 and should be 1",
     ),
     "everybody thinks of itself": (
         """
@@ -107,7 +125,7 @@ def distributed_argmax(x):
     dist.all_reduce(value, dist.ReduceOp.MAX)
     return torch.stack([value, x.new_tensor(rank)])
 """,
-        "rank 0: the answer (from element 1 on) is 0 and should be 2",
+        "rank 0: the rank that has it is 0 and should be 1",
     ),
     "only the value": (
         """
@@ -151,8 +169,11 @@ def distributed_argmax(x):
     "through its own maximum": (
         """
 def distributed_argmax(x):
+    mine = x.max()
     dist.all_reduce(x, dist.ReduceOp.MAX)
-    return torch.stack([x.max(), x.new_tensor(world_size // 2)])
+    owner = x.new_tensor(rank if mine == x.max() else world_size)
+    dist.all_reduce(owner, dist.ReduceOp.MIN)
+    return torch.stack([x.max(), owner])
 """,
         "x was changed; it must stay as it was",
     ),

@@ -1,6 +1,12 @@
 """Attempts at distributed_mean."""
 
 RIGHT = {
+    "a Python number": """
+def distributed_mean(x):
+    s = torch.tensor([x.double().sum(), x.numel()], dtype=torch.float64)
+    dist.all_reduce(s)
+    return (s[0] / s[1]).item()
+""",
     "two calls": """
 def distributed_mean(x):
     total, count = x.sum(), torch.tensor(x.numel())
@@ -24,6 +30,15 @@ def distributed_mean(x):
 }
 
 WRONG = {
+    "the mean of the means, by AVG": (
+        """
+def distributed_mean(x):
+    m = x.mean()
+    dist.all_reduce(m, dist.ReduceOp.AVG)
+    return m
+""",
+        "that is the mean of the ranks' means, which counts a rank with few numbers as much as one with many",
+    ),
     "not written": ("def distributed_mean(x):\n    total = torch.stack([x.sum(), ...])\n", "not written yet"),
     "mean of means": (
         """
@@ -32,7 +47,7 @@ def distributed_mean(x):
     dist.all_reduce(mean, dist.ReduceOp.AVG)
     return mean
 """,
-        "rank 0: the answer is",
+        "that is the mean of the ranks' means",
     ),
     "its own count": (
         """
@@ -51,15 +66,6 @@ def distributed_mean(x):
     return both[:1] / both[1:]
 """,
         "has shape [1] and should have []",
-    ),
-    "a Python number": (
-        """
-def distributed_mean(x):
-    both = torch.stack([x.sum(), x.new_tensor(x.numel())])
-    dist.all_reduce(both)
-    return float(both[0] / both[1])
-""",
-        "should be a tensor and is a float",
     ),
     "three calls": (
         """

@@ -1,6 +1,17 @@
 """Attempts at distributed_softmax."""
 
 RIGHT = {
+    "one call, two numbers of every rank": """
+def distributed_softmax(x):
+    m = x.max()
+    e = (x - m).exp()
+    rows = torch.full((world_size, 2), 0.0, dtype=x.dtype)
+    rows[rank] = torch.stack([m, e.sum()])
+    dist.all_reduce(rows)
+    top = rows[:, 0].max()
+    total = (rows[:, 1] * (rows[:, 0] - top).exp()).sum()
+    return e * (m - top).exp() / total
+""",
     "by logarithms": """
 def distributed_softmax(x):
     m = x.max().clone()
@@ -42,6 +53,53 @@ def distributed_softmax(x):
 MAX, SUM = "dist.all_reduce(largest, dist.ReduceOp.MAX)", "dist.all_reduce(total)"
 
 WRONG = {
+    "clamped": (
+        """
+def distributed_softmax(x):
+    e = x.clamp(-80, 80).exp()
+    s = e.sum(); dist.all_reduce(s)
+    return e / s
+""",
+        "the answer is ",
+    ),
+    "the largest of the means": (
+        """
+def distributed_softmax(x):
+    m = x.mean()
+    dist.all_reduce(m, dist.ReduceOp.MAX)
+    e = torch.exp(x - m)
+    s = e.sum()
+    dist.all_reduce(s)
+    return e / s
+""",
+        "look for a division by zero, or for a number that is too large for exp",
+    ),
+    "the mean of all": (
+        """
+def distributed_softmax(x):
+    m = x.mean()
+    dist.all_reduce(m)
+    m /= world_size
+    e = torch.exp(x - m)
+    s = e.sum()
+    dist.all_reduce(s)
+    return e / s
+""",
+        "look for a division by zero, or for a number that is too large for exp",
+    ),
+    "the average of the maxima": (
+        """
+def distributed_softmax(x):
+    m = x.max()
+    dist.all_reduce(m)
+    m /= world_size
+    e = torch.exp(x - m)
+    s = e.sum()
+    dist.all_reduce(s)
+    return e / s
+""",
+        "look for a division by zero, or for a number that is too large for exp",
+    ),
     "a constant for the maximum": (BODY.format(first="largest = 1000", second=SUM), "no  on 2 ranks"),
     "no maximum, and whatever is infinite is one": (
         BODY.format(first="largest = 0", second="total = total.clamp(max=1e30); " + SUM),
@@ -62,8 +120,8 @@ def distributed_softmax(x):
 """,
         "the answer is nan nan ...",
     ),
-    "its own maximum": (BODY.format(first="pass", second=SUM), "the answer"),
-    "its own sum": (BODY.format(first=MAX, second="pass"), "the answer"),
+    "its own maximum": (BODY.format(first="pass", second=SUM), "each rank has subtracted its own maximum"),
+    "its own sum": (BODY.format(first=MAX, second="pass"), "each rank has divided by the sum of its own powers"),
     "the sum of the maxima": (BODY.format(first="dist.all_reduce(largest)", second=SUM), "look for a division by zero"),
     "overwrites x": (
         """

@@ -82,6 +82,47 @@ def f_and_g(x, piece):
 }
 
 WRONG = {
+    "G adds up in place": (
+        """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.view_as(x)
+    @staticmethod
+    def backward(ctx, grad):
+        grad = grad.clone()
+        dist.all_reduce(grad)
+        return grad
+class G(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        dist.all_reduce(x); return x
+    @staticmethod
+    def backward(ctx, grad): return grad
+def f_and_g(x, piece):
+    return G.apply(piece(F.apply(x)))
+""",
+        "what piece(x) returned was overwritten, and its own backward pass needs it: clone() it",
+    ),
+    "F adds up the gradient in place": (
+        """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.view_as(x)
+    @staticmethod
+    def backward(ctx, grad):
+        dist.all_reduce(grad)
+        return grad
+class G(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        x = x.clone(); dist.all_reduce(x); return x
+    @staticmethod
+    def backward(ctx, grad): return grad
+def f_and_g(x, piece):
+    return G.apply(piece(F.apply(x)))
+""",
+        "F has added up the very tensor that piece(x) passes to a weight of its own, too; clone() the gradient first",
+    ),
     "not written": (CLASSES.format(**GOOD | {"f_backward": "..."}), "not written yet"),
     "f does nothing": (
         CLASSES.format(**GOOD | {"f_backward": "pass"}),
@@ -121,7 +162,7 @@ def f_and_g(x, piece):
     dist.all_reduce(out)
     return out
 """,
-        "the gradient of x is ",
+        "what piece(x) returned was overwritten",
     ),
     "f forgets to return it": (CLASSES.format(**GOOD | {"f_grad": "None"}), "the gradient of x is 0 0 ... and should"),
     "returns nothing": (CLASSES.format(**GOOD).replace("    return G.", "    G."), "should be a tensor and is None"),

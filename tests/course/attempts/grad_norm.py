@@ -38,21 +38,21 @@ WRONG = {
     "not written": ("def grad_norm(cut, copies, group):\n    ...\n", "not written yet"),
     "counts the copies of every rank": (
         BODY.format(**GOOD | {"number": f"{CUT} + {COPIES}", "norm": "number.sqrt()"}),
-        "no  on 4 ranks, float32: rank 0: the answer is",
+        "the copies went into the sum over the group, once from each rank",
     ),
     "only its own pieces": (BODY.format(**GOOD | {"reduce": "pass"}), "so rank 1's numbers are not in it"),
     "all ranks instead of the group": (
         BODY.format(**GOOD | {"reduce": "dist.all_reduce(number)"}),
-        "no  on 4 ranks, float32: rank 0: the answer is",
+        "the sum went over all ranks, and so over other copies",
     ),
     "the sum of the norms": (
         BODY.format(
             **GOOD | {"number": "sum(g.norm() for g in cut)", "norm": "number + sum(g.norm() for g in copies)"}
         ),
-        "rank 0: the answer is",
+        "norms were added up, and norms do not add up: add up squares, all_reduce them",
     ),
-    "no root": (BODY.format(**GOOD | {"norm": f"number + {COPIES}"}), "rank 0: the answer is"),
-    "forgets the copies": (BODY.format(**GOOD | {"norm": "number.sqrt()"}), "rank 0: the answer is"),
+    "no root": (BODY.format(**GOOD | {"norm": f"number + {COPIES}"}), "that is the sum of the squares"),
+    "forgets the copies": (BODY.format(**GOOD | {"norm": "number.sqrt()"}), "the copies are missing"),
     "one call for each weight": (
         """
 def grad_norm(cut, copies, group):

@@ -52,6 +52,19 @@ def recursive_doubling_all_reduce(x):
 """
 
 WRONG = {
+    "doubles x": (
+        """
+def recursive_doubling_all_reduce(x):
+    d, got = 1, torch.empty_like(x)
+    while d < world_size:
+        w = dist.irecv(got, rank ^ d)
+        dist.send(x, rank ^ d)
+        w.wait()
+        x *= 2
+        d *= 2
+""",
+        "rank 0: x holds a0 + a0 + a0 + a0 and should hold a0 + b0 + c0 + d0: rank 0's was added 4 times",
+    ),
     "lower speaks first": (
         """
 def recursive_doubling_all_reduce(x):

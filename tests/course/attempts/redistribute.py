@@ -35,6 +35,34 @@ RIGHT = {
 }
 
 WRONG = {
+    "all_gather and a sum for the last": (
+        """
+def redistribute(x, before, after):
+    if before == after: return x
+    if before == "replicate": return x.chunk(world_size)[rank]
+    if before == "partial" and after == "shard":
+        out = x.new_empty(len(x) // world_size, 2)
+        dist.reduce_scatter_single(out, x)
+        return out
+    rows = [torch.empty_like(x) for _ in range(world_size)]
+    dist.all_gather(rows, x)
+    return torch.cat(rows) if before == "shard" else sum(rows)
+""",
+        "calls reduce_scatter or reduce_scatter_single 1 time, where 2 are asked: both",
+    ),
+    "all_gather and a sum": (
+        """
+def redistribute(x, before, after):
+    if before == after: return x
+    if before == "replicate": return x.chunk(world_size)[rank]
+    rows = [torch.empty_like(x) for _ in range(world_size)]
+    dist.all_gather(rows, x)
+    if before == "shard": return torch.cat(rows)
+    total = sum(rows)
+    return total if after == "replicate" else total.chunk(world_size)[rank]
+""",
+        "never calls reduce_scatter or reduce_scatter_single: both conversions from partial",
+    ),
     "not written": (filled(partial_shard="..."), "not written yet"),
     "the built-in for it": (filled(partial_replicate="dist.all_reduce(x); return x"), "all_reduce"),
     "its part of its own summand": (filled(partial_shard=PARTS["replicate_shard"]), "partial to shard"),

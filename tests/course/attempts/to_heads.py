@@ -42,13 +42,13 @@ def to_heads(x):
     dist.all_to_all_single(out, x)
     return out.view(world_size * x.shape[0], x.shape[1] // world_size, x.shape[2])
 """,
-        " should ",
+        "x was sent as it lies in memory, where the first p-th is the first tokens",
     ),
     "all heads of some tokens": (SOLVED.replace("out.flatten(0, 1)", "x"), " should "),
     "not put together": (SOLVED.replace("out.flatten(0, 1)", "out"), " should "),
     "tokens and pieces mixed": (
         SOLVED.replace("out.flatten(0, 1)", "out.transpose(0, 1).flatten(0, 1)"),
-        " should ",
+        "the right numbers, with token 0 of every rank before token 1 of any",
     ),
     "the heads side by side": (
         SOLVED.replace("out.flatten(0, 1)", "torch.cat(list(out), dim=1)"),

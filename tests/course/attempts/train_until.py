@@ -36,6 +36,16 @@ def train_until(epoch, goal):
 }
 
 WRONG = {
+    "as many epochs as there are ranks and two": (
+        """
+def train_until(epoch, goal):
+    for i in range(world_size + 2):
+        loss = torch.tensor(epoch())
+        dist.all_reduce(loss)
+    return world_size + 2
+""",
+        "the number that it returns is ",
+    ),
     "each by its own loss": (decided("if loss < goal:"), "wait"),
     "the sum": (decided("dist.all_reduce(loss)", "if loss < goal:"), "and should be"),
     "the largest": (decided("dist.all_reduce(loss, dist.ReduceOp.MAX)", "if loss < goal:"), "and should be"),

@@ -1,6 +1,21 @@
 """Attempts at tree_broadcast."""
 
 RIGHT = {
+    "the farther half first, with isend": """
+def tree_broadcast(x):
+    size = 1
+    while size < world_size:
+        size *= 2
+    works = []
+    while size > 1:
+        half = size // 2
+        if rank % size == 0 and rank + half < world_size:
+            works.append(dist.isend(x, rank + half))
+        elif rank % size == half:
+            dist.recv(x, rank - half)
+        size = half
+    for w in works: w.wait()
+""",
     "the farther half first": """
 def tree_broadcast(x):
     size = 1
@@ -40,6 +55,30 @@ def tree_broadcast(x):
 }
 
 WRONG = {
+    "two at once, then a chain of two": (
+        """
+def tree_broadcast(x):
+    pairs = {0: [1, 2], 2: [3, 4], 3: [5], 4: [6], 5: [7]}
+    parents = {child: parent for parent, children in pairs.items() for child in children}
+    if rank:
+        dist.recv(x, parents[rank])
+    for work in [dist.isend(x, child) for child in pairs.get(rank, []) if child < world_size]:
+        work.wait()
+""",
+        "right result, but in ",
+    ),
+    "all at once": (
+        """
+def tree_broadcast(x):
+    if rank == 0:
+        for w in [dist.isend(x, d) for d in range(1, world_size)]:
+            w.wait()
+    else:
+        dist.recv(x, 0)
+""",
+        "rank 0 sends 3 messages, which pass through its network card one after the "
+        "other; in a tree no rank sends more than 2",
+    ),
     "a heap, which is as quick on 2 to 6 ranks": (
         """
 def tree_broadcast(x):
@@ -61,7 +100,7 @@ def tree_broadcast(x):
     else:
         dist.recv(x, 0)
 """,
-        "steps, one after the other",
+        "in a tree no rank sends more than 2",
     ),
     "down a chain": (
         """

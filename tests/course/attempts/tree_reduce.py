@@ -1,6 +1,21 @@
 """Attempts at tree_reduce."""
 
 RIGHT = {
+    "an irecv from each child at once": """
+def tree_reduce(x):
+    kids, d = [], 1
+    while rank % (2 * d) == 0 and d < world_size:
+        if rank + d < world_size:
+            kids.append(rank + d)
+        d *= 2
+    bufs = [torch.empty_like(x) for _ in kids]
+    works = [dist.irecv(b, k) for b, k in zip(bufs, kids)]
+    for w, b in zip(works, bufs):
+        w.wait()
+        x += b
+    if rank:
+        dist.send(x, rank - d)
+""",
     "by halves of the ranks": """
 def tree_reduce(x):
     reach = 1
@@ -59,6 +74,20 @@ def tree_reduce(x):
 """
 
 WRONG = {
+    "an irecv from everybody at once": (
+        """
+def tree_reduce(x):
+    if rank == 0:
+        bufs = [torch.empty_like(x) for _ in range(1, world_size)]
+        for w in [dist.irecv(b, s + 1) for s, b in enumerate(bufs)]:
+            w.wait()
+        for b in bufs: x += b
+    else:
+        dist.send(x, 0)
+""",
+        "rank 0 receives 3 messages, which pass through its network card one after "
+        "the other; in a tree no rank receives",
+    ),
     "not written": (LOOP.format(condition="...", add="x += arriving"), "not written yet"),
     "everybody to rank 0": (
         """
@@ -71,7 +100,7 @@ def tree_reduce(x):
             dist.recv(got, src)
             x += got
 """,
-        "in 3 steps, one after the other, where 2 are enough",
+        "in a tree no rank receives more than 2",
     ),
     "a chain": (
         """
