@@ -175,6 +175,8 @@ LEGAL = {
     "a sub-group that works on": "half = dist.new_group([0, 1])\nif rank < 2:\n    for _ in range(300): dist.all_reduce(x, group=half)\ndist.barrier()",
     "a slow hook in backward": "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))\n"
     "model.module.weight.register_hook(lambda grad: time.sleep(0.8 * (rank == 1)) or grad)\nmodel(torch.ones(1, 2)).sum().backward()",
+    "collectives that are waited for twice": "work = dist.all_reduce(x, async_op=True)\nwork.wait(); work.wait()\n"
+    "work = dist.all_gather([torch.empty(4) for _ in range(4)], x, async_op=True)\nwork.wait(); work.wait()",
     "a reader of a pipe": "import subprocess\nif rank == 1: subprocess.run(['sleep', '1'])\ndist.all_gather_object([None] * world_size, rank)",
 }
 
@@ -485,6 +487,15 @@ def test_a_handle_that_a_later_cell_lets_go_of(ranks):
     assert ranks.execute("if rank == 0:\n    keep = dist.isend(torch.ones(4), 1)", count=7)[0].how is How.LEFT
     _, error = run(ranks, "keep = None\ndist.barrier()\nif rank == 1: dist.recv(torch.ones(4), 0)")
     assert str(error).startswith("rank 0 did not wait for its isend (line 2 of cell In[7]), so its message to rank 1")
+    usable(ranks)
+
+
+def test_a_wait_for_what_an_earlier_cell_lost_says_so(ranks):
+    of_size(ranks, 2)
+    run(ranks, "got = torch.ones(4)\nif rank == 0: work = dist.irecv(got, 1)\nif rank == 0: work.wait()")
+    _, error = run(ranks, "if rank == 0: work.wait()")
+    said = "what this waits for was lost when an earlier cell was ended: make the call again"
+    assert str(error) == f"rank 0: RuntimeError: {said}"
     usable(ranks)
 
 
