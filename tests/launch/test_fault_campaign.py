@@ -621,10 +621,40 @@ def test_one_stop(ranks, what):
         time.sleep(0.01)
 
 
+# One stop ends each of these on rank 1, and rank 1 with it: (cell, why, as a pattern).
+DEAF_CELLS = {
+    "ignores the signal": (
+        "import signal\nif rank == 1: signal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(100)",
+        "SIGINT is ignored there",
+    ),
+    "handles the signal": (
+        "import signal\nif rank == 1: signal.signal(signal.SIGINT, lambda *_: None)\ntime.sleep(100)",
+        "the cell handles SIGINT itself",
+    ),
+    "holds Python's lock": ("sum(range(10**11)) if rank == 1 else time.sleep(100)", "it was in C code that holds .*"),
+    "a lock in C": (
+        "import ctypes\nlibc, lock = ctypes.CDLL(None), (ctypes.c_char * 64)()\nlibc.pthread_mutex_lock(lock)\n"
+        "libc.pthread_mutex_lock(lock) if rank == 1 else time.sleep(100)",
+        "no interrupt ends the C code of line 5",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DEAF_CELLS)
+def test_a_rank_that_one_stop_does_not_reach_is_ended_alone(ranks, what):
+    of_size(ranks, 3)
+    code, why = DEAF_CELLS[what]
+    began = time.monotonic()
+    _, error = run(ranks, THERE + code, viewer=StopsWhenAllAreThere(ranks))
+    assert type(error) is RanksStopped and time.monotonic() - began < 20  # three, on a machine that has time
+    assert re.search(rf"; rank 1 had to be ended, the variables there are new \({why}\)$", str(error)), str(error)
+    usable(ranks, (1,))
+
+
 CLEANUPS = {
-    "finally": "try: time.sleep(100)\nfinally:\n    time.sleep(2)\n    saved = 1",
-    "except KeyboardInterrupt": "try: time.sleep(100)\nexcept KeyboardInterrupt:\n    time.sleep(2)\n    saved = 1",
-    "an error inside": "try: time.sleep(100)\nfinally:\n    try: 1 / 0\n    except ZeroDivisionError: time.sleep(2)\n    saved = 1",
+    "finally": "try: time.sleep(100)\nfinally:\n    time.sleep(1)\n    saved = 1",
+    "except KeyboardInterrupt": "try: time.sleep(100)\nexcept KeyboardInterrupt:\n    time.sleep(1)\n    saved = 1",
+    "an error inside": "try: time.sleep(100)\nfinally:\n    try: 1 / 0\n    except ZeroDivisionError: time.sleep(1)\n    saved = 1",
 }
 
 
