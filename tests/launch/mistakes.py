@@ -79,6 +79,15 @@ MISTAKES = {
         "if rank == victim: work = dist.irecv(x, 0); work.wait(); work.wait()\nif rank == 0: dist.send(x, victim)\ndist.barrier()",
         "DeadlockError: ranks 0, 2 wait in barrier #1 (line 6); rank 1 raised RuntimeError: line 4 waits again for an irecv that is over: wait() once for each, and empty the list after each round",
     ),
+    # exit() is told as sys.exit() is, and the rank lives on.
+    "exit": (
+        "if rank == victim: exit(3)",
+        "RankError: rank 1: SystemExit: 3",
+    ),
+    "quit_before_a_collective": (
+        "if rank == victim: quit()\ndist.barrier()",
+        "DeadlockError: ranks 0, 2 wait in barrier #1 (line 5); rank 1 called sys.exit after 0 collectives",
+    ),
     # Two calls do not fit.
     "broadcast_for_all_reduce": (
         "if rank == victim:\n    dist.broadcast(x, 0)\nelse:\n    dist.all_reduce(x)",
