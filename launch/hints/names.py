@@ -313,15 +313,7 @@ def none_given(error, place: Place) -> str:
     return f"{first.id} is None here: is it what a call returned that returns nothing?" if empty else ""
 
 
-def exits(error, place: Place) -> str:
-    """`sys.exit()`, `exit()`, `quit()`: in a script the end of the process."""
-    if not isinstance(error, SystemExit):
-        return ""
-    return "that ends the cell here and not the rank, which keeps its variables; in a script it ends the process"
-
-
 RULES = (
-    exits,
     no_value_yet,
     fraction,
     out_of_range,

@@ -48,7 +48,6 @@ SAID = {  # cell -> who, and what is said last
     "from solutions.shift import shift": "ranks 0-2: did you mean course.solutions?",
     "import my_helpers": "ranks 0-2: no package my_helpers is installed, and there is no my_helpers.py beside the notebook",
     "import sklearn": "ranks 0-2: sklearn is not installed: %pip install scikit-learn in a cell of its own, then run this one again",
-    "exit()": "ranks 0-2: that ends the cell here and not the rank, which keeps its variables; in a script it ends the process",
     "rank()": "ranks 0-2: rank is no function (int): write rank without ()",
     "max = 3\nmax(1, 2)": "ranks 0-2: a cell has set max to something else (int): del max gives Python's own back",
     "k = torch.arange(3)\nk /= 2": "ranks 0-2: k holds whole numbers (int64), and /= keeps that: k = k / ... makes a tensor of fractions",
