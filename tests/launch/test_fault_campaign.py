@@ -219,6 +219,40 @@ def test_a_call_that_an_earlier_cell_left_behind(ranks, what):
     usable(ranks)
 
 
+THREAD = (
+    "import threading\nx = torch.ones(4)\nthread = threading.Thread(target=dist.{0}, args={1})\nif {2}: thread.start()"
+)
+IN_A_THREAD = {  # of an earlier cell: (that cell, this one, what is said)
+    "took the place": (
+        THREAD.format("all_reduce", "(x,)", "rank"),
+        "dist.all_reduce(torch.ones(4))",
+        "ranks 1-3 wait in all_reduce #1 (line 1, float32[4]); rank 0 left the cell after 1 collective; what ranks 1-3 "
+        "began in an earlier cell has met the first collective of rank 0 in this one",
+    ),
+    "still waits": (
+        THREAD.format("all_reduce", "(x,)", "rank"),
+        "if rank: dist.all_reduce(torch.ones(4))",
+        "ranks 1-3 wait in all_reduce (a thread of cell In[7], float32[4]); rank 0 left the cell after 0 collectives",
+    ),
+    "waits for this cell": (
+        THREAD.format("recv", "(x, 0)", "rank == 1"),
+        "if rank == 0: dist.recv(torch.ones(4), 1)",
+        "rank 0 waits in recv from rank 1 (line 1, float32[4]); rank 1 waits in recv from rank 0 (a thread of cell In[7], "
+        "float32[4])",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", IN_A_THREAD)
+def test_a_thread_that_an_earlier_cell_left_in_a_call(ranks, what):
+    of_size(ranks, 4)
+    earlier, later, said = IN_A_THREAD[what]
+    assert all(a.how is How.LEFT for a in ranks.execute(earlier, count=7))
+    assert str(run(ranks, later)[1]) == said
+    run(ranks, "thread.join() if thread.ident else None")  # it says on standard error how it has ended
+    usable(ranks)
+
+
 def test_what_is_left_behind_by_all_explains_nothing(ranks):
     of_size(ranks, 4)
     earlier = "x = torch.ones(4)\nkeep = dist.all_reduce(x, async_op=True)\ngot = dist.irecv(torch.empty(4), 0) if rank == 1 else None\nif rank == 0: dist.send(x, 1)"
