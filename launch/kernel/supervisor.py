@@ -118,7 +118,7 @@ class Supervisor:
             for worker in self._of(link):
                 worker.has_ended(Death(event["how"]))
         elif kind in ("failed", "gone"):
-            why = event.get("why", "the agent has died; its log was lost with it")
+            why = event.get("why") or "\n".join(filter(None, ["the agent has died", event["log"]]))
             if not self._agent_ready.done():
                 self._agent_ready.set_exception(LaunchError(f"ranks cannot be started on this machine: {why}"))
                 self._agent_ready.exception()

@@ -79,6 +79,19 @@ MISTAKES = {
         "if rank == victim: work = dist.irecv(x, 0); work.wait(); work.wait()\nif rank == 0: dist.send(x, victim)\ndist.barrier()",
         "DeadlockError: ranks 0, 2 wait in barrier #1 (line 6); rank 1 raised RuntimeError: line 4 waits again for an irecv that is over: wait() once for each, and empty the list after each round",
     ),
+    # Tensors that gloo answers with words of its own, or with a wrong result.
+    "average_of_whole_numbers": (
+        "dist.all_reduce(x.long(), dist.ReduceOp.AVG)",
+        "RankError: ranks 0-2: ValueError: all_reduce with AVG needs fractions, and this tensor has whole numbers: give it x.float()",
+    ),
+    "output_as_long_as_the_input": (
+        "dist.reduce_scatter_single(x, x)",
+        "RankError: ranks 0-2: ValueError: reduce_scatter_single cuts its input into 3 pieces of the output's length 4: that is 12, and the input's is 4",
+    ),
+    "output_unlike_the_pieces": (
+        "dist.reduce_scatter(torch.empty(3), [x] * world_size)",
+        "RankError: ranks 0-2: ValueError: reduce_scatter needs pieces of the same shape as its output: torch.empty_like(pieces[0])",
+    ),
     # exit() is told as sys.exit() is, and the rank lives on.
     "exit": (
         "if rank == victim: exit(3)",
