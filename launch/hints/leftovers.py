@@ -105,8 +105,8 @@ def lost_by_the_code(tree: ast.Module, namespace: dict) -> list[str]:
 
 
 def one_for_all(tree: ast.Module, namespace: dict) -> list[str]:
-    """`pieces = [torch.empty(1)] * world_size`, or `[x] * world_size`, to be filled by a call: the last piece that comes
-    is all there is."""
+    """`pieces = [torch.empty(1)] * world_size`, or `[x] * world_size`, to be filled by a call: the piece that comes
+    last is all there is."""
     found = []
     for scope in (tree, *functions(tree)):
         known = repeated(scope)

@@ -20,8 +20,7 @@ from launch.kernel import machine
 from launch.shared.processes import agent_command
 from launch.shared.start_file import NO_WIDGETS, start_file, write_start_file
 
-
-LAST_LINES = 5  # of the log of an agent that has died
+LAST_LINES, LONGEST = 5, 1 << 14  # lines, and bytes, of the log of an agent that has died
 
 
 class AgentLink:
@@ -114,8 +113,9 @@ class AgentLink:
 
     def last_words(self) -> str:
         """The last lines of the agent's log."""
-        self._log.seek(0)
-        return "\n".join(self._log.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:])
+        size = os.fstat(log := self._log.fileno()).st_size
+        text = os.pread(log, LONGEST, max(0, size - LONGEST)).decode(errors="replace")
+        return "\n".join(text.strip().splitlines()[-LAST_LINES:])
 
     def send(self, **request) -> None:
         try:

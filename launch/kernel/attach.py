@@ -174,9 +174,7 @@ class Door:
         host, colon, port = where.partition(":")
         host = host or own_address()
         if colon and not (port.isdecimal() and 0 < int(port) < 1 << 16):
-            raise UsageError(
-                f"a port is a number from 1 to 65535, got {port or 'none'}: as in %ranks attach {host}:5000"
-            )
+            raise UsageError(f"a port is a number from 1 to 65535, as in %ranks attach {host}:5000, got {where}")
         public, own = zmq.curve_keypair()
         theirs, secret = zmq.curve_keypair()
         self.hub.let_in(OnlyThis(theirs))

@@ -54,10 +54,11 @@ USAGE = """\
 usage: python -m launch.machine TICKET
 
 Joins this machine to the notebook that waits in %ranks attach: its ranks run here from then on. TICKET is the file that
-%ranks attach has written. Start it once on each machine:
+%ranks attach has written. Start it once on each machine, as with
 
-  torchrun --nnodes=2 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=FIRST_MACHINE:29500 -m launch.machine TICKET
-  srun --nodes=2 --ntasks-per-node=1 python -m launch.machine TICKET"""
+  srun --nodes=2 --ntasks-per-node=1 python -m launch.machine TICKET
+
+%ranks attach prints the command for torchrun, too."""
 
 
 class LocalHub(Hub):

@@ -40,7 +40,7 @@ from ipykernel.control import ControlThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from IPython.core.autocall import IPyAutocall
-from IPython.core.error import StdinNotImplementedError
+from IPython.core.error import StdinNotImplementedError, UsageError
 from traitlets import Any, Type
 from traitlets.config import Config
 
@@ -146,6 +146,11 @@ class RankKernel(IPythonKernel):
         lost = error is not None and is_lost(error)
         group = {"has_group": dist.is_initialized(), "groups": tap.groups_made()}
         return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, **group}
+
+
+def on_ranks_already(line: str, cell: str = "") -> None:
+    """`%%ranks` or `%ranks` in a cell of the ranks."""
+    raise UsageError("%%ranks and %ranks belong to the notebook: this cell is on the ranks already")
 
 
 class Exit(IPyAutocall):
@@ -273,6 +278,7 @@ def serve(rank: int, session: dict) -> None:
     app.kernel.requests = Requests(app.kernel, slot, reinit, upkeep, network)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
+    app.shell.register_magic_function(on_ranks_already, "line_cell", "ranks")
     app.shell.push(dict.fromkeys(("exit", "quit"), Exit()), interactive=False)
     warnings.filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit()
     app.kernel.given = names

@@ -49,13 +49,14 @@ class PendingCall:
     exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
     given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.
     `due` is when the network that is played lets the wait for a collective be over, and when a message began
-    (rank/network.py).
+    (rank/network.py). `asked` is how often it was asked whether it is completed.
     """
 
     # fmt: off
     __slots__ = (
         "call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event", "counter",
-        "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "due", "on_gpu",
+        "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "due",
+        "on_gpu", "asked",
     )
     # fmt: on
     event: tuple | None
@@ -75,7 +76,7 @@ class PendingCall:
         self.seq = counter.next(cell)
         self.seq_in_cell = self.seq - counter.before
         self.event = self.row = self.mark = self.held = self.work = self.kept = None
-        self.due = 0.0
+        self.due, self.asked = 0.0, 0
         self.failed = _own(sys.exception())
         tensors = call.ins or call.outs
         self.on_gpu = on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()

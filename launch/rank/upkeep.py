@@ -5,8 +5,8 @@ cell Python answers as it does everywhere. But the rank has to report how the ce
 that the student loses no variables by it: `mend` puts back what is gone and says so. So it does with another stream as
 `sys.stdout`, which would swallow what later cells print.
 
-Left out: a descriptor 1 that leads into a file, which is the student's will. What only the cell itself needs. Descriptors of the rank that only
-`os.closerange` would find. Builtins that the cell deletes: the rank dies of it.
+Left out: a descriptor 1 that leads into a file, which is the student's will. What only the cell itself needs.
+Descriptors of the rank that only `os.closerange` would find. Builtins that the cell deletes: the rank dies of it.
 """
 
 from __future__ import annotations

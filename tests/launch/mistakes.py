@@ -92,6 +92,16 @@ MISTAKES = {
         "dist.reduce_scatter(torch.empty(3), [x] * world_size)",
         "RankError: ranks 0-2: ValueError: reduce_scatter needs pieces of the same shape as its output: torch.empty_like(pieces[0])",
     ),
+    "unused_parameters": (
+        "class Half(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)\n    def forward(self, x): return self.a(x)\n"
+        "model = torch.nn.parallel.DistributedDataParallel(Half())\nfor _ in range(2): model(x).sum().backward()",
+        "RankError: ranks 0-2: RuntimeError: parameters of this module got no gradient in the last backward pass (of module.parameters(): 2, 3): use all outputs of forward in the loss, or pass find_unused_parameters=True to DistributedDataParallel",
+    ),
+    "ranks_on_ranks": (
+        "%ranks 2",
+        "RankError: ranks 0-2: UsageError: %%ranks and %ranks belong to the notebook: this cell is on the ranks already",
+    ),
     # exit() is told as sys.exit() is, and the rank lives on.
     "exit": (
         "if rank == victim: exit(3)",

@@ -524,6 +524,16 @@ def test_a_handle_that_a_later_cell_lets_go_of(ranks):
     usable(ranks)
 
 
+def test_a_loop_that_waits_for_a_message_to_be_completed_is_told_that_it_never_is(ranks):
+    of_size(ranks, 2)
+    message = "x = torch.ones(1)\nwork = dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0)\n"
+    answers, _ = run(ranks, f"{message}for _ in range(2000): work.is_completed()\nwork.wait()")
+    said = "line 3 asks again and again whether an i{} is completed: with gloo that is so only after its wait(), so call wait()\n"
+    assert [str(answer.err) for answer in answers] == [said.format("send"), said.format("recv")]
+    answers, error = run(ranks, "work = dist.all_reduce(x, async_op=True)\nwhile not work.is_completed(): pass")
+    assert error is None and not any(answer.err for answer in answers)
+
+
 def test_a_wait_for_what_an_earlier_cell_lost_says_so(ranks):
     of_size(ranks, 2)
     run(ranks, "got = torch.ones(4)\nif rank == 0: work = dist.irecv(got, 1)\nif rank == 0: work.wait()")
