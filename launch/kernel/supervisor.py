@@ -260,10 +260,7 @@ class Supervisor:
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> None:
         """Has the agent start these ranks and waits until they are up and workers; all, or LaunchError and none."""
         serial = next(self._serial)
-        wanted = [Worker(rank, serial, self.hub, self._link_for(rank, size)) for rank in ranks]
-        for worker in wanted:
-            if viewer:
-                viewer.state(worker.rank, "starting", "")
+        wanted = [Worker(rank, serial, self.hub, self._link_for(rank, size), viewer) for rank in ranks]
         session = {"world_size": size, "backend": self.backend, "bare": self.bare, "generation": self._generation}
         session |= {"group_count": group_count, "board": self.board.path, "environ": self._environ}
         session |= {"network": self.played.known_to(wanted)}
