@@ -60,6 +60,7 @@ class Answer:
     came_back: str = ""  # "died (killed by SIGKILL)", if it misses variables that went with the process before it
     was_doing: Status | None = None  # when the stop button was pressed
     was_at: str = ""  # "line 3": the line that ran then, if the rank could say it
+    was_asking: bool = False  # in `input()`
     deaf: str = ""  # why the stop button did not reach the rank, so that it had to be ended
     line: int = 0  # of this cell, in which it raised; 0 if unknown
     hint: Hint = Hint()  # what may help with what it raised
@@ -222,6 +223,7 @@ class Cell:
         if self.stops == 1:
             for rank in self.running:
                 self.answers[rank].was_doing = self.supervisor.doing(rank)
+                self.answers[rank].was_asking = rank in self._live.asking
             self._errand(self._stop())
 
     # What the rank asks with input()
