@@ -28,9 +28,10 @@ LOOK = 0.05  # seconds between two looks at the flight recorder
 DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in C++
 LOST_AFTER = 10  # seconds after its connections were ended until a rank that still waits in gloo is ended itself
 INSIST_EVERY = 0.5  # seconds after an interrupt until a cell that has swallowed it is interrupted on each line
-INSISTS = ("insist", "insist", "insist", "interrupt")  # the last one ends what a cell does to clean up
-ANSWER_WITHIN = 0.4  # seconds; a rank that says nothing in that time runs C code that holds Python's lock
-MOST_LEAVING = 6  # times that a rank which is on its way out of the cell is asked again, on a busy machine
+INSISTS = ("insist", "insist", "interrupt")  # the last one ends what a cell does to clean up
+ASK_AFTER = 0.3  # seconds until a rank that still runs is asked why, and then once more: it may only be slow
+ANSWER_WITHIN = 0.4  # seconds
+MOST_LEAVING = 6  # times that a rank which is on its way out of the cell is asked, on a busy machine
 REPLY_AFTER_IDLE = 0.5  # seconds; an interrupt at the wrong moment can cost a rank its reply, never its "idle"
 REPLY_LATE = 15  # seconds; without an interrupt it comes, on a busy machine late
 
@@ -257,31 +258,37 @@ class Cell:
             await asyncio.sleep(INSIST_EVERY)
             for rank in self.running:
                 self._tell(rank, what)
+        before: dict[int, str] = {}
         for leaving in range(MOST_LEAVING):
-            await asyncio.sleep(DEAF_AFTER)
-            await self._end_the_deaf(spare=leaving < MOST_LEAVING - 1)
+            await asyncio.sleep(ASK_AFTER)
+            now = await self._why_deaf()
+            for rank in now.keys() & self.running:
+                if (before.get(rank) and now[rank]) or leaving == MOST_LEAVING - 1:
+                    self.answers[rank].deaf = now[rank]
+                    self._act("kill", {rank})
+            before = now
 
     async def _interrupt(self, rank: int) -> None:
         """What it was at is in the reply, if it can give one before it ends."""
         reply = await self._request(rank, "interrupt")
         self.answers[rank].was_at = reply["content"].get("value") or ""
 
-    async def _end_the_deaf(self, spare: bool) -> None:
-        """Ends the ranks that still run the cell; those on their way out of it are spared."""
-        said = await self.supervisor.ask(set(self.running), {"do": "deaf"}, ANSWER_WITHIN)
-        for rank in set(self.running):
+    async def _why_deaf(self) -> dict[int, str]:
+        """Of each rank that still runs the cell, why; "" if it is on its way out."""
+        asked = set(self.running)
+        said = await self.supervisor.ask(asked, {"do": "deaf"}, ANSWER_WITHIN)
+        found = {}
+        for rank in asked:
             status = self.supervisor.doing(rank)
-            if (
-                status.state == "idle"
-            ):  # the cell is over there, and the rank has not been able to say so: it never will
-                why = "it could not say that the cell had ended"
+            if status.state == "idle":  # the cell is over there, and the rank could not say so: it never will
+                found[rank] = "it could not say that the cell had ended"
             elif status.state == "waiting":
-                why = f"its wait in {doing(status)} could not be ended"
+                found[rank] = f"its wait in {doing(status)} could not be ended"
             else:
-                why = said.get(rank, "it was in C code that holds Python's lock")
-            if why or not spare:
-                self.answers[rank].deaf = why
-                self._act("kill", {rank})
+                found[rank] = said.get(
+                    rank, "it did not answer: C code holds Python's lock, or the machine is too busy"
+                )
+        return found
 
     def _act(self, what: str, ranks: set[int]) -> None:
         """Has the agent do something to processes."""

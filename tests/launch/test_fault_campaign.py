@@ -675,7 +675,10 @@ DEAF_CELLS = {
         "import signal\nif rank == 1: signal.signal(signal.SIGINT, lambda *_: None)\ntime.sleep(100)",
         "the cell handles SIGINT itself",
     ),
-    "holds Python's lock": ("sum(range(10**11)) if rank == 1 else time.sleep(100)", "it was in C code that holds .*"),
+    "holds Python's lock": (
+        "sum(range(10**11)) if rank == 1 else time.sleep(100)",
+        "it did not answer: C code holds .*",
+    ),
     "a lock in C": (
         "import ctypes\nlibc, lock = ctypes.CDLL(None), (ctypes.c_char * 64)()\nlibc.pthread_mutex_lock(lock)\n"
         "libc.pthread_mutex_lock(lock) if rank == 1 else time.sleep(100)",
