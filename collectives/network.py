@@ -376,5 +376,7 @@ def _check_seconds(name: str, **seconds: float) -> None:
     for what, value in seconds.items():
         if value < 0:
             raise ScheduleError(f"{name}: {what} is in seconds and not negative, got {value}")
+        if not np.isfinite(value):
+            raise ScheduleError(f"{name}: {what} is in seconds and finite, got {value}")
         if what != "alpha" and value > 1:
             raise ScheduleError(f"{name}: {what} is seconds per byte, 1 / bandwidth, got {value}; is that a bandwidth?")

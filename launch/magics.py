@@ -37,6 +37,8 @@ from launch.ranks import DEFAULT_SIZE, Ranks
 from launch.shared.errors import CellSyntaxError, DeadlockError, RankError, RanksStopped, UsageError, name_ranks
 from launch.signpost import help_with_errors
 
+MANY = 32  # ranks whose start takes so long that this is said before
+START = 0.3  # seconds of one core in which a rank starts
 MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
@@ -178,6 +180,9 @@ def run_cell(line: str, cell: str) -> None:
             raise UsageError(f"there is no rank {beyond[0]}: --only chooses among {size} ranks, 0 to {size - 1}")
     if not ranks.attached:
         check_room(options.size or ranks.size, ranks.size)
+        if options.size and options.size != ranks.size and options.size >= MANY:
+            seconds = max(1, round(options.size * START / (os.cpu_count() or 1)))
+            print(f"{options.size} ranks take about {seconds} seconds to start here", flush=True)
     forget_last_run(shell)
     network = {None: _network, "off": None}.get(options.network, options.network)
     viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE, network)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collectives.played import Carried
 
 CARRIES = 2e9  # bytes per second that a laptop's memory moves between its processes, all of them together
+OWN_LATENCY = 300e-6  # seconds that a message between two processes of a laptop takes in any case
+SLOWER = (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**4, 10**5, 10**6)
 UNPACED = (
     "this machine cannot slow down single connections: messages were held back until they may arrive, and built-in "
     "collectives ran at the machine's own speed and were held back as a whole"
@@ -60,18 +62,28 @@ def table(network, ranks: int) -> dict:
 
 
 def too_fast(network, ranks: int) -> str:
-    """What to run on instead where the machine cannot carry what is asked; '' where it can."""
+    """What to run on instead where the machine cannot carry what is asked, or not so soon; '' where it can."""
     from collectives.played import bandwidths, rate
+    from collectives.units import duration
 
     asked = max(bandwidths(network, ranks))
-    need = asked * ranks / CARRIES
-    if need <= 1:
+    pairs = [(src, dst) for src in range(ranks) for dst in range(ranks) if src != dst]
+    alpha = min((network.way(src, dst, ranks).alpha for src, dst in pairs), default=OWN_LATENCY)
+    need, too_soon, said = asked * ranks / CARRIES, alpha < OWN_LATENCY, []
+    if need > 1:
+        said.append(
+            f"{rate(asked)} for each of {ranks} ranks is more than a laptop moves (about {rate(CARRIES)} in all)"
+        )
+    if too_soon:
+        soon = duration(alpha) if alpha else "no latency"
+        said.append(f"it asks for {soon}, and a message between processes takes about {duration(OWN_LATENCY)} anyway")
+    if not said:
         return ""
-    times = next(n for n in (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**4, 10**5, 10**6) if n >= need)
-    return (
-        f"{rate(asked)} for each of {ranks} ranks is more than a laptop moves (about {rate(CARRIES)} in all): what "
-        f"you measure is this machine; .slower({times}) of that network fits, and keeps who wins"
-    )
+    measured = "what you measure is this machine" if need > 1 else "short messages show this machine"
+    need = max(need, OWN_LATENCY / alpha if too_soon and alpha else 0)
+    times = next((n for n in SLOWER if n >= need), SLOWER[-1])
+    fits = f"; .slower({times}) of that network fits, and keeps who wins" if need > 1 else ""
+    return f"{'; '.join(said)}: {measured}{fits}"
 
 
 def carried_by(ranks: int, told: dict[int, list]) -> Carried:

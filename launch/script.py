@@ -18,7 +18,9 @@ import ast
 import builtins
 import os
 import re
+import sys
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 
 from launch.backends import BACKENDS
 from launch.shared.errors import UsageError
@@ -36,7 +38,7 @@ HEAD = """\
 Every rank prints for itself: lines of several ranks come in any order.
 \"\"\"
 
-{environ}import torch
+{future}{environ}import torch
 import torch.distributed as dist
 
 {begin}
@@ -77,6 +79,13 @@ class Ran:
 def export(path: str, ran: list[Ran]) -> str:
     """Writes the cells to the file; what to tell the student. UsageError, and nothing is written, if that makes no
     sense."""
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a folder: name a file in it, as in %ranks export {os.path.join(path, 'ring.py')}")
+    if hides := _hides(path):
+        raise UsageError(
+            f"a file {os.path.basename(path)} would hide Python's module {hides} from all that runs in that folder, "
+            "and no ranks would start there: choose another name"
+        )
     if os.path.exists(path) and not _ours(path):
         raise UsageError(f"{path} is there already and %ranks export has not written it: choose another name")
     text, size, said = program(ran, os.path.basename(path))
@@ -86,6 +95,14 @@ def export(path: str, ran: list[Ran]) -> str:
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
     return "\n".join([f"{path} is written: torchrun --nproc-per-node={size} {path} runs it", *said])
+
+
+def _hides(path: str) -> str:
+    """The module that Python would no longer find beside the file; "" if there is none of that name."""
+    name, _ = os.path.splitext(os.path.basename(path))
+    found = PathFinder.find_spec(name) if name.isidentifier() and name not in sys.stdlib_module_names else None
+    elsewhere = found is not None and found.origin and os.path.realpath(found.origin) != os.path.realpath(path)
+    return name if elsewhere or name in sys.stdlib_module_names else ""
 
 
 def _ours(path: str) -> bool:
@@ -100,16 +117,20 @@ def program(ran: list[Ran], name: str) -> tuple[str, int, list[str]]:
     if like is None:
         raise UsageError("there is nothing to export: no %%ranks cell has run to its end yet")
     parts, said = [], []
+    future: dict[str, None] = {}
     for cell in latest:
         if why := _unfit(cell, like):
             said.append(f"cell {cell.number} is left out: {why}")
             parts.append(f"\n\n# {said[-1]}\n")
         else:
-            parts.append(f"\n\n# %% cell {cell.number}\n{_body(cell)}")
+            source, lines = _without_future(cell.source)
+            future |= dict.fromkeys(lines)
+            parts.append(f"\n\n# %% cell {cell.number}\n{_body(source, cell.only)}")
     begin = BEGIN_BARE if like.bare else BEGIN.format(backend=BACKENDS[like.backend].in_torch)
     begin = (ON_GPU if BACKENDS[like.backend].gpus else "") + begin
     environ = "import os\n\n" if "os." in begin else ""
-    head = HEAD.format(first=FIRST, size=like.size, name=name, environ=environ, begin=begin)
+    futures = "".join(f"{line}\n" for line in future) + "\n" * bool(future)
+    head = HEAD.format(first=FIRST, size=like.size, name=name, future=futures, environ=environ, begin=begin)
     text = head + "".join(parts) + END
     try:
         tree = compile(text, name, "exec", ast.PyCF_ONLY_AST)
@@ -151,12 +172,24 @@ def _unfit(cell: Ran, like: Ran) -> str:
     return ""
 
 
-def _body(cell: Ran) -> str:
+def _without_future(source: str) -> tuple[str, list[str]]:
+    """The cell without its lines `from __future__ import ...`, which Python takes only at the top of a file; and
+    these."""
+    lines, found = source.splitlines(keepends=True), []
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            found.append(ast.unparse(node))
+            _, after = lines[node.lineno - 1], lines[(node.end_lineno or 1) - 1][node.end_col_offset :]
+            lines[node.lineno - 1 : node.end_lineno] = [after.lstrip("; ")] if after.strip("; \n") else []
+    return "".join(lines), found[::-1]
+
+
+def _body(source: str, only: list[int] | None) -> str:
     """The cell's lines as they stand, but that the value of its last expression is shown."""
-    text = _showing(cell.source.strip("\n") + "\n")
-    if cell.only is None:
+    text = _showing(source.strip("\n") + "\n")
+    if only is None:
         return text
-    return f"if rank in {set(cell.only)}:\n{_indented(text)}" if ast.parse(text).body else text
+    return f"if rank in {set(only)}:\n{_indented(text)}" if ast.parse(text).body else text
 
 
 def _showing(source: str) -> str:

@@ -92,13 +92,19 @@ def is_lost(error: BaseException) -> bool:
     return isinstance(error, WaitEnded) or LOST in error.__dict__ or IN_GLOO in str(error)
 
 
+def is_cut(error: BaseException) -> bool:
+    """Whether gloo says that the other end of a connection has gone; a time-out and a length that does not fit name the
+    connection, too."""
+    return IN_GLOO in str(error) and BY_PEER.search(str(error)) is not None
+
+
 def in_our_words(error: BaseException, peer: int | None) -> None:
     """Has the exception say to whom the connection was that is lost, if that is known: gloo's own words name a port and
     a line of its source. Of a check that failed it leaves out what torch's log puts before the words: a rank, and the
     time of day, which would make each rank's error and each run's another."""
     if LOGGED.match(str(error)):
         error.args = (LOGGED.sub("", str(error)).rstrip(),)
-    if IN_GLOO in str(error) and BY_PEER.search(str(error)):  # a time-out and a length that does not fit name it, too
+    if is_cut(error):
         who = "another rank" if peer is None else f"rank {peer}"
         why = "it has destroyed its process group, or its process is gone"
         error.args, error.__dict__[LOST] = (f"the connection to {who} has ended: {why}",), True

@@ -119,14 +119,14 @@ def _waits_in(view: View, size: int, steps: collections.Counter, apart: str) -> 
     if view.place:
         return f"{view.place} ({_line(view.line)}) for {_collective(view, call)}"
     if call.kind == "collective":
-        return f"{_collective(view, call, apart)} ({_where(call)})"
+        return f"{_collective(view, call, apart)} ({_where(call, view)})"
     if call.peer < 0:
-        return f"recv from any rank{apart} ({_where(call)})"
+        return f"recv from any rank{apart} ({_where(call, view)})"
     towards = "to" if call.kind == "send" else "from"
     step, other = _step(view, size), f"rank {call.peer}"
     if steps[step] >= RING:
         other = {1: "the next rank", size - 1: "the previous rank"}.get(step, other)
-    return f"{call.kind} {towards} {other}{apart} ({_where(call)})"
+    return f"{call.kind} {towards} {other}{apart} ({_where(call, view)})"
 
 
 def _collective(view: View, call: OpenCall, apart: str = "") -> str:
@@ -134,12 +134,12 @@ def _collective(view: View, call: OpenCall, apart: str = "") -> str:
     tally = view.tally(call.key)
     number = call.seq - (tally.before if tally is not None and tally.cell == view.cell else 0)
     group = f" of {tally.label}" if tally is not None and tally.label != "world" else ""
-    return f"{call.op} #{number}{apart}{group}"
+    return f"{call.op}{f' #{number}' if number > 0 else ''}{apart}{group}"
 
 
-def _where(call: OpenCall) -> str:
+def _where(call: OpenCall, view: View) -> str:
     """'line 4, float32[4]', 'line 12 of train.py, float32[4]'."""
-    line = _line_of(call)
+    line = _place(call, view)
     return f"{line}, {call.what}" if call.what else line
 
 
@@ -342,7 +342,24 @@ def _remarks(views: dict[int, View], stuck: tuple[int, ...]) -> list[str]:
         name = call.op if call.kind == "collective" else f"i{call.kind}"
         for left in _left_behind(views, rank, call):
             said.append(f"rank {rank}'s {name} of {_place(left, views[rank])}, never waited for, took its {took}")
-    return said
+    return said or _met_before(views, {rank: call for rank, call in waits.items() if call.kind == "collective"})
+
+
+def _met_before(views: dict[int, View], waits: dict[int, OpenCall]) -> list[str]:
+    """A clause about collectives that are over, which ranks began in an earlier cell and others met in this one."""
+    early: dict[tuple[int, ...], list[int]] = {}
+    for rank, call in waits.items():
+        mine = views[rank].tally(call.key)
+        theirs = {other: views[other].tally(call.key) for other in views if other not in waits}
+        now = {other: tally for other, tally in theirs.items() if tally and tally.cell == views[other].cell}
+        if mine and mine.cell == views[rank].cell:
+            met = tuple(other for other, tally in now.items() if tally.before < min(tally.begun, mine.before))
+            early.setdefault(met, []).append(rank)
+    return [
+        f"what {named(ranks)} began in an earlier cell has met the first collective of {named(met)} in this one"
+        for met, ranks in early.items()
+        if met
+    ]
 
 
 def _left_behind(views: dict[int, View], rank: int, call: OpenCall) -> list[OpenCall]:
@@ -371,5 +388,7 @@ def _place(call: OpenCall, view: View) -> str:
 
 
 def _left_in(call: Fingerprint | OpenCall, number: int) -> str:
-    """'line 4 of cell In[7]', 'line 4 of train.py in cell In[7]': of a call that this earlier cell has left."""
-    return f"{_line_of(call)} {'in' if call.file else 'of'} cell In[{number}]"
+    """'line 4 of cell In[7]', 'line 4 of train.py in cell In[7]': of a call that this earlier cell has left. A
+    thread that runs torch's function itself has no line."""
+    where = _line_of(call) if call.line else "a thread"
+    return f"{where} {'in' if call.file else 'of'} cell In[{number}]"

@@ -110,12 +110,16 @@ def _view(board, rank: int, status: Status, endings, report: Report | None) -> V
     if report is not None and report.threads:
         return view
     if rank in endings:
+        if waits := () if endings[rank].cut else tuple(call for call in calls if call.waiting):
+            return replace(view, state=State.WAITING, waits=waits)  # in a thread, which may go on
         return replace(view, state=State.CUT if endings[rank].cut else State.ENDED, ending=endings[rank])
     if status.state == "waiting":
         waits = tuple(call for call in calls if _blocks(call, status))
+        if report is not None:  # so do threads of the student; with any of these calls the rank may go on
+            waits += tuple(call for call in calls if call.waiting and call not in waits)
         if not waits and report is not None and report.asleep:  # torch does not come back to say that it has begun
             waits = tuple(call for call in calls if call.op == status.op)[-1:]
-        return replace(view, state=State.WAITING if len(waits) == 1 else State.ACTING, waits=waits)
+        return replace(view, state=State.WAITING if waits else State.ACTING, waits=waits)
     if report is not None and report.meeting:
         return replace(view, state=State.MEETING, place=report.place, line=report.line)
     if report is not None and report.asleep:

@@ -105,23 +105,28 @@ def lost_by_the_code(tree: ast.Module, namespace: dict) -> list[str]:
 
 
 def one_for_all(tree: ast.Module, namespace: dict) -> list[str]:
-    """`pieces = [torch.empty(1)] * world_size`, to be filled by a call: the last one that comes is all there is."""
+    """`pieces = [torch.empty(1)] * world_size`, or `[x] * world_size`, to be filled by a call: the piece that comes
+    last is all there is."""
     found = []
     for scope in (tree, *functions(tree)):
-        for name, (value, item) in repeated(scope).items():
-            if scope is tree and not is_one_tensor(namespace.get(name)):
-                continue
-            for call in calls_in(scope):
-                at = FILLED.get(op_of(resolve(call.func, namespace.get)))
-                filled = call.args[at] if at is not None and at < len(call.args) else None
-                whole = filled.value if isinstance(filled, ast.Subscript) else filled
-                if isinstance(whole, ast.Name) and whole.id == name:
-                    each = f"[{ast.unparse(item)} for _ in range({ast.unparse(value.right)})]"
-                    found.append(
-                        f"line {value.lineno}: {ast.unparse(value)} is one tensor again and again: write {each}"
-                    )
-                    break
-    return found
+        known = repeated(scope)
+        for call in calls_in(scope):
+            at = FILLED.get(op_of(resolve(call.func, namespace.get)))
+            filled = call.args[at] if at is not None and at < len(call.args) else None
+            whole = filled.value if isinstance(filled, ast.Subscript) else filled
+            if isinstance(whole, ast.Name) and whole.id in known:
+                value, item = known[whole.id]
+                if scope is not tree or is_one_tensor(namespace.get(whole.id)):
+                    found.append(again_and_again(value, item))
+            elif isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Mult) and isinstance(whole.left, ast.List):
+                found += [again_and_again(whole, item) for item in whole.left.elts if len(whole.left.elts) == 1]
+    return list(dict.fromkeys(found))
+
+
+def again_and_again(value: ast.BinOp, item: ast.expr) -> str:
+    new = ast.unparse(item) if isinstance(item, ast.Call) else f"torch.empty_like({ast.unparse(item)})"
+    each = f"[{new} for _ in range({ast.unparse(value.right)})]"
+    return f"line {value.lineno}: {ast.unparse(value)} is one tensor again and again: write {each}"
 
 
 def is_one_tensor(items) -> bool:

@@ -20,6 +20,8 @@ from launch.kernel import machine
 from launch.shared.processes import agent_command
 from launch.shared.start_file import NO_WIDGETS, start_file, write_start_file
 
+LAST_LINES, LONGEST = 5, 1 << 14  # lines, and bytes, of the log of an agent that has died
+
 
 class AgentLink:
     """One agent process: forked by another agent of this kernel, `beside`, within milliseconds, or a new one.
@@ -30,20 +32,20 @@ class AgentLink:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process: subprocess.Popen | None = None
         self.ahead = threading.Event()  # it has imported all that its ranks may need
+        self._log = open(f"{folder}/agent.log", "w+b")  # read here, too, when the agent has taken its folder away
         if beside is None or not beside.fork(theirs, folder):
             environ = os.environ | {"OMP_NUM_THREADS": "1", NO_WIDGETS: "1"}
             environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
             environ.pop("PYTEST_CURRENT_TEST", None)
-            with open(f"{folder}/agent.log", "wb") as log:
-                self.process = subprocess.Popen(
-                    agent_command(theirs.fileno(), os.getpid(), folder),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=[theirs.fileno()],
-                    env=environ,
-                    start_new_session=True,  # the notebook's stop button is not meant for the agent
-                )
+            self.process = subprocess.Popen(
+                agent_command(theirs.fileno(), os.getpid(), folder),
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                pass_fds=[theirs.fileno()],
+                env=environ,
+                start_new_session=True,  # the notebook's stop button is not meant for the agent
+            )
         theirs.close()
         self.socket.setblocking(False)
 
@@ -107,7 +109,13 @@ class AgentLink:
                 self.on_event(event, list(fds))
         else:
             self.loop.remove_reader(self.socket)
-            self.on_event({"event": "gone"}, [])
+            self.on_event({"event": "gone", "log": self.last_words()}, [])
+
+    def last_words(self) -> str:
+        """The last lines of the agent's log."""
+        size = os.fstat(log := self._log.fileno()).st_size
+        text = os.pread(log, LONGEST, max(0, size - LONGEST)).decode(errors="replace")
+        return "\n".join(text.strip().splitlines()[-LAST_LINES:])
 
     def send(self, **request) -> None:
         try:
@@ -121,5 +129,6 @@ class AgentLink:
             self.socket.shutdown(socket.SHUT_WR)
         self.has_ended(wait=True)
         self.socket.close()
+        self._log.close()
         if self.process:
             self.process.wait()

@@ -171,8 +171,10 @@ class Door:
 
     async def listen(self, where: str) -> str:
         """Listens at an address of this machine, "10.0.0.1" or "10.0.0.1:5000"; the path of the ticket."""
-        host, _, port = where.partition(":")
+        host, colon, port = where.partition(":")
         host = host or own_address()
+        if colon and not (port.isdecimal() and 0 < int(port) < 1 << 16):
+            raise UsageError(f"a port is a number from 1 to 65535, as in %ranks attach {host}:5000, got {where}")
         public, own = zmq.curve_keypair()
         theirs, secret = zmq.curve_keypair()
         self.hub.let_in(OnlyThis(theirs))

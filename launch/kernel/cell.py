@@ -3,7 +3,7 @@
 A cell has ended when every rank has said "idle" or has died; there is no barrier and no time limit. While it runs the
 flight recorder is read twenty times a second: it tells the student what each rank is doing, and it shows when ranks
 wait for ever (kernel/watchdog.py). Those are freed (rank/_reinit.py); so are ranks that the stop button does not reach
-in Python.
+in Python. A rank that still runs three seconds after the stop button is ended; the others keep their variables.
 
 Runs in the hub's thread. What was printed and raised is collected in `Answer`s; nothing is shown from here except to
 the viewer (a widgets.RankLog or None), which gets the text as it comes.
@@ -19,7 +19,7 @@ from launch.doctor import Diagnosis
 from launch.doctor.snapshot import Ending, How
 from launch.doctor.trouble import find_trouble, mismatch
 from launch.hints import Hint
-from launch.kernel.watchdog import Live, Watchdog
+from launch.kernel.watchdog import Live, Watchdog, doing
 from launch.shared.errors import Trouble, name_ranks
 from launch.shared.flight_recorder import Status
 from launch.shared.text import Text
@@ -28,6 +28,10 @@ LOOK = 0.05  # seconds between two looks at the flight recorder
 DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in C++
 LOST_AFTER = 10  # seconds after its connections were ended until a rank that still waits in gloo is ended itself
 INSIST_EVERY = 0.5  # seconds after an interrupt until a cell that has swallowed it is interrupted on each line
+INSISTS = ("insist", "insist", "interrupt")  # the last one ends what a cell does to clean up
+ASK_AFTER = 0.3  # seconds until a rank that still runs is asked why, and then once more: it may only be slow
+ANSWER_WITHIN = 0.4  # seconds
+MOST_LEAVING = 6  # times that a rank which is on its way out of the cell is asked, on a busy machine
 REPLY_AFTER_IDLE = 0.5  # seconds; an interrupt at the wrong moment can cost a rank its reply, never its "idle"
 REPLY_LATE = 15  # seconds; without an interrupt it comes, on a busy machine late
 
@@ -56,6 +60,9 @@ class Answer:
     ended: bool = False  # the process, in this cell or after it: its variables are gone
     came_back: str = ""  # "died (killed by SIGKILL)", if it misses variables that went with the process before it
     was_doing: Status | None = None  # when the stop button was pressed
+    was_at: str = ""  # "line 3": the line that ran then, if the rank could say it
+    was_asking: bool = False  # in `input()`
+    deaf: str = ""  # why the stop button did not reach the rank, so that it had to be ended
     line: int = 0  # of this cell, in which it raised; 0 if unknown
     hint: Hint = Hint()  # what may help with what it raised
     notes: list[str] = field(default_factory=list)  # what the cell has left behind that will be stumbled over
@@ -212,14 +219,13 @@ class Cell:
         self._free(set(self.running))
 
     def interrupt(self) -> None:
-        """The stop button: Python first, then gloo; asked again, ranks that still run are killed."""
+        """The stop button: Python first, then gloo, then the process; all within three seconds, however often."""
         self.stops += 1
         if self.stops == 1:
             for rank in self.running:
                 self.answers[rank].was_doing = self.supervisor.doing(rank)
-            self._errand(self._stop_gently())
-        else:
-            self._act("kill", self.running)
+                self.answers[rank].was_asking = rank in self._live.asking
+            self._errand(self._stop())
 
     # What the rank asks with input()
 
@@ -240,22 +246,49 @@ class Cell:
         reply = self.hub.message("input_reply", {"value": text, "status": "ok"})
         await self.hub.tell(self.workers[rank].name, "stdin", reply)
 
-    async def _stop_gently(self) -> None:
+    async def _stop(self) -> None:
         """Python first. Connections are ended when nothing moves any more: what is under way then may be forgotten by
         gloo and waited for by a rank for ever."""
         self._act("wake", self.running)
         for rank in self.running:
-            self._tell(rank, "interrupt")
+            self._errand(self._interrupt(rank))
         await asyncio.sleep(DEAF_AFTER)
         self._free(set(self.running))
-        while True:
+        for what in INSISTS:
             await asyncio.sleep(INSIST_EVERY)
             for rank in self.running:
-                self._tell(rank, "insist")
-            # The cell is over there, and the rank has not been able to say so: it never will.
-            mute = {rank for rank in self.running if self.supervisor.doing(rank).state == "idle"}
-            await asyncio.sleep(INSIST_EVERY)
-            self._act("kill", mute & self.running)
+                self._tell(rank, what)
+        before: dict[int, str] = {}
+        for leaving in range(MOST_LEAVING):
+            await asyncio.sleep(ASK_AFTER)
+            now = await self._why_deaf()
+            for rank in now.keys() & self.running:
+                if (before.get(rank) and now[rank]) or leaving == MOST_LEAVING - 1:
+                    self.answers[rank].deaf = now[rank]
+                    self._act("kill", {rank})
+            before = now
+
+    async def _interrupt(self, rank: int) -> None:
+        """What it was at is in the reply, if it can give one before it ends."""
+        reply = await self._request(rank, "interrupt")
+        self.answers[rank].was_at = reply["content"].get("value") or ""
+
+    async def _why_deaf(self) -> dict[int, str]:
+        """Of each rank that still runs the cell, why; "" if it is on its way out."""
+        asked = set(self.running)
+        said = await self.supervisor.ask(asked, {"do": "deaf"}, ANSWER_WITHIN)
+        found = {}
+        for rank in asked:
+            status = self.supervisor.doing(rank)
+            if status.state == "idle":  # the cell is over there, and the rank could not say so: it never will
+                found[rank] = "it could not say that the cell had ended"
+            elif status.state == "waiting":
+                found[rank] = f"its wait in {doing(status)} could not be ended"
+            else:
+                found[rank] = said.get(
+                    rank, "it did not answer: C code holds Python's lock, or the machine is too busy"
+                )
+        return found
 
     def _act(self, what: str, ranks: set[int]) -> None:
         """Has the agent do something to processes."""
@@ -278,9 +311,11 @@ class Cell:
 
     def _tell(self, rank: int, what: str) -> None:
         """A word to a rank about this very cell; nobody waits for the reply, since a rank may be past replying."""
+        self._errand(self._request(rank, what))
+
+    async def _request(self, rank: int, what: str) -> dict:
         content = {"do": what, "cell": self.requests[rank]["header"]["msg_id"]}
-        message = self.hub.message("rank_request", content)
-        self._errand(self.hub.request(self.workers[rank].name, "control", message))
+        return await self.hub.request(self.workers[rank].name, "control", self.hub.message("rank_request", content))
 
     def _errand(self, coroutine) -> None:
         task = asyncio.ensure_future(coroutine)

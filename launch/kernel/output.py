@@ -110,10 +110,10 @@ def raise_failures(answers: list[Answer], stopped: bool = False) -> None:
     Its `hints` are what the failing code itself says (launch/hints).
     """
     if stopped:
-        places = alike(answers, lambda a: doing(a.was_doing) if a.was_doing else "had finished")
-        said = [f"{name_ranks(ranks)}: {place}" for ranks, place in places]
-        if lost := [answer.rank for answer in answers if answer.how is How.DIED]:
-            said.append(f"{name_ranks(lost)} had to be ended, the variables there are new")
+        said = [f"{name_ranks(ranks)} {words[len(ranks) > 1]}" for ranks, words in alike(answers, was_doing)]
+        lost = [answer for answer in answers if answer.how is How.DIED]
+        for ranks, why in alike(lost, lambda a: f" ({a.deaf})" if a.deaf else " "):
+            said.append(f"{name_ranks(ranks)} had to be ended, the variables there are new{why.rstrip()}")
         raise RanksStopped("; ".join(said))
     trouble = answers[0].trouble
     failures = alike([a for a in answers if a.how in (How.RAISED, How.DIED)], what_failed)
@@ -138,6 +138,23 @@ def raise_failures(answers: list[Answer], stopped: bool = False) -> None:
     error = RankError(message, failed, tuple(report))
     error.hints = hints + cut_off(answers)
     raise error
+
+
+def was_doing(answer: Answer) -> tuple[str, str]:
+    """What the rank was at when the stop button was pressed, as it is said of one rank and of several."""
+    status = answer.was_doing
+    if status is None:
+        words = ("had finished",) * 2
+    elif status.state == "waiting":
+        words = (f"waited in {doing(status)}",) * 2
+    elif status.state == "running":
+        at = f" at {answer.was_at}" if answer.was_at else ""
+        words = f"was running Python code{at}", f"were running Python code{at}"
+        if answer.was_asking:
+            words = (f"asked for input{at}",) * 2
+    else:
+        words = ("had not begun the cell",) * 2
+    return words
 
 
 def cut_off(answers: list[Answer]) -> list[str]:

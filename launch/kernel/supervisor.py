@@ -118,7 +118,7 @@ class Supervisor:
             for worker in self._of(link):
                 worker.has_ended(Death(event["how"]))
         elif kind in ("failed", "gone"):
-            why = event.get("why", "the agent has died; its log was lost with it")
+            why = event.get("why") or "\n".join(filter(None, ["the agent has died", event["log"]]))
             if not self._agent_ready.done():
                 self._agent_ready.set_exception(LaunchError(f"ranks cannot be started on this machine: {why}"))
                 self._agent_ready.exception()
@@ -260,10 +260,7 @@ class Supervisor:
     async def _bring_up(self, ranks: list[int], size: int, group_count: int, viewer=None) -> None:
         """Has the agent start these ranks and waits until they are up and workers; all, or LaunchError and none."""
         serial = next(self._serial)
-        wanted = [Worker(rank, serial, self.hub, self._link_for(rank, size)) for rank in ranks]
-        for worker in wanted:
-            if viewer:
-                viewer.state(worker.rank, "starting", "")
+        wanted = [Worker(rank, serial, self.hub, self._link_for(rank, size), viewer) for rank in ranks]
         session = {"world_size": size, "backend": self.backend, "bare": self.bare, "generation": self._generation}
         session |= {"group_count": group_count, "board": self.board.path, "environ": self._environ}
         session |= {"network": self.played.known_to(wanted)}

@@ -44,7 +44,7 @@ ANSWER_WITHIN = 5.0  # seconds; a rank that holds Python's lock cannot answer, a
 LIKELY_AFTER = 1.0  # seconds of rest before a diagnosis that is not proved is believed
 LONGEST_PAUSE = 2.0  # seconds between two examinations of ranks that compute for long
 SAID_AFTER = 2  # seconds in one place, before it is said for how long
-STOPPING = "stopping; press stop again to end the rank itself"
+STOPPING = "stopping; this takes three seconds at most"
 
 
 class Watchdog:
@@ -196,9 +196,9 @@ def _report(answer: dict) -> Report:
 
 
 def doing(status: Status) -> str:
-    """'all_reduce #2, line 4', 'recv from rank 1, line 3', 'its own code', 'idle'."""
+    """'all_reduce #2, line 4', 'recv from rank 1, line 3', 'running Python code', 'idle'."""
     if status.state != "waiting":
-        return {"running": "its own code", "new": "starting"}.get(status.state, status.state)
+        return {"running": "running Python code", "new": "starting"}.get(status.state, status.state)
     text = status.op
     if status.peer is not None:
         text += f" {'to' if 'send' in status.op else 'from'} rank {status.peer}"

@@ -83,8 +83,9 @@ class PipeReader:
 class Worker:
     """A process under the number `rank`, from the start numbered `serial`. Made and used in the hub's thread."""
 
-    def __init__(self, rank: int, serial: int, hub: Hub, link: Any):
-        self.rank, self.hub = rank, hub
+    def __init__(self, rank: int, serial: int, hub: Hub, link: Any, viewer=None):
+        self.rank, self.hub, self.viewer = rank, hub, viewer
+        self._tell("")
         self.link = link  # to its agent: an AgentLink, or a Machine
         self.name = f"{rank}.{serial}"  # never used twice, so that nothing from a dead rank is taken for a living one's
         self.pid = 0
@@ -104,7 +105,13 @@ class Worker:
             PipeReader(self.hub.loop, fd, partial(on_text, self, stream))
             for fd, stream in zip(fds, ("stdout", "stderr"), strict=False)
         ]
+        self._tell("connects to the others")
         self._come_up()
+
+    def _tell(self, note: str) -> None:
+        """Shows how far its start has come, to who looks (a widgets.RankLog or None)."""
+        if self.viewer:
+            self.viewer.state(self.rank, "starting", note)
 
     def dialled_in(self) -> None:
         self._dialled_in = True

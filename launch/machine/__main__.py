@@ -50,6 +50,17 @@ SIOCGIFADDR = 0x8915
 OF_THE_ENGINE = ("TORCHELASTIC_", "GROUP_", "ROLE_", "MASTER_", "SLURM_")  # what ranks must not take for theirs
 
 
+USAGE = """\
+usage: python -m launch.machine TICKET
+
+Joins this machine to the notebook that waits in %ranks attach: its ranks run here from then on. TICKET is the file that
+%ranks attach has written. Start it once on each machine, as with
+
+  srun --nodes=2 --ntasks-per-node=1 python -m launch.machine TICKET
+
+%ranks attach prints the command for torchrun, too."""
+
+
 class LocalHub(Hub):
     """The sockets of the ranks here; every message goes on to the notebook as it is."""
 
@@ -125,7 +136,10 @@ class Joined:
             self._look_once()  # its last words
             self.tell(event="exited", pid=event["pid"], death=asdict(self.deaths.how(event["status"])))
         elif kind == "gone":  # of itself, or since the engine ends all that runs here: then that is why
-            self.loop.call_later(ENGINE_SAYS, self.end, "has lost its agent")
+            if event["log"]:
+                print(f"the agent has ended; the end of its log:\n{event['log']}", flush=True)
+            last = event["log"].rpartition("\n")[2]
+            self.loop.call_later(ENGINE_SAYS, self.end, "has lost its agent" + (f" ({last})" if last else ""))
         else:
             self.tell(**event)
 
@@ -309,6 +323,9 @@ def dial(ticket: dict) -> zmq.Socket:
 
 
 def main() -> None:
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(USAGE)
+        return
     if len(sys.argv) != 2:
         raise SystemExit("python -m launch.machine needs the ticket that %ranks attach has written")
     ticket = read_ticket(sys.argv[1])

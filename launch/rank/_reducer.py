@@ -17,6 +17,7 @@ DDP modules in one backward pass: their buckets are counted on.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -40,9 +41,22 @@ _DDP = _file("nn", "parallel", "distributed.py")
 # Python that stands right above a call only if C++ makes it: backward's, and DDP's own
 _CALLERS = {_ENGINE, _DDP, _file("distributed", "utils.py")}
 _BETWEEN = {_file("_ops.py"), _account.__file__}  # an op that is recorded goes on from there
+UNUSED = "Expected to have finished reduction in the prior iteration"
 _HOOK = 8  # frames from a call up to the hook that makes it
 
 _modules: WeakKeyDictionary = WeakKeyDictionary()  # that have a reducer, in the order in which they got it
+
+
+def in_our_words(error: BaseException) -> None:
+    """Has the error of a reducer that lacked gradients say which, and what to do: torch's own fills half a page, and
+    another one on every rank."""
+    if isinstance(error, RuntimeError) and str(error).startswith(UNUSED):
+        found = re.search(r"did not receive grad for rank \d+: ([\d ]+)", str(error))
+        which = ", ".join(found[1].split()) if found else "some"
+        error.args = (
+            f"parameters of this module got no gradient in the last backward pass (of module.parameters(): {which}): "
+            "use all outputs of forward in the loss, or pass find_unused_parameters=True to DistributedDataParallel",
+        )
 
 
 def note_modules() -> None:

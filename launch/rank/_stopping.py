@@ -20,6 +20,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+from launch.rank import callsite
+
 _trace = ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 3)  # of the C functions below, which ignore what they are given
 _strike = _trace(("PyErr_SetInterrupt", ctypes.pythonapi))  # as if SIGINT had come: seen at the next call or jump
 _nothing = _trace(("Py_IsInitialized", ctypes.pythonapi))
@@ -58,6 +60,20 @@ class Stopping:
         if self._swallowed():
             self._insisting = True
             self.interrupt()
+
+    def why_deaf(self) -> str:
+        """Why the cell goes on after all interrupts; "" if it is on its way out. From any thread."""
+        main = threading.main_thread().ident or 0
+        if not self._frames_of_cell(sys._current_frames().get(main)):
+            return ""
+        handler = signal.getsignal(signal.SIGINT)
+        if handler != self._on_signal:
+            return "SIGINT is ignored there" if handler is signal.SIG_IGN else "the cell handles SIGINT itself"
+        line, file = callsite.line_of_main_thread()
+        where = f"line {line}" + (f" of {file}" if file else "")
+        return (
+            f"{where} went on after KeyboardInterrupt" if self._raised else f"no interrupt ends the C code of {where}"
+        )
 
     def _on_signal(self, signum, frame) -> None:
         inside = self._frames_of_cell(frame)

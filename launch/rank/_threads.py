@@ -40,7 +40,7 @@ def look(reinit) -> dict:
     stores   the same of every store of torch's that this cell has made
     cpu      nanoseconds of processor time that the main thread has used
     threads  whether the student has threads of his own, which may do anything. One that waits in a call, while the main
-             thread waits for it alone, is as good as the main thread.
+             thread waits for it alone or in a call itself, is as good as the main thread.
     """
     tap.refresh()
     main = callsite.frame_of(threading.main_thread())
@@ -71,7 +71,8 @@ def _in_torch(stack: traceback.StackSummary) -> bool:
 def _threads_act(main) -> bool:
     """Whether threads of the student may do anything; `main` is the frame in which the main thread is."""
     acting = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and _acts(thread)]
-    return bool(acting) and not (_waits_for_ever(main) and all(map(_in_a_call, acting)))
+    waits = _waits_for_ever(main) or _in_a_call(main)
+    return bool(acting) and not (waits and all(_in_a_call(callsite.frame_of(thread)) for thread in acting))
 
 
 def _waits_for_ever(frame) -> bool:
@@ -85,9 +86,8 @@ def _waits_for_ever(frame) -> bool:
     return True
 
 
-def _in_a_call(thread: threading.Thread) -> bool:
-    """Whether the thread waits in a call of torch.distributed that the tap knows of."""
-    frame = callsite.frame_of(thread)
+def _in_a_call(frame) -> bool:
+    """Whether a thread that is there waits in a call of torch.distributed that the tap knows of."""
     while frame is not None and frame.f_code.co_filename != tap.__file__:
         if not _foreign(frame.f_code.co_filename):
             return False

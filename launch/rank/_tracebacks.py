@@ -14,7 +14,7 @@ import sys
 import traceback
 from types import TracebackType
 
-from launch.rank import interruptible
+from launch.rank import _reducer, interruptible
 
 MOST_FRAMES = 20
 
@@ -29,6 +29,7 @@ def shorten_tracebacks(shell) -> None:
         except ValueError:  # there is no exception; IPython has words for that
             return show(exc_tuple, *args, **kwargs)
         traceback = as_it_was(error, traceback)
+        _reducer.in_our_words(error)
         chain = [error]
         while (before := chain[-1].__cause__ or chain[-1].__context__) and all(before is not seen for seen in chain):
             chain.append(before.with_traceback(without_libraries(before, before.__traceback__)))

@@ -126,6 +126,14 @@ def innermost() -> FrameType | None:
     return found[0] if found else None
 
 
+def line_of_main_thread() -> tuple[int, str]:
+    """The same of the main thread, whatever it is in. From any thread."""
+    frame = frame_of(threading.main_thread())
+    while frame is not None and not is_students(frame.f_code.co_filename):
+        frame = frame.f_back
+    return line_and_file_of([frame] if frame else [])
+
+
 def line(above: int = 1) -> int:
     """The line of the cell that runs now, of the innermost frame in it; 0 if there is none on this thread. The search
     begins so many frames above this one."""

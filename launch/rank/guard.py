@@ -168,7 +168,18 @@ def refuse_tensors(call: Call) -> None:
         raise ValueError(
             "reduce_scatter_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)"
         )
-    alone = len(call.group.ranks) == 1
+    if call.reduce == "AVG" and any(not tensor.is_floating_point() and not tensor.is_complex() for tensor in call.ins):
+        raise ValueError(f"{name} with AVG needs fractions, and this tensor has whole numbers: give it x.float()")
+    size = len(call.group.ranks)
+    if name == "reduce_scatter_single" and call.outs[0].shape[0] * size != call.ins[0].shape[0]:
+        rows, there = call.outs[0].shape[0], call.ins[0].shape[0]
+        raise ValueError(
+            f"reduce_scatter_single cuts its input into {size} pieces of the output's length {rows}: that is "
+            f"{size * rows}, and the input's is {there}"
+        )
+    if name == "reduce_scatter" and any(piece.shape != call.outs[0].shape for piece in call.ins):
+        raise ValueError("reduce_scatter needs pieces of the same shape as its output: torch.empty_like(pieces[0])")
+    alone = size == 1
     if alone and name not in ("scatter", "all_to_all_single"):
         return  # what a rank keeps to itself is right
     for side in _TAKES_MEMORY.get(name, ()):

@@ -27,6 +27,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,7 +39,8 @@ from ipykernel import ipkernel
 from ipykernel.control import ControlThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
-from IPython.core.error import StdinNotImplementedError
+from IPython.core.autocall import IPyAutocall
+from IPython.core.error import StdinNotImplementedError, UsageError
 from traitlets import Any, Type
 from traitlets.config import Config
 
@@ -144,6 +146,20 @@ class RankKernel(IPythonKernel):
         lost = error is not None and is_lost(error)
         group = {"has_group": dist.is_initialized(), "groups": tap.groups_made()}
         return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, **group}
+
+
+def on_ranks_already(line: str, cell: str = "") -> None:
+    """`%%ranks` or `%ranks` in a cell of the ranks."""
+    raise UsageError("%%ranks and %ranks belong to the notebook: this cell is on the ranks already")
+
+
+class Exit(IPyAutocall):
+    """`exit` and `quit` on a rank: as `sys.exit`. IPython's own would have the kernel end one or two cells later."""
+
+    rewrite = False
+
+    def __call__(self, *code):
+        raise SystemExit(*code)
 
 
 class RankApp(IPKernelApp):
@@ -262,6 +278,9 @@ def serve(rank: int, session: dict) -> None:
     app.kernel.requests = Requests(app.kernel, slot, reinit, upkeep, network)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
+    app.shell.register_magic_function(on_ranks_already, "line_cell", "ranks")
+    app.shell.push(dict.fromkeys(("exit", "quit"), Exit()), interactive=False)
+    warnings.filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit()
     app.kernel.given = names
     app.log.setLevel(logging.ERROR)  # its handler alone has that level, and every message of a cell is put into words
     _parsing.shorten(app.shell)

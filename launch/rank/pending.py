@@ -17,9 +17,10 @@ from typing import Any
 
 import torch
 
-from launch.backends.gloo import in_our_words, is_lost
+from launch.backends.gloo import in_our_words, is_cut, is_lost
 from launch.rank import callsite, interruptible
 from launch.rank._ops import Call, dtype_name
+from launch.rank._over import Over
 from launch.rank._tracebacks import keep
 from launch.rank.guard import Guard, MismatchError, Overtaken, order_in_memory, refuse_tensors
 from launch.shared.flight_recorder import (
@@ -48,13 +49,14 @@ class PendingCall:
     exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
     given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.
     `due` is when the network that is played lets the wait for a collective be over, and when a message began
-    (rank/network.py).
+    (rank/network.py). `asked` is how often it was asked whether it is completed.
     """
 
     # fmt: off
     __slots__ = (
         "call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event", "counter",
         "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "due",
+        "on_gpu", "asked",
     )
     # fmt: on
     event: tuple | None
@@ -74,10 +76,10 @@ class PendingCall:
         self.seq = counter.next(cell)
         self.seq_in_cell = self.seq - counter.before
         self.event = self.row = self.mark = self.held = self.work = self.kept = None
-        self.due = 0.0
+        self.due, self.asked = 0.0, 0
         self.failed = _own(sys.exception())
         tensors = call.ins or call.outs
-        on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()
+        self.on_gpu = on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()
         in_parts = call.name.startswith("reduce_scatter")  # of which gloo makes several calls, and knows no limit there
         self.in_turns = call.kind == "collective" and not on_gpu and not in_parts
 
@@ -90,6 +92,7 @@ class PendingCalls:
         self.guard = Guard(slot.memory, slot.rank) if guard else None
         self.tickets = 0
         self.made: tuple[int, list[tuple[str, int, str]]] = (0, [])  # number of a cell, and the groups that it has made
+        self.over = Over()
         self.reset()
 
     def reset(self) -> None:
@@ -222,7 +225,9 @@ class PendingCalls:
         self.slot.leave()
 
     def waits(self, work) -> PendingCall | None:
-        """The main thread blocks on this work now. None for a work that no call here has made."""
+        """The main thread blocks on this work now. None for a work that no call here has made. RuntimeError if it is a
+        message that was waited for already."""
+        self.over.refuse(work)
         return self._waits(self._posting_of(work))
 
     def _posting_of(self, work) -> PendingCall | None:
@@ -251,6 +256,8 @@ class PendingCalls:
         self.slot.leave()
         if self.works.pop(id(work), None):
             self._close(pending)
+            if pending.kind != "collective" and not pending.on_gpu:  # NCCL lets a message be waited for again
+                self.over.add(work, pending.kind)
         if pending.kind == "recv" and pending.peer is None:
             pending.peer = pending.ranks[work._source_rank()]
             self.counters.took(pending.open, pending.peer, pending.counter.group)
@@ -267,6 +274,8 @@ class PendingCalls:
     def stopped(self, pending: PendingCall | None, error: BaseException) -> BaseException:
         """No longer blocked, though the call is not over. The exception that the student is to see."""
         if pending is None:
+            if is_cut(error):
+                error.args = ("what this waits for was lost when an earlier cell was ended: make the call again",)
             return error
         self._write_open(pending, False)
         self.slot.leave()

@@ -43,7 +43,7 @@ class Requests:
         on_main_thread |= {"record": self.record, "tape": self.tape, "has": self.has, "changed": self.changed}
         on_main_thread |= {"network": self.play, "carried": self.carried}
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": reinit.groups, "look": self.look}
-        at_any_time |= {"insist": self.insist}
+        at_any_time |= {"insist": self.insist, "deaf": self.stopping.why_deaf}
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
         kernel.control_handlers["rank_request"] = self.answer(at_any_time, {})
 
@@ -168,8 +168,9 @@ class Requests:
         """As `Pace.carried` says it, since the last time; nothing without a network."""
         return [] if self.network is None else self.network.pace.carried()
 
-    def interrupt(self, cell: str) -> None:
-        """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started.
+    def interrupt(self, cell: str) -> str:
+        """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started. Returns the
+        line that the cell was at.
 
         Not to the process group as a whole: a signal to this process may strike any of its threads, and only the main
         thread raises.
@@ -177,7 +178,8 @@ class Requests:
         with self._beginning:
             if self.running != cell:
                 self._stopped = cell  # it has ended, or it is still on its way to the main thread
-                return
+                return ""
+        line, file = callsite.line_of_main_thread()
         for child in descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(child) == os.getpgrp():
@@ -185,6 +187,7 @@ class Requests:
         self.stopping.interrupt()
         # An awaiting cell is cancelled by a callback that ipykernel's handler queues without waking the event loop.
         self.kernel.io_loop.add_callback(lambda: None)
+        return (f"line {line}" + (f" of {file}" if file else "")) if line else ""
 
     def insist(self, cell: str) -> None:
         """Interrupts this cell on each of its lines, if it goes on as if it had not been interrupted."""

@@ -15,6 +15,7 @@ the making of a group, which all ranks have to do in the same order.
 Left out: what the calls of different ranks mean together; that is the driver's (`replay.recording`, `launch.doctor`).
 """
 
+import sys
 from functools import wraps
 from weakref import WeakKeyDictionary
 
@@ -32,9 +33,10 @@ from launch.rank.pending import PendingCalls
 from launch.shared.wires import name_of
 
 _BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
-_plain_wait, _plain_future = Work.wait, Work.get_future
+_plain_wait, _plain_future, _plain_completed = Work.wait, Work.get_future, Work.is_completed
 _plain_messages = {name: getattr(c10d, name) for name in ("isend", "irecv")}
 _plain_make = c10d._new_process_group_helper
+OFTEN = 1000  # times that a loop asks whether a message is completed
 LONG = 1 << 18  # bytes; shorter messages arrive as a whole
 
 _library: torch.library.Library | None = None
@@ -59,7 +61,7 @@ def install(slot, guard: bool = True) -> None:
         _library.impl(op, _kernel(op), "BackendSelect", with_keyset=True)
     _functional = torch.library.Library("_c10d_functional", "IMPL")
     _functional.impl("wait_tensor", _wait_tensor, "BackendSelect", with_keyset=True)
-    Work.wait, Work.get_future = _wait, _get_future
+    Work.wait, Work.get_future, Work.is_completed = _wait, _get_future, _is_completed
     c10d._new_process_group_helper = _making_groups(_plain_make)
     for name, function in _plain_messages.items():
         setattr(dist, name, _handing_over(function))
@@ -74,7 +76,7 @@ def remove() -> None:
     if _library is not None:
         _library._destroy()
         _functional._destroy()
-        Work.wait, Work.get_future = _plain_wait, _plain_future
+        Work.wait, Work.get_future, Work.is_completed = _plain_wait, _plain_future, _plain_completed
         c10d._new_process_group_helper = _plain_make
     for name, function in _plain_messages.items():
         setattr(dist, name, function)
@@ -282,6 +284,20 @@ def _wait(work, *args, **kwargs):
         event.peer = pending.peer  # known only now, if it received from any source
         recorder.end(event)
     return result
+
+
+def _is_completed(work):
+    """Instead of Work.is_completed, which says of a message of gloo's that it is over only when it was waited for."""
+    done, pending = _plain_completed(work), _calls and _calls._posting_of(work)
+    if not done and pending is not None and pending.kind != "collective" and not pending.on_gpu:
+        pending.asked += 1
+        if pending.asked == OFTEN:
+            print(
+                f"line {callsite.line()} asks again and again whether an i{pending.kind} is completed: with gloo that "
+                "is so only after its wait(), so call wait()",
+                file=sys.stderr,
+            )
+    return done
 
 
 @_not_compiled

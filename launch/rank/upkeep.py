@@ -2,11 +2,11 @@
 
 A cell runs inside the rank and can close its standard output, set `sys.stdout` to None or empty `sys.modules`. In that
 cell Python answers as it does everywhere. But the rank has to report how the cell ended and to run the next one, so
-that the student loses no variables by it: `mend` puts back what is gone and says so.
+that the student loses no variables by it: `mend` puts back what is gone and says so. So it does with another stream as
+`sys.stdout`, which would swallow what later cells print.
 
-Left out: what still works, even if it is another thing than before (a file as `sys.stdout`, a descriptor 1 that leads
-into a file): that is the student's will. What only the cell itself needs. Descriptors of the rank that only
-`os.closerange` would find. Builtins that the cell deletes: the rank dies of it.
+Left out: a descriptor 1 that leads into a file, which is the student's will. What only the cell itself needs.
+Descriptors of the rank that only `os.closerange` would find. Builtins that the cell deletes: the rank dies of it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Upkeep:
     def __init__(self):
         self._pipes = {fd: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH) for fd in (1, 2)}
         self._modules = Modules()
+        self._streams: dict[str, object] = {}
         self.open_streams(("stdout", "stderr"))
 
     def open_streams(self, names) -> None:
@@ -46,6 +47,7 @@ class Upkeep:
             stream = open(fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+            self._streams[name] = stream
 
     def begin(self) -> None:
         self._modules.begin()
@@ -60,7 +62,11 @@ class Upkeep:
                 os.dup2(pipe, fd)
                 told.append(f"file descriptor {fd} was closed")
         for name in ("stdout", "stderr"):
-            if why := _useless(getattr(sys, name, None)):
+            stream, own = getattr(sys, name, None), self._streams[name]
+            why = _useless(stream)
+            if not why and stream is not own:
+                why = f"was another stream ({type(stream).__name__})"
+            if why:
                 self.open_streams([name])
                 told.append(f"sys.{name} {why}")
         if told:

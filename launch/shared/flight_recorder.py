@@ -31,6 +31,7 @@ import struct
 import time
 import zlib
 from dataclasses import dataclass
+from threading import get_ident, main_thread
 from typing import NamedTuple
 
 RECORD = struct.Struct(
@@ -86,6 +87,7 @@ class Slot:
         self.cells = 0  # begun so far
         self.number = 0  # what the notebook calls the one under way
         self._running = False
+        self._inside = False  # the main thread is, in some op
 
     def cell(self, state: str, number: int = 0) -> None:
         """ "running" when a cell begins, "idle" when it has ended; `number` as in `In[number]`."""
@@ -97,11 +99,20 @@ class Slot:
     def enter(
         self, op: str, group: str = "", seq: int = 0, peer: int | None = None, line: int = 0, detail: str = ""
     ) -> None:
-        """From now on this rank is inside `op`. Texts that are too long are cut."""
+        """From now on this rank is inside `op`. Texts that are too long are cut. What a thread of the student is inside
+        is told only while the main thread is inside nothing."""
+        if get_ident() == main_thread().ident:
+            self._inside = True
+        elif self._inside:
+            return
         self._write(INSIDE, op, group, seq, -1 if peer is None else peer, line, detail)
 
     def leave(self) -> None:
         """Back in the cell's own code (or idle)."""
+        if get_ident() == main_thread().ident:
+            self._inside = False
+        elif self._inside:
+            return
         self._write(0, "", "", 0, -1, 0, "")
 
     def _write(self, flags, op, group, seq, peer, line, detail) -> None:

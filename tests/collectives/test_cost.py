@@ -349,6 +349,12 @@ def test_bad_input_is_one_clear_sentence():
         ScheduleError, match="^Link: beta is seconds per byte, 1 / bandwidth, got 50000000000.0; is that a "
     ):
         Link(alpha=1e-6, beta=50e9)
+    for name in ("alpha", "beta", "gamma"):
+        for value in (float("nan"), float("inf")):
+            with pytest.raises(ScheduleError, match=f"^Network: {name} is in seconds and finite, got {value}$"):
+                Network(**{"alpha": 0.0, "beta": 1e-9, name: value})
+    with pytest.raises(ScheduleError, match="^Link: beta is in seconds and finite, got nan$"):
+        Link(1e-3, float("nan"))
     with pytest.raises(ScheduleError, match="^Network: alpha is in seconds and not negative, got -1$"):
         Network(alpha=-1, beta=1e-9)
     with pytest.raises(ScheduleError, match="^network is a Network or a Topology, for example .*, got 'fast'$"):

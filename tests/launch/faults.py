@@ -416,6 +416,16 @@ TAKEN = {
         "",
         "sys.stdout was closed",
     ),
+    "a string for stdout": (
+        "import io, sys\nsys.stdout = io.StringIO()\nprint('gone')",
+        "",
+        "sys.stdout was another stream (StringIO)",
+    ),
+    "a file for stderr": (
+        "import sys\nsys.stderr = open('/dev/null', 'w')\n1 / 0",
+        "ZeroDivisionError",
+        "sys.stderr was another stream (TextIOWrapper)",
+    ),
     "empty modules": ("import sys\nsys.modules.clear()", "", "sys.modules was emptied"),
     "empty modules and an error": (
         "import sys\nsys.modules.clear()\n1 / 0",

@@ -64,6 +64,53 @@ MISTAKES = {
         "dist.barrier()\nif rank != victim:\n    dist.all_reduce(x, dist.ReduceOp.MAX)\n    dist.barrier()",
         "DeadlockError: ranks 0, 2 wait in all_reduce #2 (line 6, float32[4]); rank 1 left the cell after 1 collective",
     ),
+    # A message is waited for twice, which gloo does for ever.
+    "waits_again": (
+        NEXT + "work = dist.isend(x, right)\ndist.recv(torch.empty(4), left)\nwork.wait()\nwork.wait()",
+        "RankError: ranks 0-2: RuntimeError: line 8 waits again for an isend that is over: wait() once for each, and empty the list after each round",
+    ),
+    "list_not_emptied": (
+        NEXT + "works = []\nfor _ in range(2):\n"
+        "    works += dist.batch_isend_irecv([dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, torch.empty(4), left)])\n"
+        "    for work in works: work.wait()",
+        "RankError: ranks 0-2: RuntimeError: line 8 waits again for an isend that is over: wait() once for each, and empty the list after each round",
+    ),
+    "irecv_again": (
+        "if rank == victim: work = dist.irecv(x, 0); work.wait(); work.wait()\nif rank == 0: dist.send(x, victim)\ndist.barrier()",
+        "DeadlockError: ranks 0, 2 wait in barrier #1 (line 6); rank 1 raised RuntimeError: line 4 waits again for an irecv that is over: wait() once for each, and empty the list after each round",
+    ),
+    # Tensors that gloo answers with words of its own, or with a wrong result.
+    "average_of_whole_numbers": (
+        "dist.all_reduce(x.long(), dist.ReduceOp.AVG)",
+        "RankError: ranks 0-2: ValueError: all_reduce with AVG needs fractions, and this tensor has whole numbers: give it x.float()",
+    ),
+    "output_as_long_as_the_input": (
+        "dist.reduce_scatter_single(x, x)",
+        "RankError: ranks 0-2: ValueError: reduce_scatter_single cuts its input into 3 pieces of the output's length 4: that is 12, and the input's is 4",
+    ),
+    "output_unlike_the_pieces": (
+        "dist.reduce_scatter(torch.empty(3), [x] * world_size)",
+        "RankError: ranks 0-2: ValueError: reduce_scatter needs pieces of the same shape as its output: torch.empty_like(pieces[0])",
+    ),
+    "unused_parameters": (
+        "class Half(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)\n    def forward(self, x): return self.a(x)\n"
+        "model = torch.nn.parallel.DistributedDataParallel(Half())\nfor _ in range(2): model(x).sum().backward()",
+        "RankError: ranks 0-2: RuntimeError: parameters of this module got no gradient in the last backward pass (of module.parameters(): 2, 3): use all outputs of forward in the loss, or pass find_unused_parameters=True to DistributedDataParallel",
+    ),
+    "ranks_on_ranks": (
+        "%ranks 2",
+        "RankError: ranks 0-2: UsageError: %%ranks and %ranks belong to the notebook: this cell is on the ranks already",
+    ),
+    # exit() is told as sys.exit() is, and the rank lives on.
+    "exit": (
+        "if rank == victim: exit(3)",
+        "RankError: rank 1: SystemExit: 3",
+    ),
+    "quit_before_a_collective": (
+        "if rank == victim: quit()\ndist.barrier()",
+        "DeadlockError: ranks 0, 2 wait in barrier #1 (line 5); rank 1 called sys.exit after 0 collectives",
+    ),
     # Two calls do not fit.
     "broadcast_for_all_reduce": (
         "if rank == victim:\n    dist.broadcast(x, 0)\nelse:\n    dist.all_reduce(x)",

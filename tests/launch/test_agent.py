@@ -3,8 +3,11 @@
 import socket
 import threading
 
+import pytest
+
 from launch.kernel.agent_link import AgentLink
 from launch.ranks import Ranks
+from launch.shared.errors import LaunchError
 
 
 def test_ranks_have_what_the_notebook_said_they_will_import(warm):
@@ -33,6 +36,20 @@ def test_students_files_with_the_names_of_such_modules_end_no_agent(tmp_path, mo
         assert ranks.pull("had") == [True, True]
     finally:
         ranks.close()
+
+
+def test_what_an_agent_said_last_is_shown_when_it_dies_as_it_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torch.py").write_text("raise ValueError('not the torch that you know')")
+    ranks = Ranks()
+    try:
+        with pytest.raises(LaunchError) as caught:
+            ranks.ensure(2)
+    finally:
+        ranks.close()
+    first, *log = str(caught.value).splitlines()
+    assert first == "ranks cannot be started on this machine: the agent has died"
+    assert log[-1] == "ValueError: not the torch that you know"
 
 
 def test_that_all_is_imported_is_no_news_for_others():

@@ -352,6 +352,30 @@ def test_waiting_can_be_stopped(new_notebook, tmp_path):
     assert notebook.run("%ranks attach a b").error.startswith("UsageError: %ranks attach takes one address")
 
 
+@pytest.mark.parametrize("port", ["99999", "-1", "0", "http", ""])
+def test_a_port_that_is_none_is_refused(notebook, port):
+    assert notebook.run(f"%ranks attach 127.0.0.1:{port}").error == (
+        f"UsageError: a port is a number from 1 to 65535, as in %ranks attach 127.0.0.1:5000, got 127.0.0.1:{port}"
+    )
+
+
+def test_help_of_the_machine_says_how_it_is_used():
+    command = [sys.executable, "-m", "launch.machine", "--help"]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert run.returncode == 0 and run.stdout.startswith("usage: python -m launch.machine TICKET\n")
+
+
+def test_a_machine_whose_agent_dies_as_it_starts_shows_the_log(new_notebook, tmp_path):
+    notebook = new_notebook(environ={"HOME": str(tmp_path)})
+    cell, ticket = wait_for(notebook, "127.0.0.1")
+    (tmp_path / "torch.py").write_text("raise ValueError('not the torch that you know')")
+    command, environ = [sys.executable, "-m", "launch.machine", str(ticket)], {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, timeout=300)
+    assert "the agent has ended; the end of its log:\n" in run.stdout
+    assert "\nValueError: not the torch that you know\n" in run.stdout
+    assert "has lost its agent (ValueError: not the torch that you know)" in notebook.collect(cell).error
+
+
 def test_the_shelf_answers_as_a_store_of_torch_does(tmp_path):
     import torch.distributed as dist
 

@@ -175,6 +175,8 @@ LEGAL = {
     "a sub-group that works on": "half = dist.new_group([0, 1])\nif rank < 2:\n    for _ in range(300): dist.all_reduce(x, group=half)\ndist.barrier()",
     "a slow hook in backward": "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))\n"
     "model.module.weight.register_hook(lambda grad: time.sleep(0.8 * (rank == 1)) or grad)\nmodel(torch.ones(1, 2)).sum().backward()",
+    "collectives that are waited for twice": "work = dist.all_reduce(x, async_op=True)\nwork.wait(); work.wait()\n"
+    "work = dist.all_gather([torch.empty(4) for _ in range(4)], x, async_op=True)\nwork.wait(); work.wait()",
     "a reader of a pipe": "import subprocess\nif rank == 1: subprocess.run(['sleep', '1'])\ndist.all_gather_object([None] * world_size, rank)",
 }
 
@@ -214,6 +216,40 @@ def test_a_call_that_an_earlier_cell_left_behind(ranks, what):
     earlier, later, said = LEFT_BEHIND[what]
     assert all(a.how is How.LEFT for a in ranks.execute("x = torch.ones(4)\n" + earlier, count=7))
     assert str(run(ranks, later)[1]).endswith(said)
+    usable(ranks)
+
+
+THREAD = (
+    "import threading\nx = torch.ones(4)\nthread = threading.Thread(target=dist.{0}, args={1})\nif {2}: thread.start()"
+)
+IN_A_THREAD = {  # of an earlier cell: (that cell, this one, what is said)
+    "took the place": (
+        THREAD.format("all_reduce", "(x,)", "rank"),
+        "dist.all_reduce(torch.ones(4))",
+        "ranks 1-3 wait in all_reduce #1 (line 1, float32[4]); rank 0 left the cell after 1 collective; what ranks 1-3 "
+        "began in an earlier cell has met the first collective of rank 0 in this one",
+    ),
+    "still waits": (
+        THREAD.format("all_reduce", "(x,)", "rank"),
+        "if rank: dist.all_reduce(torch.ones(4))",
+        "ranks 1-3 wait in all_reduce (a thread of cell In[7], float32[4]); rank 0 left the cell after 0 collectives",
+    ),
+    "waits for this cell": (
+        THREAD.format("recv", "(x, 0)", "rank == 1"),
+        "if rank == 0: dist.recv(torch.ones(4), 1)",
+        "rank 0 waits in recv from rank 1 (line 1, float32[4]); rank 1 waits in recv from rank 0 (a thread of cell In[7], "
+        "float32[4])",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", IN_A_THREAD)
+def test_a_thread_that_an_earlier_cell_left_in_a_call(ranks, what):
+    of_size(ranks, 4)
+    earlier, later, said = IN_A_THREAD[what]
+    assert all(a.how is How.LEFT for a in ranks.execute(earlier, count=7))
+    assert str(run(ranks, later)[1]) == said
+    run(ranks, "thread.join() if thread.ident else None")  # it says on standard error how it has ended
     usable(ranks)
 
 
@@ -488,6 +524,25 @@ def test_a_handle_that_a_later_cell_lets_go_of(ranks):
     usable(ranks)
 
 
+def test_a_loop_that_waits_for_a_message_to_be_completed_is_told_that_it_never_is(ranks):
+    of_size(ranks, 2)
+    message = "x = torch.ones(1)\nwork = dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0)\n"
+    answers, _ = run(ranks, f"{message}for _ in range(2000): work.is_completed()\nwork.wait()")
+    said = "line 3 asks again and again whether an i{} is completed: with gloo that is so only after its wait(), so call wait()\n"
+    assert [str(answer.err) for answer in answers] == [said.format("send"), said.format("recv")]
+    answers, error = run(ranks, "work = dist.all_reduce(x, async_op=True)\nwhile not work.is_completed(): pass")
+    assert error is None and not any(answer.err for answer in answers)
+
+
+def test_a_wait_for_what_an_earlier_cell_lost_says_so(ranks):
+    of_size(ranks, 2)
+    run(ranks, "got = torch.ones(4)\nif rank == 0: work = dist.irecv(got, 1)\nif rank == 0: work.wait()")
+    _, error = run(ranks, "if rank == 0: work.wait()")
+    said = "what this waits for was lost when an earlier cell was ended: make the call again"
+    assert str(error) == f"rank 0: RuntimeError: {said}"
+    usable(ranks)
+
+
 def test_ranks_outside_the_cell_are_named(ranks):
     of_size(ranks, 4)
     _, error = run(ranks, "dist.barrier()", only=[0, 2])
@@ -610,10 +665,43 @@ def test_one_stop(ranks, what):
         time.sleep(0.01)
 
 
+# One stop ends each of these on rank 1, and rank 1 with it: (cell, why, as a pattern).
+DEAF_CELLS = {
+    "ignores the signal": (
+        "import signal\nif rank == 1: signal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(100)",
+        "SIGINT is ignored there",
+    ),
+    "handles the signal": (
+        "import signal\nif rank == 1: signal.signal(signal.SIGINT, lambda *_: None)\ntime.sleep(100)",
+        "the cell handles SIGINT itself",
+    ),
+    "holds Python's lock": (
+        "sum(range(10**11)) if rank == 1 else time.sleep(100)",
+        "it did not answer: C code holds .*",
+    ),
+    "a lock in C": (
+        "import ctypes\nlibc, lock = ctypes.CDLL(None), (ctypes.c_char * 64)()\nlibc.pthread_mutex_lock(lock)\n"
+        "libc.pthread_mutex_lock(lock) if rank == 1 else time.sleep(100)",
+        "no interrupt ends the C code of line 5",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DEAF_CELLS)
+def test_a_rank_that_one_stop_does_not_reach_is_ended_alone(ranks, what):
+    of_size(ranks, 3)
+    code, why = DEAF_CELLS[what]
+    began = time.monotonic()
+    _, error = run(ranks, THERE + code, viewer=StopsWhenAllAreThere(ranks))
+    assert type(error) is RanksStopped and time.monotonic() - began < 20  # three, on a machine that has time
+    assert re.search(rf"; rank 1 had to be ended, the variables there are new \({why}\)$", str(error)), str(error)
+    usable(ranks, (1,))
+
+
 CLEANUPS = {
-    "finally": "try: time.sleep(100)\nfinally:\n    time.sleep(2)\n    saved = 1",
-    "except KeyboardInterrupt": "try: time.sleep(100)\nexcept KeyboardInterrupt:\n    time.sleep(2)\n    saved = 1",
-    "an error inside": "try: time.sleep(100)\nfinally:\n    try: 1 / 0\n    except ZeroDivisionError: time.sleep(2)\n    saved = 1",
+    "finally": "try: time.sleep(100)\nfinally:\n    time.sleep(1)\n    saved = 1",
+    "except KeyboardInterrupt": "try: time.sleep(100)\nexcept KeyboardInterrupt:\n    time.sleep(1)\n    saved = 1",
+    "an error inside": "try: time.sleep(100)\nfinally:\n    try: 1 / 0\n    except ZeroDivisionError: time.sleep(1)\n    saved = 1",
 }
 
 

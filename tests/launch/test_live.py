@@ -16,7 +16,7 @@ from launch.shared.flight_recorder import Board, Slot, Status
         (Status("waiting", "all_reduce", "world", 2, None, 4), "all_reduce #2, line 4"),
         (Status("waiting", "recv", "world", 1, 3, 7), "recv from rank 3, line 7"),
         (Status("waiting", "isend", "world", 1, 0), "isend to rank 0"),
-        (Status("running"), "its own code"),
+        (Status("running"), "running Python code"),
         (Status(), "starting"),
     ],
 )
@@ -59,9 +59,7 @@ def test_places_and_proofs_stand_beside_the_ranks_and_only_changes_are_told(live
     assert live.viewer.said[0] == ("asks for input", "", 0)
     assert live.viewer.said[1] == ("stuck", "recv from rank 0, line 5", 0)
     live.look({0, 1}, stopping=True)
-    assert all(
-        note == "stopping; press stop again to end the rank itself" for _, note, _ in live.viewer.said.values() if note
-    )
+    assert all(note == "stopping; this takes three seconds at most" for _, note, _ in live.viewer.said.values() if note)
     live.ended(0, freed=False, failure="ValueError")
     live.ended(1, freed=True, failure="RuntimeError")
     assert live.viewer.said[0] == ("failed", "ValueError", 0)

@@ -1,5 +1,7 @@
 """`%%ranks` and `%ranks` in a real notebook kernel: what they do, and the one sentence that bad input gets."""
 
+import re
+
 import pytest
 
 from launch.magics import Options, numbers, parse
@@ -201,3 +203,12 @@ def test_status_says_what_has_to_be_put_right(notebook):
     )
     assert len(notebook.run("%ranks").stdout.splitlines()) == 5
     assert notebook.run("%ranks restart\n%ranks").stdout.count("\n") == 5
+
+
+def test_how_long_many_ranks_take_to_start_is_said_before_and_the_log_moves_meanwhile(new_notebook):
+    notebook = new_notebook()
+    cell = notebook.send("%%ranks 32\n1")
+    output = notebook.collect(cell, lambda output, _: "connects to the others" in notebook.states)
+    assert re.fullmatch(r"32 ranks take about \d+ seconds to start here\n", output.stdout)
+    assert "ranks 0-31: 1\n" in notebook.collect(cell).stdout
+    assert notebook.run("%%ranks 32\n1").stdout == "ranks 0-31: 1\n"

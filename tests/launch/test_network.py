@@ -13,6 +13,7 @@ import pytest
 
 import collectives
 from collectives import Link, Network, Topology, all_reduce, all_to_all, presets
+from collectives.presets import PLAYED
 from launch import networks
 from launch.doctor.snapshot import How
 from launch.execute import execute
@@ -508,6 +509,30 @@ def test_a_notebook_says_what_each_cell_runs_on(notebook):
     assert log(f"%%ranks\n{cell}")[1] == [shown]
     assert notebook.run("%ranks network off").stdout.startswith("cells run without a network of their own")
     assert log("%%ranks\nNone")[1] == ["RankLog(ranks=4)"]
+
+
+ANYWAY = "and a message between processes takes about 300 us anyway"
+LATENCIES = {  # (alpha, beta) -> what is said before a cell on 4 ranks
+    (1e-3, 1e-7): "",
+    (
+        1e-5,
+        1e-7,
+    ): f"it asks for 10 us, {ANYWAY}: short messages show this machine; .slower(50) of that network fits, "
+    "and keeps who wins",
+    (0.0, 1e-7): f"it asks for no latency, {ANYWAY}: short messages show this machine",
+    (1e-4, 1e-10): "10 GB/s for each of 4 ranks is more than a laptop moves (about 2 GB/s in all); it asks for 100 us, "
+    f"{ANYWAY}: what you measure is this machine; .slower(20) of that network fits, and keeps who wins",
+}
+
+
+@pytest.mark.parametrize("alpha, beta", LATENCIES)
+def test_what_the_machine_itself_takes_is_said_of_latency_too(alpha, beta):
+    assert networks.too_fast(Network(alpha, beta), 4) == LATENCIES[alpha, beta]
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_the_networks_that_have_names_are_none_too_fast(name):
+    assert networks.too_fast(PLAYED[name](4), 4) == ""
 
 
 def test_a_notebook_takes_a_network_of_its_own_and_says_what_is_wrong_with_one(notebook):

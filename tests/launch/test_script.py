@@ -1,6 +1,8 @@
 """From notebook to script and back: what `%ranks export` writes runs under the real torchrun and as `%%ranks --script`,
 and what a script cannot have is said."""
 
+import __future__
+
 import os
 import subprocess
 import sys
@@ -104,6 +106,15 @@ def test_the_script_runs_as_a_cell(exported, notebook):
         ("%ranks export", "UsageError: %ranks export needs the name of one file, as in %ranks export ring.py"),
         ("%ranks export a.py b.py", "UsageError: %ranks export needs the name of one file, as in"),
         ("%ranks export /nowhere/a.py", "UsageError: /nowhere/a.py cannot be written: No such file or directory"),
+        ("%ranks export /tmp", "UsageError: /tmp is a folder: name a file in it, as in %ranks export /tmp/ring.py"),
+        *(
+            (
+                f"%ranks export {name}.py",
+                f"UsageError: a file {name}.py would hide Python's module {name} from all that runs in that folder, "
+                "and no ranks would start there: choose another name",
+            )
+            for name in ("launch", "random", "torch")
+        ),
         ("%ranks exprot ring.py", "UsageError: did you mean %ranks export? "),
     ],
 )
@@ -118,6 +129,20 @@ def test_a_syntax_error_in_a_script_loses_nothing_either(exported, notebook, tmp
     (tmp_path / "bad.py").write_text("x = 1\ny = = 2\n")
     assert notebook.run(f"%%ranks 2 --script {tmp_path}/bad.py").error.endswith("(line 2)")
     assert notebook.value("launch.pull('kept')") == [0, 1]
+
+
+def test_imports_from_the_future_come_first(tmp_path):
+    cells = (
+        "x = 1",
+        "from __future__ import annotations\ndef f(x: int): return 1\nf(1)",
+        "from __future__ import annotations, division; y = 2",
+    )
+    text, _, said = program(ran(*cells), "ring.py")
+    compiled = compile(text, "ring.py", "exec", dont_inherit=True)
+    assert compiled.co_flags & __future__.annotations.compiler_flag and text.count("__future__") == 2
+    assert "\ny = 2\n" in text and "def f(x: int): return 1\n_show(f(1))" in text and not said
+    text, *_ = program(ran("from __future__ import annotations\ny = 1", more={"only": [0]}), "ring.py")
+    assert compile(text, "ring.py", "exec", dont_inherit=True) and "if rank in {0}:\n    y = 1\n" in text
 
 
 # The text alone

@@ -185,7 +185,7 @@ class World:
     def view(self, r):
         rank = self.ranks[r]
         rows = {id(c): OpenCall(c.ticket, 1 + c.key, c.seq, 16, 0, c.peer, c.tag, c.ticket, c is rank.blocked,
-                                c.kind, c.name, "float32[4]")
+                                c.kind, c.name, "float32[4]", cell=1)
                 for c in rank.calls}  # fmt: skip
         groups = []
         for key, members in enumerate(self.groups):
