@@ -13,7 +13,7 @@ Of a backward pass of DDP, each bucket bears its name, and what was under way be
 
 The still picture beside it (`_bars.py`) is on a time axis too, so it is different on every run: `measured` says so, and
 `course.refresh` then keeps one run's picture as an example. The repr is the same on every run. Left out: what the calls
-did to the data (Player), a file for other programs (`launch.recording().save_trace`).
+did to the data (Player).
 """
 
 import traitlets

@@ -166,7 +166,7 @@ class Meaning:
             if times is None or times == 0:
                 return False
             return self._elementwise("sum", out, [(ins[0], 1 / times if name.startswith("div") else times)])
-        if name == "lerp" and len(ins) == 2 and type(scalar) in (int, float):
+        if name == "lerp" and len(ins) == 2 and scalar is not None:
             return self._elementwise("sum", out, [(ins[0], 1 - scalar), (ins[1], scalar)])
         if name in FOLDS and len(ins) == 2:
             return self._elementwise(FOLDS[name], out, [(ins[0], 1), (ins[1], 1)])
