@@ -181,7 +181,7 @@ return gate[:, None] * done[order]""",
         name="ulysses_needs",
         topic="ulysses",
         text="A long text is cut among four ranks. Each has the queries, keys and values of its own tokens, for all "
-        "eight heads. What must a rank have to compute attention without asking anybody meanwhile?",
+        "eight heads. What must a rank hold to compute attention with no further communication?",
         answers=(
             Answer(
                 "Its own tokens, all heads: it has that already",
@@ -206,9 +206,11 @@ return gate[:, None] * done[order]""",
     Statement(
         name="ulysses_myth_heads",
         topic="ulysses",
-        text="With more ranks than heads Ulysses goes on scaling.",
+        text="32 query heads share 8 key-value heads (GQA). Ulysses cuts all of them among the ranks, without copies: it "
+        "can use 32 ranks.",
         true=False,
-        why="A rank needs at least one whole head. 8 heads keep at most 8 ranks busy.",
+        why="A rank needs at least one whole head of keys and values, and there are 8: at most 8 ranks. With 16 ranks "
+        "each of those heads has to be copied to two ranks, which costs bytes and memory.",
     ),
     Statement(
         name="ulysses_myth_less",

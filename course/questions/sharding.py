@@ -177,10 +177,10 @@ QUESTIONS = (
     Statement(
         name="sharding_myth_zero2_bytes",
         topic="ZeRO",
-        text="From plain data parallel to ZeRO-2 you save memory, and not one more byte crosses the network.",
+        text="One backward pass per step: ZeRO-2 needs less memory than plain data parallel, and sends no extra bytes.",
         true=True,
         why="A ring all_reduce is a reduce_scatter and an all_gather anyway. ZeRO-2 makes the same two, and updates "
-        "between them.",
+        "between them. With k micro-batches it reduce-scatters k times, where no_sync all-reduces once.",
     ),
     Statement(
         name="sharding_myth_all_memory",

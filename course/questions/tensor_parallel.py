@@ -148,10 +148,12 @@ return G.apply(y)""",
     Statement(
         name="tp_sequence",
         topic="tensor parallel",
-        text="On rings, sequence parallel sends just as many bytes as tensor parallel without it.",
+        text="On rings, replacing each all_reduce by the reduce_scatter and the all_gather of the table sends no extra "
+        "bytes.",
         true=True,
         why="An all_reduce is a reduce_scatter and an all_gather. It now does the first half before the layer norm, "
-        "and the second after it.",
+        "and the second after it. (Megatron-LM also gathers the input again in backward, to save memory: 5/4 of the "
+        "bytes.)",
     ),
     Number(
         name="tp_factor",
