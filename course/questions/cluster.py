@@ -146,7 +146,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         answers=(
             Answer(
                 "The ranks on machine 0 go on alone",
-                "Their next collective needs all ranks, and torchrun does not let a job go on with fewer: it ends them all.",
+                "Their next collective needs all ranks, and torchrun lets no job go on with fewer: it ends them all.",
             ),
             Answer(
                 "torchrun on machine 0 ends its ranks and waits for a second machine",

@@ -77,8 +77,8 @@ QUESTIONS = (
     Choose(
         name="dp_first_buckets",
         topic="DDP",
-        text="DDP gets 12 layers of 256 KiB and `bucket_cap_mb=1`; every other option keeps its default. How many buckets leave in the very first backward "
-        "pass, and how many in the second?",
+        text="DDP gets 12 layers of 256 KiB and `bucket_cap_mb=1`; every other option keeps its default. How many "
+        "buckets leave in the very first backward pass, and how many in the second?",
         answers=(
             Answer(
                 "3, then 3", "In the second, yes. Before the first, DDP has not seen in which order gradients come."

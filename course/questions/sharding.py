@@ -182,12 +182,4 @@ QUESTIONS = (
         why="A ring all_reduce is a reduce_scatter and an all_gather anyway. ZeRO-2 makes the same two, and updates "
         "between them. With k micro-batches it reduce-scatters k times, where no_sync all-reduces once.",
     ),
-    Statement(
-        name="sharding_myth_all_memory",
-        topic="memory",
-        text="ZeRO-3 on 64 GPUs needs a 64th of the memory of plain data parallel.",
-        true=False,
-        why="It cuts weights, gradients and optimizer state. Activations stay as they are, and the layer that is being "
-        "computed is there as a whole.",
-    ),
 )

@@ -176,6 +176,12 @@ def capstone_tokens():
     return 512 / (activations + seconds(all_reduce.ring(2), 4 * numbers, between))
 
 
+def ring_against_ulysses(ranks):
+    """What a ring of keys and values sends against four exchanges; a rank has 1 byte of each."""
+    ring_sends = 2 * all_gather.ring(ranks).counts(nbytes=ranks).busiest
+    return ring_sends / (4 * all_to_all.linear(ranks).counts(nbytes=1).busiest)
+
+
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -228,6 +234,7 @@ FOUND = {
     "pipe_boundary_bytes": lambda: len(["forward", "backward"]) * 4096 * 8192 * 2,
     "pipe_interleaved": lambda: len(["forward", "backward"]) * 4 * sum(1 for piece in range(8) if piece > 0),
     "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
+    "cp_ring_bytes": lambda: ring_against_ulysses(8),
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
     "clinic_hours": lambda: 512 * (10 + 20) / 60,
     "cluster_rank": lambda: [(machine, gpu) for machine in range(4) for gpu in range(8)].index((2, 5)),
