@@ -88,6 +88,8 @@ class Exercise:
     far         far(p), in units of N: the most that a rank may send to others than its neighbour rank ^ 1, or None
     across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
                 the first half of the ranks is one machine and the second half the other; or None
+    budget      budget(group, p): the most bytes that one rank may give to all built-ins of that group (a tuple of
+                ranks) together, or None
     uses        {operations: why}: one of these has to be called, because another way to the same numbers costs more
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
     given       given(p): how many numbers each call of a built-in is given, in order, or None
@@ -123,6 +125,7 @@ class Exercise:
     numbers: Callable[[int], int] | None = None
     far: Callable[[int], Fraction | int] | None = None
     across: Callable[[int], Fraction | int] | None = None
+    budget: Callable[[tuple[int, ...], int], int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
     uses: dict[frozenset[str], str] = field(default_factory=dict)

@@ -204,7 +204,8 @@ return gate[:, None] * done[order]""",
         name="cp_ring_bytes",
         topic="context parallel",
         text="8 ranks, as many heads of keys and values as of queries. In the forward pass Ulysses exchanges q, k, v "
-        "and the result; the ring passes k and v on, p - 1 times. How many times as much does a rank send with the ring?",
+        "and the result; the ring passes k and v on, p - 1 times. How many times as much does a rank send "
+        "with the ring?",
         right=Answer(
             "p/2",
             "The ring sends two parts of the text p - 1 times: 2 (p - 1). Ulysses keeps a p-th of each of its four: "
