@@ -148,9 +148,9 @@ return G.apply(y)""",
     Statement(
         name="tp_sequence",
         topic="tensor parallel",
-        text="On rings, replacing each all_reduce by the reduce_scatter and the all_gather of the table sends no extra "
-        "bytes.",
-        true=True,
+        text="On rings, the reduce_scatter and the all_gather of the table send more bytes than the all_reduce that "
+        "they replace.",
+        true=False,
         why="An all_reduce is a reduce_scatter and an all_gather. It now does the first half before the layer norm, "
         "and the second after it. (Megatron-LM also gathers the input again in backward, to save memory: 5/4 of the "
         "bytes.)",
@@ -216,8 +216,8 @@ return G.apply(y)""",
         name="tp_bound",
         topic="roofline",
         text="FSDP on H100s: 989e12 operations a second, a network card of 50e9 bytes a second for each GPU. A rank "
-        "sends 3 times 2 bytes for each weight and step, and computes 6 operations for each weight and token. From how many "
-        "tokens per GPU and step on does computing take longer than sending?",
+        "sends 3 times 2 bytes for each weight and step, and computes 6 operations for each weight and token. From how "
+        "many tokens per GPU and step on does computing take longer than sending?",
         right=Answer(
             "989e12/50e9",
             "6 Psi T / F = 6 Psi / B, so T = F / B: about 20,000 tokens. With fewer, the GPU waits for its card.",
