@@ -39,6 +39,7 @@ def fault(trial) -> str:
         _bytes,
         _far,
         _across,
+        _budget,
         _messages,
         _numbers_in_one,
         _fan,
@@ -298,6 +299,24 @@ def _across(trial) -> str:
                 f"right result, but rank {event.rank} gives {_number(Fraction(event.bytes, _whole(trial)))} N to "
                 f"{event.op} between the machines (line {event.line}), where {_number(bound)} N are enough: share the "
                 "work inside the machine first, so that each rank takes only its own piece across"
+            )
+    return ""
+
+
+def _budget(trial) -> str:
+    """What one rank gives to all the built-ins of one group together."""
+    if trial.exercise.budget is None:
+        return ""
+    given: Counter[tuple[int, tuple[int, ...]]] = Counter()
+    for event in trial.recording.events:
+        if event.op not in MESSAGES_ONLY and len(event.group) > 1:
+            given[event.rank, tuple(sorted(event.group))] += event.bytes
+    for (rank, group), found in sorted(given.items()):
+        enough = trial.exercise.budget(group, trial.p)
+        if found > enough:
+            return (
+                f"right result, but rank {rank} gives {found:,} bytes to the collectives of {name_ranks(group)}, where "
+                f"{enough:,} are enough"
             )
     return ""
 

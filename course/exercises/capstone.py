@@ -1,4 +1,4 @@
-"""The exercises of chapter 19: the gradient norm of a model in pieces and copies, and the bytes of one of its steps."""
+"""The exercises of chapter 19: the norm of a gradient in pieces and copies, a step's bytes, and the step itself."""
 
 import math
 
@@ -29,6 +29,73 @@ def _trial_counted(x):
     numbers = sum(weight.numel() for weight in mine.values())
     return torch.tensor([4 * (4 * layers * tokens * width + 1), 4 * (numbers + 1)])
 """
+
+SIDES = {2: (2, 1), 3: (1, 3), 4: (2, 2), 6: (2, 3)}
+"""The mesh for p ranks: copies of the model, and the pieces that each is cut into."""
+
+HEAD, SEQUENCES, CONTEXT, STEPS = 8, 4, 6, 10
+"""Numbers of a head, of which each piece has one; sequences of a batch, tokens of a sequence; steps that are taken."""
+
+TRAINED = f"""
+from torch.distributed.device_mesh import init_device_mesh
+_trial_mesh = init_device_mesh("cpu", dict({list(SIDES.items())})[{{p}}], mesh_dim_names=("data", "tensor"))
+"""
+GPT = f"""
+from torch.nn.functional import cross_entropy, gelu, layer_norm, scaled_dot_product_attention
+from course.gpt import new_weights, pieces
+_trial_parts = dict({list(SIDES.items())})[{{p}}][1]
+_trial_weights = new_weights(1, {HEAD} * _trial_parts, 32, {CONTEXT})
+def _trial_loss_of(w, batch, f, g):
+    def norm(x):
+        return layer_norm(x, x.shape[-1:])
+    x = w["tokens"][batch[:, :-1]] + w["places"]
+    y = f(norm(x) * w["norm1", 0])
+    q, k, v = [(y @ w[name, 0]).unflatten(-1, (-1, {HEAD})).transpose(1, 2) for name in "qkv"]
+    x = x + g(scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2) @ w["out", 0])
+    y = f(norm(x) * w["norm2", 0])
+    x = x + g(gelu(y @ w["up", 0] + w["up_bias", 0]) @ w["down", 0]) + w["bias", 0]
+    return cross_entropy(((norm(x) * w["norm"]) @ w["head"]).flatten(0, 1), batch[:, 1:].flatten())
+def _trial_steps(step, x):
+    w = pieces(_trial_weights, _trial_mesh.get_local_rank("tensor"), _trial_parts)
+    losses = []
+    for number in range({STEPS}):
+        loss = step(x, w, _trial_loss_of, _trial_mesh)
+        if not isinstance(loss, (float, torch.Tensor)) or isinstance(loss, torch.Tensor) and loss.numel() != 1:
+            return loss
+        losses.append(float(loss))
+    return torch.cat([torch.tensor(losses), *(weight.detach().flatten() for weight in w.values())])
+def _trial_alone(x):
+    w = pieces(_trial_weights, 0, 1)
+    losses = []
+    for number in range({STEPS}):
+        loss = _trial_loss_of(w, x, lambda y: y, lambda y: y)
+        grads = torch.autograd.grad(loss, list(w.values()))
+        length = torch.stack([grad.square().sum() for grad in grads]).sum().sqrt()
+        with torch.no_grad():
+            for weight, grad in zip(w.values(), grads):
+                weight -= 0.5 * grad * min(1.0, 1.0 / float(length))
+        losses.append(float(loss))
+    w = {{{{key: weight.detach() for key, weight in w.items()}}}}
+    mine = pieces(w, _trial_mesh.get_local_rank("tensor"), _trial_parts)
+    return torch.cat([torch.tensor(losses), *(weight.detach().flatten() for weight in mine.values())])
+"""
+
+
+def numbers_of_a_rank(p: int) -> int:
+    """How many numbers of the model a rank trains."""
+    parts = SIDES[p][1]
+    width = HEAD * parts
+    return (2 * 32 + CONTEXT + 4) * width + (12 * width + 4) * width // parts
+
+
+def step_budget(group: tuple[int, ...], p: int) -> int:
+    """Inside a copy of the model activations and the norm; between its copies gradients and the loss; else nothing."""
+    copies, parts = SIDES[p]
+    if group[-1] - group[0] < parts and len(group) == parts:
+        return STEPS * 4 * (4 * SEQUENCES // copies * CONTEXT * HEAD * parts + 1)
+    if len(group) == copies and (group[-1] - group[0]) % parts == 0:
+        return STEPS * 4 * (numbers_of_a_rank(p) + 1)
+    return 0
 
 
 def tensor_group(rank: int, p: int) -> set[int]:
@@ -121,5 +188,37 @@ EXERCISES = (
             "bias. Cut: 12 * width * width + 4 * width in each layer, divided by parts.",
         ),
         dtypes=("int64", "int64", "int64"),
+    ),
+    Exercise(
+        name="train_step",
+        asks="it takes one step of a GPT that is cut on a mesh (data, tensor), and returns the loss of the batch x: "
+        "loss_of(w, my part of x, f, g), gradients of the mean over the batch, clipped to a norm of 1 over the whole "
+        "model, then w -= 0.5 * gradient, in place. Ten steps, and the losses and weights of one process, to rounding. "
+        "The tensor group is given activations and one number, the data group gradients and one number, no other "
+        "group anything",
+        lines=20,
+        x=f"torch.randint(32, ({SEQUENCES}, {CONTEXT + 1})); dist.broadcast(x, 0)",
+        expected="_trial_alone(x)",
+        in_place=False,
+        groups=TRAINED,
+        setup=GPT,
+        call="_trial_steps({name}, x)",
+        parts=lambda p: {"the losses of the ten steps": STEPS, "this rank's weights after them": numbers_of_a_rank(p)},
+        allowed=frozenset({"all_reduce"}),
+        budget=step_budget,
+        rtol=1e-3,
+        hints=(
+            "data, tensor = mesh.get_group('data'), mesh.get_group('tensor'). Your copy of the model reads "
+            "x.chunk(copies)[mesh.get_local_rank('data')]; f is F.apply(y, tensor), and g is G.apply(y, tensor).",
+            "After backward(): average each gradient over the data group, and over no other. One bucket will do: "
+            "torch.cat, one all_reduce, divide, copy back.",
+            "Then the norm: grad_norm(cut, copies, tensor), with is_cut(key) of course.gpt. If it is above 1, multiply "
+            "every gradient by 1 / norm.",
+            "w[key] -= 0.5 * w[key].grad under torch.no_grad(), and set the gradients to None. The loss is averaged "
+            "over the data group, too: put it into the bucket.",
+        ),
+        world_sizes=(4, 2, 3),
+        dtypes=("int64", "int64", "int64"),
+        more=(6,),
     ),
 )

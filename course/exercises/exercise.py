@@ -91,6 +91,8 @@ class Exercise:
     across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
                 the first half of the ranks is one machine and the second half the other; or None
     one_port    whether a rank sends or takes one message at a time: `steps` are counted so, and bound its messages
+    budget      budget(group, p): the most bytes that one rank may give to all built-ins of that group (a tuple of
+                ranks) together, or None
     uses        {operations: (times, why)}: these have to be called as often, because another way to the same numbers
                 costs more
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
@@ -128,6 +130,7 @@ class Exercise:
     numbers: Callable[[int], int] | None = None
     far: Callable[[int], Fraction | int] | None = None
     across: Callable[[int], Fraction | int] | None = None
+    budget: Callable[[tuple[int, ...], int], int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
     one_port: bool = False

@@ -1,8 +1,10 @@
-"""The exercises of chapter 15: tokens to their experts and back, that exchange's way back, and Ulysses' exchange."""
+"""The exercises of chapter 15: tokens to experts and back, that exchange's way back, Ulysses and ring attention."""
+
+from fractions import Fraction
 
 import numpy as np
 
-from course.exercises.exercise import Exercise
+from course.exercises.exercise import AT_ONCE, Exercise, neighbours
 
 WIDTH = 4
 FLOATS = ("float32", "float64", "float32")
@@ -64,6 +66,14 @@ def by_sender_last(trial, rank: int) -> np.ndarray:
     pieces = np.stack([np.split(x, trial.p, axis=1)[rank] for x in trial.given])
     return pieces.swapaxes(0, 1).reshape(trial.expected[rank].shape)
 
+
+ATTENTION = """
+def _trial_attention(x):
+    everyone = [torch.empty_like(x) for _ in range(world_size)]
+    dist.all_gather(everyone, x)
+    _, k, v = torch.cat(everyone, dim=1)
+    return torch.softmax(x[0] @ k.T / x.shape[2] ** 0.5, dim=1) @ v
+"""
 
 EXERCISES = (
     Exercise(
@@ -136,6 +146,39 @@ EXERCISES = (
             "x.chunk(world_size, dim=1) are the pieces for the ranks; torch.stack puts one behind the other.",
             "What comes is (world_size, tokens, heads // world_size, numbers), the tokens of rank 0 first: "
             "out.flatten(0, 1).",
+        ),
+        dtypes=FLOATS,
+        more=(5, 6),
+    ),
+    Exercise(
+        name="ring_attention",
+        asks="it returns softmax(q @ K.T / sqrt(numbers)) @ V of this rank's queries, where K and V are the keys and "
+        "values of all ranks; these travel round a ring, in p - 1 steps, in each of which all ranks send k and v of "
+        "one rank to a neighbour; x, the stack of this rank's q, k and v, stays as it is",
+        lines=20,
+        x="torch.randn(3, 3, 4).to(dtype) + torch.tensor([0, 150, 0]).to(dtype).view(3, 1, 1)",
+        expected="_trial_attention(x)",
+        in_place=False,
+        setup=ATTENTION,
+        messages=lambda p: 2 * p * (p - 1),
+        busiest=lambda p: Fraction(2, 3) * (p - 1),
+        steps=lambda p: 2 * (p - 1),
+        why_steps=AT_ONCE,
+        why_bytes={
+            lambda p: Fraction(2, 3) * p: "that is p rounds; after p - 1 of them you have seen all blocks",
+            lambda p: p - 1: "the queries travel, too; each rank needs its own only",
+        },
+        peers=neighbours,
+        talks="its neighbours",
+        rtol=1e-3,
+        hints=(
+            "q, k, v = x, and block = x[1:]. In each of p rounds use the block that you hold: scores = q @ block[0].T "
+            "/ q.shape[1] ** 0.5. In all but the last, isend it to the right and irecv the next one from the left.",
+            "Three things are kept for each query: the largest score so far, the sum of powers, and y, the sum of "
+            "powers times values. powers = exp(scores - largest); without the maximum exp overflows.",
+            "A block may bring a larger maximum. Then what is kept was computed with the old one: multiply the sum and "
+            "y by exp(old - new). Begin with -inf, 0 and 0.",
+            "After all rounds: y / sum.",
         ),
         dtypes=FLOATS,
         more=(5, 6),

@@ -34,7 +34,7 @@ NOTES = Notes(
         Part(
             8,
             "Tokens per second",
-            "`cap_tokens_per_second` on paper, then the Timeline: what takes longest? `cap_double` at the end.",
+            "`cap_tokens_per_second` on paper, then the Timeline: what takes longest?",
         ),
     ),
     ninety=(
@@ -105,11 +105,6 @@ NOTES = Notes(
             answer=1,
         ),
         Mistake("cap_f_before_norm", "Line 1 needs no f: it stands behind it, in line 2.", answer=0),
-        Mistake(
-            "cap_double",
-            "Ask which bytes grow with the tokens. Then: which bytes take the time on this network?",
-            answer=0,
-        ),
     ),
-    sheet=("cap_first_loss", "cap_qkv", "cap_who_averages", "cap_gradients", "cap_tokens_per_second", "cap_double"),
+    sheet=("cap_first_loss", "cap_qkv", "cap_who_averages", "cap_gradients", "cap_tokens_per_second"),
 )

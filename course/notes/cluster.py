@@ -117,7 +117,7 @@ NOTES = Notes(
         ),
         Mistake(
             "cluster_power",
-            "A process group cannot lose a member.",
+            "The survivors' next collective needs all ranks, and torchrun ends them. Ask what it then waits for.",
         ),
     ),
     sheet=("cluster_rank", "cluster_interface", "cluster_cyclic", "cluster_power", "cluster_ring_starts"),

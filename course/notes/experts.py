@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             6,
             "A transpose",
-            "`experts_twice`, on a 4 x 4 grid on the board.",
+            "all_to_all twice, on a 4 x 4 grid on the board: what does each rank have?",
         ),
         Part(
             12,
@@ -90,10 +90,10 @@ NOTES = Notes(
         Part(
             2,
             "Myth check",
-            "`ulysses_myth_heads`.",
+            "`ulysses_myth_heads`: 8 KV heads, so 8 ranks.",
         ),
     ),
-    home="`moe` and `to_heads`; the estimate.",
+    home="`moe` and `to_heads`; then `ring_attention`; the estimate.",
     room="experts_skew",
     ask="Write the four rows 40, 8, 8, 8 under each other. Ask: how many times longer than 16, 16, 16, 16? Those who "
     "look at rows say about 1.2, those who look at columns say 2.5. Let one of each explain before the model "
@@ -126,5 +126,5 @@ NOTES = Notes(
             answer=3,
         ),
     ),
-    sheet=("experts_twice", "experts_way_back", "experts_reduce", "experts_capacity", "experts_skew"),
+    sheet=("experts_way_back", "experts_reduce", "experts_capacity", "experts_skew", "cp_ring_bytes"),
 )

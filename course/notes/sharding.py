@@ -113,10 +113,6 @@ NOTES = Notes(
             "Most room, and half as many bytes again on the slow network. Take what fits, not what is largest.",
             answer=3,
         ),
-        Mistake(
-            "sharding_myth_all_memory",
-            "Activations and the gathered layer are not cut. ZeRO cuts what is kept *per parameter*.",
-        ),
     ),
     sheet=(
         "sharding_bytes_per_parameter",

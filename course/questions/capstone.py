@@ -142,31 +142,6 @@ x = x + z + w["bias", i]""",
         within=0.15,
     ),
     Choose(
-        name="cap_double",
-        topic="cost",
-        text="Now a step has twice as many sequences. How many more tokens a second does that bring?",
-        answers=(
-            Answer(
-                "Nearly twice as many on both networks",
-                "On `flat` most of the time goes to activations, and these become twice as large.",
-            ),
-            Answer(
-                "Nearly twice as many on `machines`, few more on `flat`",
-                "Activations grow with the tokens, gradients do not. On `machines` nearly all the "
-                "time goes to gradients.",
-            ),
-            Answer(
-                "Nearly twice as many on `flat`, few more on `machines`",
-                "The other way round: on `flat` the time goes to activations, which grow with the tokens.",
-            ),
-            Answer(
-                "The same as before: every byte has to travel",
-                "Not all bytes grow: gradients are as large as the weights, however many tokens there are.",
-            ),
-        ),
-        right=1,
-    ),
-    Choose(
         name="cap_pipeline",
         topic="bytes",
         text="Eight ranks, 2 x 2 x 2: layer 0 on one machine, layer 1 on another. Behind layer 0 both ranks of a "

@@ -146,7 +146,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         answers=(
             Answer(
                 "The ranks on machine 0 go on alone",
-                "Their next collective needs all ranks. And one world_size is for the whole life of a process group.",
+                "Their next collective needs all ranks, and torchrun lets no job go on with fewer: it ends them all.",
             ),
             Answer(
                 "torchrun on machine 0 ends its ranks and waits for a second machine",
@@ -206,7 +206,8 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         topic="failures",
         text="When one of 64 ranks dies, torchrun ends the other 63 too, also if it may restart.",
         true=True,
-        why="A process group cannot lose a member. All 64 are ended, and with --max-restarts all 64 start again, from "
-        "the first line of the script.",
+        why="torchrun knows one way to recover: all 64 are ended, and with --max-restarts all 64 start again, from the "
+        "first line of the script. (NCCL groups can shrink: dist.shrink_group. A script has to do that itself, "
+        "without torchrun's restarts.)",
     ),
 )

@@ -77,8 +77,8 @@ QUESTIONS = (
     Choose(
         name="dp_first_buckets",
         topic="DDP",
-        text="DDP gets 12 layers of 256 KiB and `bucket_cap_mb=1`. How many buckets leave in the very first backward "
-        "pass, and how many in the second?",
+        text="DDP gets 12 layers of 256 KiB and `bucket_cap_mb=1`; every other option keeps its default. How many "
+        "buckets leave in the very first backward pass, and how many in the second?",
         answers=(
             Answer(
                 "3, then 3", "In the second, yes. Before the first, DDP has not seen in which order gradients come."
@@ -206,8 +206,9 @@ for x in batches:
         topic="DDP",
         text="DDP keeps the models alike by averaging their weights after each step.",
         true=False,
-        why="It sends the weights of rank 0 to all once, when it is made. After that only gradients travel: equal "
-        "starts and equal steps stay equal.",
+        why="It broadcasts rank 0's parameters once, when it is made. After that parameters never travel, only their "
+        "gradients: equal starts and equal steps stay equal. (Buffers, such as a batch norm's statistics, have no "
+        "gradient: DDP broadcasts rank 0's before each forward pass.)",
     ),
     Statement(
         name="dp_same_gradients",

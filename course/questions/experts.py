@@ -1,28 +1,8 @@
-"""The questions of chapter 15: all_to_all there and back, tokens and their experts, imbalance, and Ulysses."""
+"""The questions of chapter 15: all_to_all there and back, tokens and their experts, imbalance, Ulysses and the ring."""
 
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
 QUESTIONS = (
-    Choose(
-        name="experts_twice",
-        topic="all_to_all",
-        text="Each rank hands in p equal pieces. It calls all_to_all, and then all_to_all again with what came. What "
-        "does it have now?",
-        answers=(
-            Answer("Everybody's pieces", "That is all_gather. Here each rank always has p pieces."),
-            Answer(
-                "What it began with",
-                "The first call brings piece d of rank r to place r on rank d. The second sends place r of rank d "
-                "back to rank r, where it lands at place d.",
-            ),
-            Answer(
-                "What the rank to its right began with",
-                "all_to_all knows no neighbours: place r on rank d goes to rank r.",
-            ),
-            Answer("Its pieces in reverse order", "The matrix of pieces is mirrored at its diagonal, twice."),
-        ),
-        right=1,
-    ),
     Choose(
         name="experts_way_back",
         topic="all_to_all",
@@ -181,7 +161,7 @@ return gate[:, None] * done[order]""",
         name="ulysses_needs",
         topic="ulysses",
         text="A long text is cut among four ranks. Each has the queries, keys and values of its own tokens, for all "
-        "eight heads. What must a rank have to compute attention without asking anybody meanwhile?",
+        "eight heads. What must a rank hold to compute attention with no further communication?",
         answers=(
             Answer(
                 "Its own tokens, all heads: it has that already",
@@ -206,9 +186,11 @@ return gate[:, None] * done[order]""",
     Statement(
         name="ulysses_myth_heads",
         topic="ulysses",
-        text="With more ranks than heads Ulysses goes on scaling.",
+        text="32 query heads share 8 key-value heads (GQA). Ulysses cuts all of them among the ranks, without copies: "
+        "it can use 32 ranks.",
         true=False,
-        why="A rank needs at least one whole head. 8 heads keep at most 8 ranks busy.",
+        why="A rank needs at least one whole head of keys and values, and there are 8: at most 8 ranks. With 16 ranks "
+        "each of those heads has to be copied to two ranks, which costs bytes and memory.",
     ),
     Statement(
         name="ulysses_myth_less",
@@ -217,5 +199,25 @@ return gate[:, None] * done[order]""",
         true=True,
         why="A rank has a sixteenth of the text and sends 15/16 of that, four times. With an all_gather of keys and "
         "values each rank would receive nearly all of them, however many ranks there are.",
+    ),
+    Number(
+        name="cp_ring_bytes",
+        topic="context parallel",
+        text="8 ranks, as many heads of keys and values as of queries. In the forward pass Ulysses exchanges q, k, v "
+        "and the result; the ring passes k and v on, p - 1 times. How many times as much does a rank send "
+        "with the ring?",
+        right=Answer(
+            "p/2",
+            "The ring sends two parts of the text p - 1 times: 2 (p - 1). Ulysses keeps a p-th of each of its four: "
+            "4 (p - 1)/p. So p/2 times as much.",
+        ),
+        wrong=(
+            Answer("1/2", "Two tensors instead of four, but the ring sends them p - 1 times, not once."),
+            Answer("(p-1)/2", "Nearly: of each tensor that Ulysses exchanges, a p-th stays on the rank."),
+            Answer("p-1", "The ring sends p - 1 times, but two tensors instead of four."),
+            Answer("p", "The ring sends two tensors, Ulysses four. So it is half of that."),
+        ),
+        unit="times",
+        p=8,
     ),
 )

@@ -215,7 +215,7 @@ QUESTIONS = (
             ),
             Answer(
                 "DDP calls reduce and broadcast; FSDP calls all_gather and reduce_scatter",
-                "DDP broadcasts once, at the start: weights. With reduce and broadcast the root would be a bottleneck.",
+                "DDP broadcasts parameters once, and buffers. Reduce and broadcast would make a root the bottleneck.",
             ),
         ),
         right=2,

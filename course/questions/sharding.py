@@ -177,17 +177,9 @@ QUESTIONS = (
     Statement(
         name="sharding_myth_zero2_bytes",
         topic="ZeRO",
-        text="From plain data parallel to ZeRO-2 you save memory, and not one more byte crosses the network.",
+        text="One backward pass per step: ZeRO-2 needs less memory than plain data parallel, and sends no extra bytes.",
         true=True,
         why="A ring all_reduce is a reduce_scatter and an all_gather anyway. ZeRO-2 makes the same two, and updates "
-        "between them.",
-    ),
-    Statement(
-        name="sharding_myth_all_memory",
-        topic="memory",
-        text="ZeRO-3 on 64 GPUs needs a 64th of the memory of plain data parallel.",
-        true=False,
-        why="It cuts weights, gradients and optimizer state. Activations stay as they are, and the layer that is being "
-        "computed is there as a whole.",
+        "between them. With k micro-batches it reduce-scatters k times, where no_sync all-reduces once.",
     ),
 )

@@ -148,10 +148,12 @@ return G.apply(y)""",
     Statement(
         name="tp_sequence",
         topic="tensor parallel",
-        text="On rings, sequence parallel sends just as many bytes as tensor parallel without it.",
-        true=True,
+        text="On rings, the reduce_scatter and the all_gather of the table send more bytes than the all_reduce that "
+        "they replace.",
+        true=False,
         why="An all_reduce is a reduce_scatter and an all_gather. It now does the first half before the layer norm, "
-        "and the second after it.",
+        "and the second after it. (Megatron-LM also gathers the input again in backward, to save memory: 5/4 of the "
+        "bytes.)",
     ),
     Number(
         name="tp_factor",
@@ -203,14 +205,6 @@ return G.apply(y)""",
         right=1,
     ),
     Statement(
-        name="tp_myth_row",
-        topic="tensor parallel",
-        text="The all_reduce of a row-parallel layer is in its backward pass.",
-        true=False,
-        why="Its output is a sum of parts, so it is in the forward pass. Backward it needs none: each part gets the "
-        "gradient of the sum.",
-    ),
-    Statement(
         name="tp_myth_batch",
         topic="tensor parallel",
         text="All ranks of a tensor-parallel group must be given the same batch.",
@@ -218,11 +212,22 @@ return G.apply(y)""",
         why="They compute pieces of one and the same layer. With different batches the row-parallel sum adds up parts "
         "of different outputs, and no error is raised.",
     ),
-    Statement(
-        name="tp_myth_column",
-        topic="tensor parallel",
-        text="A column-parallel layer needs no communication, neither forward nor backward.",
-        true=False,
-        why="Forward it needs none. Backward its input gets a part of the gradient from each rank, and F adds them up.",
+    Number(
+        name="tp_bound",
+        topic="roofline",
+        text="FSDP on H100s: 989e12 operations a second, a network card of 50e9 bytes a second for each GPU. A rank "
+        "sends 3 times 2 bytes for each weight and step, and computes 6 operations for each weight and token. From how "
+        "many tokens per GPU and step on does computing take longer than sending?",
+        right=Answer(
+            "989e12/50e9",
+            "6 Psi T / F = 6 Psi / B, so T = F / B: about 20,000 tokens. With fewer, the GPU waits for its card.",
+        ),
+        wrong=(
+            Answer("989e12/50e9/6", "The 6 operations per weight and token meet 6 bytes per weight: they cancel."),
+            Answer("989e12/50e9*2/3", "That is plain data parallel, which sends 2 times 2 bytes for each weight."),
+            Answer("989e12/50e9*3", "Count it again: 3 times 2 bytes are 6 bytes, against 6 operations a token."),
+        ),
+        unit="tokens",
+        within=0.05,
     ),
 )

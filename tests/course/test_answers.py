@@ -176,6 +176,12 @@ def capstone_tokens():
     return 512 / (activations + seconds(all_reduce.ring(2), 4 * numbers, between))
 
 
+def ring_against_ulysses(ranks):
+    """What a ring of keys and values sends against four exchanges; a rank has 1 byte of each."""
+    ring_sends = 2 * all_gather.ring(ranks).counts(nbytes=ranks).busiest
+    return ring_sends / (4 * all_to_all.linear(ranks).counts(nbytes=1).busiest)
+
+
 CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
 FOUND = {
     "naive_messages": lambda: counts("naive").messages,
@@ -218,6 +224,7 @@ FOUND = {
     "estimate_sharded_memory": lambda: 1e9 * gigabytes(8e9, 1, 16, 16),
     "tp_mlp_calls": lambda: 1,  # chapter 13 runs it with one
     "tp_layer_bytes": lambda: 4 * counts("ring", 8).busiest * 4096 * 8192 * 2,
+    "tp_bound": lambda: (2 + 2 + 2) / 50e9 / (6 / 989e12),  # all_gather twice, reduce_scatter; 6 operations a token
     "tp_factor": slower_between,
     "dp_per_parameter": lambda: 16 * seconds(all_reduce.ring(4), 2**18, Network(4e-3, 1 / 16e6)),
     "dp_bucket_best": lambda: min([1, 2, 4, 8, 16], key=slow_backward),
@@ -228,6 +235,7 @@ FOUND = {
     "pipe_boundary_bytes": lambda: len(["forward", "backward"]) * 4096 * 8192 * 2,
     "pipe_interleaved": lambda: len(["forward", "backward"]) * 4 * sum(1 for piece in range(8) if piece > 0),
     "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
+    "cp_ring_bytes": lambda: ring_against_ulysses(8),
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
     "clinic_hours": lambda: 512 * (10 + 20) / 60,
     "cluster_rank": lambda: [(machine, gpu) for machine in range(4) for gpu in range(8)].index((2, 5)),

@@ -202,6 +202,7 @@ def _head(name: str) -> str:
         "moe": "x, choice, expert",
         "exchange": "x, goes, comes",
         "grad_norm": "x, copies, group",
+        "train_step": "x, w, loss_of, mesh",
         "bytes_per_step": "x, tokens, width, vocabulary, context, parts",
     }
     return heads.get(name, "x")
