@@ -51,7 +51,7 @@ NOTES = Notes(
         Part(
             22,
             "A model that drifts apart",
-            "Draw the curve and the two lines on the board first. After `alike`, pairs change the learning rate "
+            "Project the picture of the two lines. After `alike`, pairs change the learning rate "
             "or the data on one rank only and predict whether the ranks stay alike.",
         ),
         Part(
@@ -78,8 +78,8 @@ NOTES = Notes(
     wrong=(
         Mistake(
             "drift",
-            "Run it for 1,000 steps in front of them. The two lines do not come closer: each is already the best "
-            "line for its half.",
+            "Run it for 1,000 steps in front of them. The slopes go to 1.00 and 3.00: the lines move further "
+            "apart, because after 100 steps rank 1 had not yet found the best line for its half.",
             answer=2,
         ),
         Mistake(
