@@ -1,10 +1,10 @@
-"""The questions of chapter 2: what recv fills, messages against steps, deadlocks and a lost handle, and four myths."""
+"""The questions of chapter 2: what recv fills, messages against steps, deadlocks, a shift that hangs, and four myths."""
 
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
 QUESTIONS = (
     Choose(
-        name="recv_fills",
+        name="first_half_to_rank_3",
         topic="messages",
         text="Rank 3's `x` was 30, 31, 32, 33. What is it afterwards?",
         answers=(
@@ -105,7 +105,7 @@ QUESTIONS = (
         p=4,
     ),
     FindLine(
-        name="lost_handle",
+        name="shift_of_a_colleague",
         topic="handles",
         text="A colleague wrote this `shift`. Which line makes it hang?",
         source="""
@@ -118,13 +118,14 @@ def shift(x):
 shift(x)
 """,
         right=(4,),
-        why="Nobody keeps what `isend` returns. The message goes with the handle, and its receiver waits forever.",
+        why="What `isend` returns is dropped. The message goes with the handle, and its receiver waits forever.",
         wrong=(
             Answer("2", "The head is fine: `right` and `left` are known on every rank."),
             Answer("3", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
             Answer("5", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
             Answer(
-                "6", "`inbox` may be returned: `recv` is over, so it is filled. It is the send that nobody waits for."
+                "6",
+                "`inbox` may be returned: `recv` is over, so it is filled. It is the send that is never waited for.",
             ),
         ),
     ),
@@ -170,7 +171,7 @@ shift(x)
             Answer(
                 "p", "No rank has to go through all others: the news of several ranks travels in one message.", step=2
             ),
-            Answer("4", "After round 3 each rank has heard of 8 ranks, itself included. Nobody is missing.", step=3),
+            Answer("4", "After round 3 each rank has heard of 8 ranks, itself included. None is missing.", step=3),
             Answer("2", "After two rounds each rank has heard of 4 ranks, itself included. Four are missing.", step=2),
         ),
         unit="rounds",
