@@ -28,7 +28,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Diagnose: someone else's shift",
+            "Diagnose: a colleague's shift",
             "`shift_of_a_colleague` in pairs, two minutes, then hands for each line.",
         ),
         Part(
@@ -65,7 +65,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Diagnose: someone else's shift",
+            "Diagnose: a colleague's shift",
             "As in the short plan.",
         ),
         Part(
