@@ -58,7 +58,7 @@ QUESTIONS = (
         right=Answer("2*(p-1)/p", "Three pieces of N/4 in the first half, and three in the second."),
         wrong=(
             Answer("(p-1)/p", "3/4 N is the first half alone. Then each rank has a piece of the sum, not the sum.", 3),
-            Answer("2", "2 N would be four pieces in each half. A rank's own piece stays at home, both times."),
+            Answer("2", "2 N would be four pieces in each half. One piece need not be sent, both times."),
             Answer("2*(p-1)", "6 N is what all four ranks send together."),
             Answer("p-1", "3 N is what all four ranks send together in one half."),
         ),
@@ -107,7 +107,7 @@ QUESTIONS = (
             ),
             Answer(
                 "all_reduce of the rows found",
-                "It works, with zeros for rows one does not have; but all ranks get all.",
+                "It works, if each rank fills in zeros for rows that are not its own; but then every rank gets all rows.",
             ),
         ),
         right=2,
@@ -133,7 +133,7 @@ QUESTIONS = (
             Answer(
                 "all_reduce, with zeros elsewhere", "Right numbers, but 150 MB sent by each rank: it adds up zeros."
             ),
-            Answer("broadcast from rank 0", "Rank 0 has a quarter. Nobody can broadcast what it does not have."),
+            Answer("broadcast from rank 0", "Rank 0 has a quarter, and cannot broadcast what it does not have."),
             Answer("gather", "Then one rank has the layer. All four need it."),
             Answer("all_gather", "75 MB sent by each rank: three pieces of 25 MB, passed on round the ring."),
         ),
@@ -169,6 +169,6 @@ QUESTIONS = (
         text="A rank has N bytes for all ranks together. In an all_to_all it sends less than N, however many ranks "
         "there are.",
         true=True,
-        why="Its own piece stays at home: (p - 1)/p N. What grows with p squared is the number of messages, p (p - 1).",
+        why="Its own piece does not travel: (p - 1)/p N. What grows with p squared is the number of messages, p (p - 1).",
     ),
 )
