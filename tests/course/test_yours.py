@@ -46,11 +46,39 @@ def test_a_check_that_passes_keeps_what_it_has_judged(notebook):
     assert "rank 0: ('course.yours', [0, 1, 2])" in kept.stdout
 
 
-def test_one_solution_can_be_under_the_next(notebook):
-    notebook.run(f"memory.solved('shift', {MINE!r})")
-    notebook.run("%%ranks 4\nfrom course.yours import shift\ndef swap(x):\n    return shift(x)")
-    said = notebook.run('check("swap")').stdout
-    assert "judging swap" in said and "not judged" not in said
+CHAIN = {
+    "shift": """
+def shift(x):
+    arriving = torch.empty_like(x)
+    sending = dist.isend(x, (rank + 1) % world_size)
+    dist.recv(arriving, rank - 1 if rank else world_size - 1)
+    sending.wait()
+    return arriving""",
+    "ring_all_gather": """from course.yours import shift
+def ring_all_gather(x):
+    pieces = [x] * world_size
+    for step in range(world_size - 1):
+        pieces[(rank - 1 - step) % world_size] = shift(pieces[(rank - step) % world_size])
+    return torch.cat(pieces)""",
+    "ring_reduce_scatter": """from course.yours import shift
+def ring_reduce_scatter(x):
+    chunks = x.chunk(world_size)
+    for step in range(world_size - 1):
+        chunks[(rank - 2 - step) % world_size].add_(shift(chunks[(rank - 1 - step) % world_size]))""",
+    "ring_all_reduce": """from course.yours import ring_all_gather, ring_reduce_scatter
+def ring_all_reduce(x):
+    ring_reduce_scatter(x)
+    x.copy_(ring_all_gather(x.chunk(world_size)[rank]))""",
+}
+
+
+def test_one_solution_is_under_the_next(notebook):
+    for name, text in CHAIN.items():
+        notebook.run(f"%%ranks 4\n{text}")
+        said = notebook.run(f'check("{name}")').stdout
+        assert "Solved." in said and "it printed" not in said, said
+    last = notebook.run("%%ranks\nfrom course.yours import ring_all_reduce as mine\nmine.__module__")
+    assert "with our" not in last.stdout and "ranks 0-3: 'course.yours'" in last.stdout
 
 
 def test_a_name_for_ours_is_not_kept_as_theirs(data):
