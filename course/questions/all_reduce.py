@@ -6,21 +6,22 @@ QUESTIONS = (
     Number(
         name="naive_messages",
         topic="all_reduce",
-        text="Naive on 4 ranks: every rank sends its vector to rank 0, rank 0 adds them up and sends the sum back to "
-        "everybody. How many messages is that in total?",
-        right=Answer("2*(p-1)", "Three vectors go in, three sums come out."),
+        text="You counted this plan in chapter 0, on 4 ranks. Still know how? Every rank sends its vector to rank 0, which "
+        "adds them up and sends the sum back to each. How many messages is that on 8 ranks?",
+        right=Answer("2*(p-1)", "Seven vectors go in, seven sums come out."),
         wrong=(
-            Answer("p-1", "That is one way only: three vectors go in. The three sums have to come back, too.", 3),
-            Answer("p*(p-1)", "That would be every rank to every other rank. Ranks 1 to 3 only talk to rank 0.", 3),
+            Answer("p-1", "That is one way only: seven vectors go in. The seven sums have to come back, too."),
+            Answer("p*(p-1)", "That would be every rank to every other rank. Ranks 1 to 7 only talk to rank 0."),
             Answer("2*p", "That has rank 0 send to itself and back. Rank 0 has its own vector already."),
+            Answer("6", "That was for 4 ranks. Now seven other ranks send a vector and get the sum."),
         ),
         unit="messages",
-        p=4,
+        p=8,
     ),
     Number(
         name="naive_busiest",
         topic="all_reduce",
-        text="In the same plan, how many bytes does the busiest rank send? Answer in N, the bytes of one rank's "
+        text="In the same plan on 4 ranks, how many bytes does the busiest rank send? Answer in N, the bytes of one rank's "
         "vector.",
         right=Answer("p-1", "Rank 0 sends the whole sum to each of the other three ranks. The others send 1 N each."),
         wrong=(
@@ -144,14 +145,6 @@ QUESTIONS = (
         true=False,
         why="The first row is the exchange, p (p - 1). The second row is the ring's steps, 2 (p - 1); in each step "
         "all p ranks send. By messages naive wins.",
-    ),
-    Statement(
-        name="same_total_bytes",
-        topic="all_reduce",
-        text="Added up over all ranks, the naive plan and the chunked ring send the same number of bytes.",
-        true=True,
-        why="Both send 2 (p - 1) N in total. Naive puts half of it on rank 0, the ring gives every rank the same "
-        "share.",
     ),
     Statement(
         name="ring_twice_the_ranks",
