@@ -6,7 +6,8 @@ QUESTIONS = (
     Number(
         name="naive_messages",
         topic="all_reduce",
-        text="You counted this plan in chapter 0, on 4 ranks. Still know how? Every rank sends its vector to rank 0, which "
+        text="You counted this plan in chapter 0, on 4 ranks. Still know how? Every rank sends its vector to rank "
+        "0, which "
         "adds them up and sends the sum back to each. How many messages is that on 8 ranks?",
         right=Answer("2*(p-1)", "Seven vectors go in, seven sums come out."),
         wrong=(
@@ -21,7 +22,8 @@ QUESTIONS = (
     Number(
         name="naive_busiest",
         topic="all_reduce",
-        text="In the same plan on 4 ranks, how many bytes does the busiest rank send? Answer in N, the bytes of one rank's "
+        text="In the same plan on 4 ranks, how many bytes does the busiest rank send? Answer in N, the bytes of one "
+        "rank's "
         "vector.",
         right=Answer("p-1", "Rank 0 sends the whole sum to each of the other three ranks. The others send 1 N each."),
         wrong=(

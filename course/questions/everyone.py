@@ -107,7 +107,8 @@ QUESTIONS = (
             ),
             Answer(
                 "all_reduce of the rows found",
-                "It works, if each rank fills in zeros for rows that are not its own; but then every rank gets all rows.",
+                "It works, if each rank fills in zeros for rows that are not its own; but then every rank gets all "
+                "rows.",
             ),
         ),
         right=2,
@@ -169,6 +170,7 @@ QUESTIONS = (
         text="A rank has N bytes for all ranks together. In an all_to_all it sends less than N, however many ranks "
         "there are.",
         true=True,
-        why="Its own piece does not travel: (p - 1)/p N. What grows with p squared is the number of messages, p (p - 1).",
+        why="Its own piece does not travel: (p - 1)/p N. What grows with p squared is the number of messages, p (p "
+        "- 1).",
     ),
 )

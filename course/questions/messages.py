@@ -1,4 +1,4 @@
-"""The questions of chapter 2: what recv fills, messages against steps, deadlocks, a shift that hangs, and four myths."""
+"""The questions of chapter 2: what recv fills, messages and steps, deadlocks, a shift that hangs, four myths."""
 
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
