@@ -105,7 +105,9 @@ NOTES = Notes(
         ),
         Mistake(
             "algorithms_myth_powers",
-            "The powers of two belong to doubling and halving. Trees take any p, and the cell proves it for 2 to 33.",
+            "They think that fewer ranks need fewer steps. Draw the two extra ranks: hand over, wait, get it back. "
+            "Trees "
+            "need no detour.",
         ),
     ),
     sheet=(
