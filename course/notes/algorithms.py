@@ -101,7 +101,7 @@ NOTES = Notes(
         Mistake(
             "algorithms_measured",
             "They learned to count steps a minute ago. Ask what 2 MB cost and what a step costs on this network: 1 ms.",
-            answer=2,
+            answer=0,
         ),
         Mistake(
             "algorithms_myth_powers",

@@ -104,6 +104,7 @@ NOTES = Notes(
             "first_half_to_rank_3",
             "In Python a function returns its result. Show the second argument of the call: the tensor is the "
             "room that you offer.",
+            answer=2,
         ),
         Mistake(
             "shift_steps",

@@ -126,14 +126,14 @@ QUESTIONS = (
         text="2 MB on four ranks: recursive doubling (2 steps), halving-doubling (4) and the ring (6). Which is "
         "slowest?",
         answers=(
+            Answer("The ring", "It has the most steps, but 6 ms are little beside 252 ms of bytes."),
+            Answer("Halving-doubling", "It sends as few bytes as the ring, 1.5 N, in fewer steps."),
             Answer(
                 "Recursive doubling",
                 "2 N against 1.5 N: 336 ms of bytes against 252 ms. A step is only 1 ms.",
             ),
-            Answer("Halving-doubling", "It sends as few bytes as the ring, 1.5 N, in fewer steps."),
-            Answer("The ring", "It has the most steps, but 6 ms are little beside 252 ms of bytes."),
         ),
-        right=0,
+        right=2,
     ),
     Statement(
         name="algorithms_myth_powers",

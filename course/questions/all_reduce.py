@@ -55,13 +55,13 @@ QUESTIONS = (
         "on, three times. Compared with the 3 N of the exchange, how much does each rank send?",
         answers=(
             Answer("1 N: one neighbour, one vector", "One neighbour, but three steps, with a whole vector in each."),
+            Answer("3 N: just as much", "Three steps, and a whole vector of N in each."),
             Answer(
                 "1.5 N: half of it", "Nothing is cut here: in each of the three steps a whole vector of N goes out."
             ),
-            Answer("3 N: just as much", "Three steps, and a whole vector of N in each."),
             Answer("6 N: twice as much", "It takes three steps, not six: after them every rank has seen all vectors."),
         ),
-        right=2,
+        right=1,
     ),
     Click(
         name="ring_first_step",
@@ -102,12 +102,12 @@ QUESTIONS = (
         "carry. A rank starts its messages one after the other. Which plan is over first?",
         answers=(
             Answer(
-                "naive: it has the fewest messages",
-                "6 messages, but one after the other, all through rank 0: 6 starts, 120 microseconds.",
-            ),
-            Answer(
                 "exchange: it has the fewest in a row",
                 "Each rank starts 3 messages, all ranks at the same time: 3 starts, 60 microseconds.",
+            ),
+            Answer(
+                "naive: it has the fewest messages",
+                "6 messages, but one after the other, all through rank 0: 6 starts, 120 microseconds.",
             ),
             Answer(
                 "ring: its busiest rank has the fewest bytes",
@@ -115,7 +115,7 @@ QUESTIONS = (
                 "starts, 120 microseconds. Bytes do not count here.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="naive_over_ring",
@@ -133,7 +133,7 @@ QUESTIONS = (
             Answer(
                 "6", "Six is how many messages come one after the other, in both plans. Those of the ring are shorter."
             ),
-            Answer("1/4", "The other way round: the ring sends quarters, so the ring is the quick one."),
+            Answer("1/4", "The other way round: the ring sends quarters, so the ring is the fast one."),
         ),
         unit="times",
         p=4,

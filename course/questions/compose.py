@@ -8,7 +8,7 @@ QUESTIONS = (
         topic="composition",
         text="reduce_scatter = all_to_all, and a local sum.",
         true=True,
-        why="The all_to_all brings rank r everybody's chunk r. Added up, that is what reduce_scatter gives it.",
+        why="The all_to_all brings rank r everyone's chunk r. Added up, that is what reduce_scatter gives it.",
     ),
     Statement(
         name="compose_scatter_gather",
@@ -95,19 +95,19 @@ QUESTIONS = (
         answers=(
             Answer("All say 2", "In exact arithmetic. In float32, 100000000 + 1 is 100000000."),
             Answer(
-                "All say the same, but not 2",
-                "They add in different orders, so a different 1 is lost each time, and sometimes none.",
+                "They differ from plan to plan, and in some plans from rank to rank",
+                "0, 1 and 2 all occur. In the exchange and the whole-vector ring the ranks disagree.",
             ),
             Answer(
                 "They differ from plan to plan, but within a plan all ranks agree",
                 "So it is with most. But in two of the seven each rank adds up in an order of its own.",
             ),
             Answer(
-                "They differ from plan to plan, and in some plans from rank to rank",
-                "0, 1 and 2 all occur. In the exchange and the whole-vector ring the ranks disagree.",
+                "All say the same, but not 2",
+                "They add in different orders, so a different 1 is lost each time, and sometimes none.",
             ),
         ),
-        right=3,
+        right=1,
     ),
     Statement(
         name="compose_built_in",
@@ -122,14 +122,14 @@ QUESTIONS = (
         topic="cost",
         text="20 microseconds per message and 2 GB/s. About how many times cheaper are the two numbers?",
         answers=(
-            Answer("2 times", "Half as many calls would be that. The all_gather moves 12 MB to each rank."),
-            Answer("10 times", "12 MB at 2 GB/s are 6 ms; four messages of a few bytes are 0.08 ms."),
             Answer("80 times", "12 MB at 2 GB/s are 6 ms; four messages, one after the other, 0.08 ms."),
+            Answer("10 times", "12 MB at 2 GB/s are 6 ms; four messages of a few bytes are 0.08 ms."),
+            Answer("2 times", "Half as many calls would be that. The all_gather moves 12 MB to each rank."),
             Answer(
                 "A million times",
                 "By bytes, yes. But a message costs 20 microseconds even if it is empty, and there are four.",
             ),
         ),
-        right=2,
+        right=0,
     ),
 )

@@ -192,15 +192,15 @@ QUESTIONS = (
         "receives). Which of the eight links carries only a tenth?",
         answers=(
             Answer("what rank 2 sends", "Then everything FROM rank 2 would be slow: its row. Look at the columns."),
-            Answer(
-                "what rank 2 receives", "Whatever is sent TO rank 2 is slow, whoever sends it, and nothing else is."
-            ),
+            Answer("what rank 3 receives", "What ranks 0 and 1 send to rank 3 is fast."),
             Answer(
                 "what rank 1 sends", "Rank 1 is slow to one rank only; to ranks 0 and 3 it is as fast as the others."
             ),
-            Answer("what rank 3 receives", "What ranks 0 and 1 send to rank 3 is fast."),
+            Answer(
+                "what rank 2 receives", "Whatever is sent TO rank 2 is slow, whoever sends it, and nothing else is."
+            ),
         ),
-        right=1,
+        right=3,
     ),
     Statement(
         name="busbw_measured",

@@ -24,19 +24,19 @@ QUESTIONS = (
         text="You want a group of ranks 4 to 7. Which ranks must call `dist.new_group([4, 5, 6, 7])`?",
         answers=(
             Answer(
-                "Ranks 4 to 7",
-                "So you would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
-                "fewer, and the next group would have another number on them.",
-            ),
-            Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
-            Answer(
                 "All eight ranks",
                 "All ranks make every group, in the same order, members or not: that keeps the numbers of the groups "
                 "the same everywhere.",
             ),
+            Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
+            Answer(
+                "Ranks 4 to 7",
+                "So you would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
+                "fewer, and the next group would have another number on them.",
+            ),
             Answer("Any one of them", "Each member needs its own handle and its own connections."),
         ),
-        right=2,
+        right=0,
     ),
     Choose(
         name="groups_outsider",
@@ -79,11 +79,11 @@ QUESTIONS = (
         text="What goes into `dist.broadcast(x, src=..., group=high)`, so that rank 6 is the source?",
         answers=(
             Answer("2", "2 is its number inside the group. That is `group_src=2`; `src=` is always a global rank."),
-            Answer("6", "`src=` is a global rank in every group."),
             Answer("0", "The source need not be the first of its group, and 0 is the global rank of another machine."),
+            Answer("6", "`src=` is a global rank in every group."),
             Answer("2 or 6, both work", "With src=2 torch raises: global rank 2 is not part of the group."),
         ),
-        right=1,
+        right=2,
     ),
     Choose(
         name="groups_along_machine",
@@ -114,18 +114,18 @@ QUESTIONS = (
         text="64 GPUs, 8 in each machine, tensor parallel over 8 and data parallel over 8. Somebody writes "
         '`init_device_mesh("cuda", (8, 8), mesh_dim_names=("tensor", "data"))`. What is wrong?',
         answers=(
-            Answer("Nothing: 8 x 8 is 8 x 8", "The table has the right size, but look at which ranks share a row."),
             Answer(
                 "Tensor parallelism runs over the network",
                 'The last dimension varies fastest, so a machine\'s 8 GPUs are a "data" group, and every "tensor" '
                 "group has one GPU from each machine: the chatty dimension got the slow wires.",
             ),
+            Answer("Nothing: 8 x 8 is 8 x 8", "The table has the right size, but look at which ranks share a row."),
             Answer(
                 "Data parallelism runs over the network",
                 "It would be right if it did. Here it has the fast wires, which it needs less.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="groups_flat_card",
@@ -172,14 +172,14 @@ QUESTIONS = (
         answers=(
             Answer("Not at all: both send 1.75 N", "In all, yes. But not over the same wires, and not over one NIC."),
             Answer("Twice", "The bytes between fall from 1.75 N on one NIC to 0.25 N on each: more than that."),
+            Answer("20 times", "200 against 10 MB/s would be 20, if nothing had to leave the machine."),
             Answer(
                 "5 times",
                 "The NICs need a seventh of the time: 105 ms instead of 734. What happens inside, 1.5 N at 200 MB/s, "
                 "adds 31 ms.",
             ),
-            Answer("20 times", "200 against 10 MB/s would be 20, if nothing had to leave the machine."),
         ),
-        right=2,
+        right=3,
     ),
     Statement(
         name="groups_two_zeros",

@@ -9,21 +9,21 @@ QUESTIONS = (
         text="Rank 3's `x` was 30, 31, 32, 33. What is it afterwards?",
         answers=(
             Answer(
-                "30, 31, 32, 33",
-                "That would need a `recv` that returns the numbers. `recv` writes them into the tensor you pass.",
+                "30, 31, 0, 1", "`recv` fills `x[2:]` with the first half of rank 0's `x`, and leaves the rest alone."
             ),
             Answer(
                 "0, 1, 32, 33",
                 "The numbers go into `x[2:]`, the half that rank 3 passed, not to where they were on rank 0.",
             ),
             Answer(
-                "30, 31, 0, 1", "`recv` fills `x[2:]` with the first half of rank 0's `x`, and leaves the rest alone."
+                "30, 31, 32, 33",
+                "That would need a `recv` that returns the numbers. `recv` writes them into the tensor you pass.",
             ),
             Answer(
                 "30, 31, 2, 3", "That would be the second half of rank 0's `x`. Rank 0 sends `x[:2]`, its first half."
             ),
         ),
-        right=2,
+        right=0,
     ),
     Number(
         name="ring_pass_steps",
@@ -77,15 +77,15 @@ QUESTIONS = (
                 "For that the sends would have to end. Each waits for a `recv`, and all ranks are still in `send`.",
             ),
             Answer(
-                "All ranks wait: none gets past its `send`.",
-                "Each `send` waits until the rank on the right receives, and that rank is in its own `send`.",
-            ),
-            Answer(
                 "Some ranks get wrong numbers, because messages cross.",
                 "Messages cannot mix: each has one sender and one receiver. The trouble comes earlier, in `send`.",
             ),
+            Answer(
+                "All ranks wait: none gets past its `send`.",
+                "Each `send` waits until the rank on the right receives, and that rank is in its own `send`.",
+            ),
         ),
-        right=1,
+        right=2,
     ),
     Number(
         name="even_odd_in_flight",

@@ -51,13 +51,13 @@ QUESTIONS = (
         "much?",
         answers=(
             Answer("rank 0: it sends 3/4 N", "Rank 0 sent that in a scatter. In a gather all arrows point at it.", 1),
+            Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
             Answer(
                 "rank 0: it receives 3/4 N", "Three quarters arrive through one door; its own quarter is there already."
             ),
-            Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
             Answer("all alike: 1/4 N each", "Each sender has a quarter; the receiver has the sum of them.", 3),
         ),
-        right=1,
+        right=2,
     ),
     Number(
         name="reduce_value",
@@ -83,13 +83,13 @@ QUESTIONS = (
             Answer(
                 "its own 10s", "So it was in your version by hand. The built-in promises nothing of the kind: run it."
             ),
-            Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),
-            Answer("zeros", "No rank clears it: that would be work for nothing."),
             Answer(
                 "anything: nothing is promised", "Only the root's buffer is defined. What gloo leaves there is next."
             ),
+            Answer("zeros", "No rank clears it: that would be work for nothing."),
+            Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),
         ),
-        right=3,
+        right=1,
     ),
     Statement(
         name="barrier_is_broadcast",
@@ -111,12 +111,12 @@ QUESTIONS = (
         text="Which of broadcast, scatter, gather and reduce can overwrite the tensor `x` that a rank passes in as its "
         "data?",
         answers=(
-            Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
             Answer("broadcast and reduce", "Both have one tensor for input and output; scatter and gather have two."),
+            Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
             Answer("all four", "scatter and gather write into other tensors, since output and input differ in length."),
             Answer("none: torch makes a new tensor", "No collective returns its result. You pass in where it goes."),
         ),
-        right=1,
+        right=0,
     ),
     Statement(
         name="thousand_ranks",

@@ -60,14 +60,14 @@ QUESTIONS = (
         text="Which wins for 1 GB when all eight GPUs of a machine share one Ethernet NIC?",
         answers=(
             Answer("A ring for each GPU", "There is one NIC. Eight rings bring 1.94 GB to it, as one ring does."),
+            Answer("Halving-doubling, farthest first", "12 GB through that NIC: the worst of all."),
             Answer(
                 "Halving-doubling, nearest first",
                 "Only 1.5 GB leave each machine, and it has few steps.",
             ),
-            Answer("Halving-doubling, farthest first", "12 GB through that NIC: the worst of all."),
             Answer("Recursive doubling", "It sends whole vectors. It is for short ones."),
         ),
-        right=1,
+        right=2,
     ),
     Number(
         name="topology_switch",
@@ -105,15 +105,15 @@ QUESTIONS = (
         topic="bruck",
         text="Same steps, same messages, same bytes. What did PAT change?",
         answers=(
-            Answer("It needs no power of two", "Bruck's algorithm does not need one, either."),
             Answer(
                 "The order: the far messages come first",
                 "A rank has only one block in the first step, so that message is short. The long one goes next door.",
             ),
+            Answer("It needs no power of two", "Bruck's algorithm does not need one, either."),
             Answer("It sends in both directions", "Each message of one step goes the same way round, as in Bruck's."),
             Answer("A rank keeps fewer blocks", "All ranks end with all blocks, in both."),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="topology_torus",
