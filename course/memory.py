@@ -6,14 +6,16 @@ It stands in Jupyter's data folder of the user (JUPYTER_DATA_DIR moves it), not 
     course.progress()           prints which exercises are solved, and what was predicted wrong, by topic
     check.export("anna.json")   writes all of it into a file to hand in; `python -m course.handed_in FOLDER` reads many
 
-Of a solved function the file holds a hash, by which equal ones are known, and not the function. Beside it stands a file
-with every answer to a question (`course/ask.py`), by the question's name.
+Of a solved function the file holds a hash, by which equal ones are known, and not the function. Beside it are a file
+with every answer to a question (`course/ask.py`), by the question's name, and the folder `solved` with the text of each
+function that passed, which later cells run (`course/yours.py`). The texts are not handed in.
 
 Left out: proof. Whoever can write a file can write this one.
 """
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from jupyter_core.paths import jupyter_data_dir
 
 from course.exercises import EXERCISES
 from course.questions import QUESTIONS
+from course.yours import kept as text_of
 
 NOTHING: dict[str, Any] = {"attempts": 0, "hints": [], "solution": False, "solved": ""}
 """Checks that were given a verdict, the numbers of the hints, whether ours was looked at, and the hash of the function
@@ -69,7 +72,10 @@ def looked_up(name: str) -> None:
 
 
 def solved(name: str, source: str) -> None:
-    """Remember that the function in `source` solves it, unless an earlier one did."""
+    """Remember that the function in `source` solves it, unless an earlier one did; later cells run the last one."""
+    if f"def {name}(" in source:  # not a name for ours
+        with suppress(OSError):  # said below, about the progress
+            _put(text_of(name), source)
     if not kept().get(name, NOTHING)["solved"]:
         _keep(name, solved=hashlib.sha256(source.encode()).hexdigest())
 
@@ -117,12 +123,17 @@ def _keep(name: str, **news) -> None:
 def _write(file: Path, everything: dict) -> None:
     """A folder that cannot be written to costs the memory, not the verdict."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside = file.with_suffix(".new")  # put in place as a whole: an interrupted write would lose everything
-        beside.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        beside.replace(file)
+        _put(file, json.dumps(everything, indent=1, sort_keys=True) + "\n")
     except OSError as error:
         print(f"(Your progress could not be kept in {file.name}: {error.strerror}.)")
+
+
+def _put(file: Path, text: str) -> None:
+    """In place as a whole: an interrupted write would lose everything."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(file)
 
 
 def wrong() -> dict[str, tuple[list[str], int]]:

@@ -6,12 +6,15 @@ Left out: what others do for somebody.
 """
 
 import gc
+import os
 import sys
+import tempfile
 from functools import partial
 
 import pytest
 
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # nbval would have it compile a grammar of addresses
+_NOTHING_SOLVED = tempfile.TemporaryDirectory()  # else the chapters would run what their author has solved
 gc.disable()  # until all is imported and collected
 
 
@@ -32,7 +35,9 @@ def pytest_configure():
 
 def started(start, **how):
     """A kernel's ports are picked before it takes them, and another process may come first: of 126 starts, four at a
-    time, one died of it. JupyterLab then starts it again, with other ports; so do we, once."""
+    time, one died of it. JupyterLab then starts it again, with other ports; so do we, once.
+    In it nothing is solved yet."""
+    how |= {"env": os.environ | {"JUPYTER_DATA_DIR": _NOTHING_SOLVED.name}}
     try:
         return start(**how)
     except RuntimeError:

@@ -29,9 +29,9 @@ EXERCISES = (
         peers=right_neighbour,
         talks="its right-hand neighbour",
         hints=(
-            "What rank r still lacks, its left-hand neighbour has as soon as it is finished.",
-            "Rank 0 has no rank on its left, so it receives nothing. Which rank sends nothing?",
-            "The last rank, world_size - 1, has no rank on its right: if rank < world_size - 1.",
+            "What comes from the left is the sum of the x of ranks 0 to r - 1. What is still missing?",
+            "Rank r's own x: the sum that rank r passes on is so_far plus x.",
+            "x += so_far changes x itself. x = x + so_far would make a new tensor, and the caller's x would stay.",
         ),
     ),
     Exercise(

@@ -101,11 +101,13 @@ NOTES = Notes(
         Mistake(
             "algorithms_measured",
             "They learned to count steps a minute ago. Ask what 2 MB cost and what a step costs on this network: 1 ms.",
-            answer=2,
+            answer=0,
         ),
         Mistake(
             "algorithms_myth_powers",
-            "The powers of two belong to doubling and halving. Trees take any p, and the cell proves it for 2 to 33.",
+            "They think that fewer ranks need fewer steps. Draw the two extra ranks: hand over, wait, get it back. "
+            "Trees "
+            "need no detour.",
         ),
     ),
     sheet=(

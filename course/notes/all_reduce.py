@@ -137,6 +137,5 @@ NOTES = Notes(
         "whole_ring_busiest",
         "ring_many_ranks",
         "few_bytes_win",
-        "same_total_bytes",
     ),
 )

@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             14,
             "Collectives out of collectives",
-            "`compose_halves`, then the four equations as a quiz, all answers on paper before the cell runs. "
+            "The four equations as a quiz, all answers on paper before the cells run.  "
             "`compose_price`: the same result is not the same price.",
         ),
         Part(

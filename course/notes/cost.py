@@ -89,7 +89,7 @@ NOTES = Notes(
     room="estimate_gradients",
     ask="Give three minutes on paper. Write all answers on the board without a word, sorted. The factors between them"
     " are about 2, 16 and 8: half a ring, all ranks together, bits. Let the room say which mistake makes which "
-    "factor, then work it out once: 14 GB, times 2 (15/16), at 50 GB/s.",
+    "factor, then work it out once: 16 GB, times 2 (15/16), at 50 GB/s.",
     wrong=(
         Mistake(
             "estimate_gradients",

@@ -84,6 +84,7 @@ NOTES = Notes(
             "choose_gradients",
             "Right numbers, twice the bytes. Three quarters of the sum are thrown away: say what is thrown away, "
             "every time.",
+            answer=1,
         ),
         Mistake(
             "reduce_scatter_value",

@@ -83,6 +83,7 @@ NOTES = Notes(
         Mistake(
             "groups_who_calls",
             "Sensible and wrong. torch counts groups as they are made: a rank that skips one counts on differently.",
+            answer=2,
         ),
         Mistake(
             "groups_outsider",
@@ -101,6 +102,7 @@ NOTES = Notes(
         Mistake(
             "groups_layout",
             "8 x 8 is 8 x 8 as a shape. Ask which ranks sit in one machine: the last dimension varies fastest.",
+            answer=1,
         ),
     ),
     sheet=(

@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             8,
             "One message",
-            "Ask `recv_fills`. The sentence to leave on the board: `recv` fills, it does not return.",
+            "Ask `first_half_to_rank_3`. The sentence to leave on the board: `recv` fills, it does not return.",
         ),
         Part(
             12,
@@ -23,13 +23,13 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Way out 2: do not stand and wait",
+            "Way out 2: start it, and wait later",
             "`isend` is: put it on the table and take your hands back. How many steps will the picture have now?",
         ),
         Part(
             6,
-            "Diagnose: someone else's shift",
-            "`lost_handle` in pairs, two minutes, then hands for each line.",
+            "Diagnose: a colleague's shift",
+            "`shift_of_a_colleague` in pairs, two minutes, then hands for each line.",
         ),
         Part(
             6,
@@ -60,12 +60,12 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Way out 2: do not stand and wait",
+            "Way out 2: start it, and wait later",
             "As in the short plan. Ask what may happen to `x` before `wait`.",
         ),
         Part(
             6,
-            "Diagnose: someone else's shift",
+            "Diagnose: a colleague's shift",
             "As in the short plan.",
         ),
         Part(
@@ -101,9 +101,10 @@ NOTES = Notes(
             "and programs that rely on it hang on the day their messages grow.",
         ),
         Mistake(
-            "recv_fills",
+            "first_half_to_rank_3",
             "In Python a function returns its result. Show the second argument of the call: the tensor is the "
             "room that you offer.",
+            answer=2,
         ),
         Mistake(
             "shift_steps",
@@ -118,5 +119,12 @@ NOTES = Notes(
             "`isend` does not wait, `wait` does. Ask in which order the two lines of one rank stand.",
         ),
     ),
-    sheet=("recv_fills", "ring_pass_steps", "shift_steps", "all_send_first", "even_odd_in_flight", "free_after_send"),
+    sheet=(
+        "first_half_to_rank_3",
+        "ring_pass_steps",
+        "shift_steps",
+        "all_send_first",
+        "even_odd_in_flight",
+        "free_after_send",
+    ),
 )

@@ -28,7 +28,7 @@ NOTES = Notes(
         ),
         Part(
             9,
-            "Who waits for whom?",
+            "Which rank waits for which?",
             "The myth first, then the table. Ask for each row: which rank needs something of rank 3?",
         ),
         Part(
@@ -68,7 +68,7 @@ NOTES = Notes(
         ),
         Part(
             12,
-            "Who waits for whom?",
+            "Which rank waits for which?",
             "As in the short plan. Pairs explain one row each: rank 1 in broadcast is the hard one.",
         ),
         Part(

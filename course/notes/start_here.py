@@ -51,7 +51,7 @@ NOTES = Notes(
         Part(
             22,
             "A model that drifts apart",
-            "Draw the curve and the two lines on the board first. After `alike`, pairs change the learning rate "
+            "Project the picture of the two lines. After `alike`, pairs change the learning rate "
             "or the data on one rank only and predict whether the ranks stay alike.",
         ),
         Part(
@@ -72,15 +72,15 @@ NOTES = Notes(
     ),
     home="The glossary, and `pass_it_on` if it is not green yet.",
     room="drift",
-    ask="Draw x² from 0 to 2 and cut it in the middle before you ask. Count hands for each answer. The third one gets"
+    ask="Draw x² from 0 to 2 and cut it in the middle before you ask. Count hands for each answer. The second one gets"
     " many hands, and it is the one to talk about: ask a student who chose it which line is best for rank 0 "
     "*alone*. Then run the cell.",
     wrong=(
         Mistake(
             "drift",
-            "Run it for 1,000 steps in front of them. The two lines do not come closer: each is already the best "
-            "line for its half.",
-            answer=2,
+            "Run it for 1,000 steps in front of them. The slopes go to 1.00 and 3.00: the lines move further "
+            "apart, because after 100 steps rank 1 had not yet found the best line for its half.",
+            answer=1,
         ),
         Mistake(
             "forgotten",

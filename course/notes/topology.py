@@ -6,7 +6,7 @@ NOTES = Notes(
     fifty=(
         Part(
             14,
-            "One ring, and a ring for each card",
+            "One ring, and a ring for each NIC",
             "`topology_ring_cards`, then the map on the wall: how many of the 64 ways carry anything? Then "
             "`topology_hierarchical_bytes`, and the three plans on one map.",
         ),
@@ -40,7 +40,7 @@ NOTES = Notes(
     ninety=(
         Part(
             18,
-            "One ring, and a ring for each card",
+            "One ring, and a ring for each NIC",
             "As in the short plan. Pairs find on the map which wires each plan loads most.",
         ),
         Part(
@@ -108,9 +108,8 @@ NOTES = Notes(
             "Ask which copies the switch makes. Up goes N, down comes N, and no rank sends the sum to seven others.",
         ),
         Mistake(
-            "topology_myth_busbw",
-            "busbw is computed as if the messages were a ring's. With a switch that adds, a wire carries less "
-            "than that.",
+            "topology_one_gpu_each",
+            "They expect the hierarchy to be better always. Ask what it does inside a machine of one GPU.",
         ),
     ),
     sheet=(

@@ -6,15 +6,18 @@ QUESTIONS = (
     Number(
         name="algorithms_broadcast",
         topic="trees",
-        text="After how many steps can all 8 ranks have rank 0's vector, at the earliest?",
-        right=Answer("ceil(log2(p))", "1, 2, 4, 8: the number of ranks that have it can double in a step, no more."),
+        text="You met this in chapter 3. After how many steps can all 16 ranks have rank 0's vector, at the earliest?",
+        right=Answer(
+            "ceil(log2(p))", "1, 2, 4, 8, 16: the number of ranks that have it can double in a step, no more."
+        ),
         wrong=(
             Answer("p - 1", "That is rank 0 telling each of the others itself. Ranks that have it can help."),
-            Answer("1", "Rank 0 can send to one other rank in a step, not to all seven."),
+            Answer("1", "Rank 0 can send to one other rank in a step, not to all fifteen."),
+            Answer("3", "That was for 8 ranks. In the next step those eight tell the other eight."),
             Answer("p/2", "Two in each step: but after the first step two ranks can send, then four."),
         ),
         unit="steps",
-        p=8,
+        p=16,
     ),
     Number(
         name="algorithms_tree_busiest",
@@ -24,7 +27,7 @@ QUESTIONS = (
         wrong=(
             Answer("1", "That is the way up, where each rank sends once. On the way down some send more."),
             Answer("2", "Up once and down once: but rank 0 has three ranks to tell, one in each step."),
-            Answer("p - 1", "That is naive, where rank 0 tells everybody itself. Here the others help."),
+            Answer("p - 1", "That is naive, where rank 0 tells all others itself. Here the others help."),
             Answer("2*log2(p)", "That is the number of steps. On the way up rank 0 only receives."),
             Answer("2(p - 1)/p", "That is the ring, which sends chunks. A plain tree sends whole vectors."),
         ),
@@ -56,15 +59,15 @@ QUESTIONS = (
     Number(
         name="algorithms_doubling",
         topic="doubling",
-        text="8 ranks, each with its own vector. After how many steps does every rank have the sum of all?",
-        right=Answer("3", "After each step a rank has the sum of twice as many: 2, 4, 8."),
+        text="16 ranks, each with its own vector. After how many steps does every rank have the sum of all?",
+        right=Answer("4", "After each step a rank has the sum of twice as many: 2, 4, 8, 16."),
         wrong=(
             Answer("2*log2(p)", "That is a tree, up and then down. Here both partners have the sum at once."),
-            Answer("2(p - 1)", "That is the ring."),
+            Answer("2(p - 1)", "That is the ring, where each chunk passes one more rank in a step."),
             Answer("p - 1", "That would be one other rank in each step. A partner brings all it has added so far."),
         ),
         unit="steps",
-        p=8,
+        p=16,
     ),
     Number(
         name="algorithms_halving",
@@ -73,7 +76,10 @@ QUESTIONS = (
         right=Answer("2(p - 1)/p", "1/2 + 1/4 + 1/8 = 7/8 on the way there, and 7/8 on the way back."),
         wrong=(
             Answer("(p - 1)/p", "That is the way there, the reduce-scatter. The all-gather sends as much again."),
-            Answer("log2(p)", "That is recursive doubling, with whole vectors."),
+            Answer(
+                "log2(p)",
+                "That is recursive doubling: 3 steps, each with a whole vector. Here each step sends half of the last.",
+            ),
             Answer("2", "Close: it would be 2 N if the halves went on forever. It stops at 1/8."),
             Answer("1", "1/2 + 1/4 + 1/8 is a little less than 1, and then comes the way back."),
         ),
@@ -120,21 +126,23 @@ QUESTIONS = (
         text="2 MB on four ranks: recursive doubling (2 steps), halving-doubling (4) and the ring (6). Which is "
         "slowest?",
         answers=(
+            Answer("The ring", "It has the most steps, but 6 ms are little beside 252 ms of bytes."),
+            Answer("Halving-doubling", "It sends as few bytes as the ring, 1.5 N, in fewer steps."),
             Answer(
                 "Recursive doubling",
                 "2 N against 1.5 N: 336 ms of bytes against 252 ms. A step is only 1 ms.",
             ),
-            Answer("Halving-doubling", "It sends as few bytes as the ring, 1.5 N, in fewer steps."),
-            Answer("The ring", "It has the most steps, but 6 ms are little beside 252 ms of bytes."),
         ),
-        right=0,
+        right=2,
     ),
     Statement(
         name="algorithms_myth_powers",
         topic="trees",
-        text="Trees need a power of two. For other numbers of ranks NCCL falls back to the ring.",
+        text="Recursive doubling takes fewer steps on 6 ranks than on 8.",
         true=False,
-        why="NCCL's double tree works for every p: the cell proves it from 2 to 33.",
+        why="On 6 ranks two are extra: one step to hand over their vectors, two for the other four, one to bring "
+        "the sum "
+        "back.",
     ),
     Statement(
         name="algorithms_myth_total",

@@ -6,21 +6,24 @@ QUESTIONS = (
     Number(
         name="naive_messages",
         topic="all_reduce",
-        text="Naive on 4 ranks: every rank sends its vector to rank 0, rank 0 adds them up and sends the sum back to "
-        "everybody. How many messages is that in total?",
-        right=Answer("2*(p-1)", "Three vectors go in, three sums come out."),
+        text="You counted this plan in chapter 0, on 4 ranks. Still know how? Every rank sends its vector to rank "
+        "0, which "
+        "adds them up and sends the sum back to each. How many messages is that on 8 ranks?",
+        right=Answer("2*(p-1)", "Seven vectors go in, seven sums come out."),
         wrong=(
-            Answer("p-1", "That is one way only: three vectors go in. The three sums have to come back, too.", 3),
-            Answer("p*(p-1)", "That would be every rank to every other rank. Ranks 1 to 3 only talk to rank 0.", 3),
+            Answer("p-1", "That is one way only: seven vectors go in. The seven sums have to come back, too."),
+            Answer("p*(p-1)", "That would be every rank to every other rank. Ranks 1 to 7 only talk to rank 0."),
             Answer("2*p", "That has rank 0 send to itself and back. Rank 0 has its own vector already."),
+            Answer("6", "That was for 4 ranks. Now seven other ranks send a vector and get the sum."),
         ),
         unit="messages",
-        p=4,
+        p=8,
     ),
     Number(
         name="naive_busiest",
         topic="all_reduce",
-        text="In the same plan, how many bytes does the busiest rank send? Answer in N, the bytes of one rank's "
+        text="In the same plan on 4 ranks, how many bytes does the busiest rank send? Answer in N, the bytes of one "
+        "rank's "
         "vector.",
         right=Answer("p-1", "Rank 0 sends the whole sum to each of the other three ranks. The others send 1 N each."),
         wrong=(
@@ -52,13 +55,13 @@ QUESTIONS = (
         "on, three times. Compared with the 3 N of the exchange, how much does each rank send?",
         answers=(
             Answer("1 N: one neighbour, one vector", "One neighbour, but three steps, with a whole vector in each."),
+            Answer("3 N: just as much", "Three steps, and a whole vector of N in each."),
             Answer(
                 "1.5 N: half of it", "Nothing is cut here: in each of the three steps a whole vector of N goes out."
             ),
-            Answer("3 N: just as much", "Three steps, and a whole vector of N in each."),
             Answer("6 N: twice as much", "It takes three steps, not six: after them every rank has seen all vectors."),
         ),
-        right=2,
+        right=1,
     ),
     Click(
         name="ring_first_step",
@@ -99,12 +102,12 @@ QUESTIONS = (
         "carry. A rank starts its messages one after the other. Which plan is over first?",
         answers=(
             Answer(
-                "naive: it has the fewest messages",
-                "6 messages, but one after the other, all through rank 0: 6 starts, 120 microseconds.",
-            ),
-            Answer(
                 "exchange: it has the fewest in a row",
                 "Each rank starts 3 messages, all ranks at the same time: 3 starts, 60 microseconds.",
+            ),
+            Answer(
+                "naive: it has the fewest messages",
+                "6 messages, but one after the other, all through rank 0: 6 starts, 120 microseconds.",
             ),
             Answer(
                 "ring: its busiest rank has the fewest bytes",
@@ -112,7 +115,7 @@ QUESTIONS = (
                 "starts, 120 microseconds. Bytes do not count here.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="naive_over_ring",
@@ -130,7 +133,7 @@ QUESTIONS = (
             Answer(
                 "6", "Six is how many messages come one after the other, in both plans. Those of the ring are shorter."
             ),
-            Answer("1/4", "The other way round: the ring sends quarters, so the ring is the quick one."),
+            Answer("1/4", "The other way round: the ring sends quarters, so the ring is the fast one."),
         ),
         unit="times",
         p=4,
@@ -144,14 +147,6 @@ QUESTIONS = (
         true=False,
         why="The first row is the exchange, p (p - 1). The second row is the ring's steps, 2 (p - 1); in each step "
         "all p ranks send. By messages naive wins.",
-    ),
-    Statement(
-        name="same_total_bytes",
-        topic="all_reduce",
-        text="Added up over all ranks, the naive plan and the chunked ring send the same number of bytes.",
-        true=True,
-        why="Both send 2 (p - 1) N in total. Naive puts half of it on rank 0, the ring gives every rank the same "
-        "share.",
     ),
     Statement(
         name="ring_twice_the_ranks",

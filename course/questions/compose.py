@@ -3,33 +3,19 @@
 from course.questions.question import Answer, Choose, Number, Statement
 
 QUESTIONS = (
-    Choose(
-        name="compose_halves",
-        topic="composition",
-        text="A reduce_scatter, and after it an all_gather: which collective is that?",
-        answers=(
-            Answer("all_gather", "It would be, if nothing had been added before. Each chunk is a sum by then."),
-            Answer(
-                "all_reduce", "Each rank has finished one chunk of the sum; the all_gather brings all chunks to all."
-            ),
-            Answer("all_to_all", "In an all_to_all nothing is added, and each rank gets other data."),
-            Answer("reduce", "A reduce gives the sum to one rank. The all_gather gives it to all."),
-        ),
-        right=1,
-    ),
     Statement(
         name="compose_all_to_all_sum",
         topic="composition",
-        text="reduce_scatter = all_to_all, and a sum at home.",
+        text="reduce_scatter = all_to_all, and a local sum.",
         true=True,
-        why="The all_to_all brings rank r everybody's chunk r. Added up, that is what reduce_scatter gives it.",
+        why="The all_to_all brings rank r everyone's chunk r. Added up, that is what reduce_scatter gives it.",
     ),
     Statement(
         name="compose_scatter_gather",
         topic="composition",
         text="all_reduce = scatter from rank 0, then all_gather.",
         true=False,
-        why="Nobody adds anything: the pieces of rank 0's vector come to all. That is a broadcast, and a good one.",
+        why="No rank adds anything: the pieces of rank 0's vector come to all. That is a broadcast, and a good one.",
     ),
     Statement(
         name="compose_exchange_twice",
@@ -55,7 +41,7 @@ QUESTIONS = (
                 "reduce + broadcast", "3 N, at rank 0 of the tree. It has the fewest steps, but not the most bytes."
             ),
             Answer(
-                "all_gather + a sum at home",
+                "all_gather + a local sum",
                 "Each rank sends 7 N, its own vector and those that it passes on: 4 times the ring.",
             ),
         ),
@@ -95,7 +81,7 @@ QUESTIONS = (
         right=Answer("100*167/192", "81 + 81 + 5 + 0 = 167 right of 90 + 90 + 10 + 2 = 192."),
         wrong=(
             Answer("57.5", "That is the mean of 90, 90, 50 and 0 %: rank 3's 2 samples count as much as 90."),
-            Answer("90", "That is ranks 0 and 1 alone."),
+            Answer("90", "That is ranks 0 and 1 alone. The 12 samples of ranks 2 and 3 count, too."),
             Answer("167/192", "That is the share. In per cent it is a hundred times that."),
         ),
         unit="%",
@@ -108,17 +94,20 @@ QUESTIONS = (
         text="What will they say?",
         answers=(
             Answer("All say 2", "In exact arithmetic. In float32, 100000000 + 1 is 100000000."),
-            Answer("All say the same, but not 2", "They add in different orders, and other ones get lost."),
+            Answer(
+                "They differ from plan to plan, and in some plans from rank to rank",
+                "0, 1 and 2 all occur. In the exchange and the whole-vector ring the ranks disagree.",
+            ),
             Answer(
                 "They differ from plan to plan, but within a plan all ranks agree",
                 "So it is with most. But in two of the seven each rank adds up in an order of its own.",
             ),
             Answer(
-                "They differ from plan to plan, and in some plans from rank to rank",
-                "0, 1 and 2 all occur. In the exchange and the whole-vector ring the ranks disagree.",
+                "All say the same, but not 2",
+                "They add in different orders, so a different 1 is lost each time, and sometimes none.",
             ),
         ),
-        right=3,
+        right=1,
     ),
     Statement(
         name="compose_built_in",
@@ -133,14 +122,14 @@ QUESTIONS = (
         topic="cost",
         text="20 microseconds per message and 2 GB/s. About how many times cheaper are the two numbers?",
         answers=(
-            Answer("2 times", "Half as many calls would be that. The all_gather moves 12 MB to each rank."),
-            Answer("10 times", "12 MB at 2 GB/s are 6 ms; four messages of a few bytes are 0.08 ms."),
             Answer("80 times", "12 MB at 2 GB/s are 6 ms; four messages, one after the other, 0.08 ms."),
+            Answer("10 times", "12 MB at 2 GB/s are 6 ms; four messages of a few bytes are 0.08 ms."),
+            Answer("2 times", "Half as many calls would be that. The all_gather moves 12 MB to each rank."),
             Answer(
                 "A million times",
                 "By bytes, yes. But a message costs 20 microseconds even if it is empty, and there are four.",
             ),
         ),
-        right=2,
+        right=0,
     ),
 )

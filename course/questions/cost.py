@@ -45,10 +45,10 @@ QUESTIONS = (
         name="one_two_crossing",
         topic="cost",
         text="One shot costs 3 alpha + 3 N beta, two shots 6 alpha + 1.5 N beta. With alpha = 14 ms and 50 MB/s, at "
-        "which N are they equally quick?",
+        "which N do they take the same time?",
         right=Answer("1.4e6", "3 alpha = 1.5 N beta, so N = 2 alpha/beta = 2 x 14 ms x 50 MB/s."),
         wrong=(
-            Answer("0.7e6", "That is alpha/beta. Here 3 alpha stand against 1.5 N beta: twice as much."),
+            Answer("0.7e6", "That is alpha/beta. Here 3 alpha are set against 1.5 N beta: twice as much."),
             Answer("2.8e6", "Set both equal: 3 alpha more against 1.5 N beta less. N = 3/1.5 alpha/beta, not 6/1.5."),
             Answer("11.2e6", "That counts bits. 50 MB/s are bytes."),
         ),
@@ -75,19 +75,20 @@ QUESTIONS = (
     Number(
         name="estimate_gradients",
         topic="estimate",
-        text="Estimate 1. A model has 7 billion parameters, and each gradient takes 2 bytes. 16 GPUs all-reduce them "
-        "by a ring, each over a card of 50 GB/s in each direction. How long does it take, without latency?",
-        right=Answer("2*(p-1)/p*14/50", "N = 14 GB. Each rank sends 2 (p - 1)/p N = 26.25 GB at 50 GB/s."),
+        text="Estimate 1. Llama 3 8B has 8 billion parameters, and each gradient takes 2 bytes. 16 GPUs, one in each "
+        "machine, all-reduce them by a ring, over NICs of 50 GB/s in each direction. How long does it take, without "
+        "latency?",
+        right=Answer("2*(p-1)/p*16/50", "N = 16 GB. Each rank sends 2 (p - 1)/p N = 30 GB at 50 GB/s."),
         wrong=(
             Answer(
-                "(p-1)/p*14/50", "That is half: either one byte for a number instead of two, or one half of the ring."
+                "(p-1)/p*16/50", "That is half: either one byte for a number instead of two, or one half of the ring."
             ),
-            Answer("14/50", "That is N at 50 GB/s. The ring sends nearly 2 N: 2 (p - 1)/p times N."),
+            Answer("16/50", "That is N at 50 GB/s. The ring sends nearly 2 N: 2 (p - 1)/p times N."),
             Answer(
-                "2*(p-1)*14/50",
-                "That is what all 16 ranks send, over one card. Each sends a sixteenth of it over its own.",
+                "2*(p-1)*16/50",
+                "That is what all 16 ranks send, over one NIC. Each sends a sixteenth of it over its own.",
             ),
-            Answer("8*2*(p-1)/p*14/50", "That counts bits. The card's 50 GB/s are bytes (it is sold as 400 Gbit/s)."),
+            Answer("8*2*(p-1)/p*16/50", "That counts bits. The NIC's 50 GB/s are bytes (it is sold as 400 Gbit/s)."),
         ),
         unit="s",
         p=16,
@@ -96,8 +97,10 @@ QUESTIONS = (
     Number(
         name="estimate_token",
         topic="estimate",
-        text="Estimate 2. To make one token, 8 GPUs all-reduce 64 kB in each layer, by a ring on NVLink: 3.4 "
-        "microseconds for a message, 450 GB/s. How long does one all-reduce take?",
+        text="Estimate 2. Llama 3 8B on 8 GPUs, tensor parallel, makes one token for each of 8 requests: 8 x 4096 "
+        "numbers of 2 "
+        "bytes, 64 kB, are all-reduced twice in each layer. By a ring on NVLink, 3.4 microseconds for a message, "
+        "450 GB/s. How long does one all-reduce take?",
         right=Answer(
             "2*(p-1)*(3.4+64/p/450)*1e-6", "14 steps of 3.4 microseconds are 47.6; all the bytes together add 0.25."
         ),
@@ -125,18 +128,20 @@ QUESTIONS = (
     Number(
         name="estimate_gather",
         topic="estimate",
-        text="Estimate 3. 32 GPUs all-gather the weights of a layer, and each ends with the whole: 1 GB. A ring, 50 "
-        "GB/s in each direction. How long does it take, without latency?",
-        right=Answer("(p-1)/p/50", "Each GPU receives 31 of the 32 pieces: nearly the whole 1 GB, at 50 GB/s."),
+        text="Estimate 3. FSDP collects a layer of Llama 3 70B on 32 GPUs: 0.86 billion parameters of 2 bytes, 1.7 "
+        "GB, and "
+        "each GPU ends with the whole. A ring, 50 GB/s in each direction. How long does it take, without latency?",
+        right=Answer("(p-1)/p*1.7/50", "Each GPU receives 31 of the 32 pieces: nearly the whole 1.7 GB, at 50 GB/s."),
         wrong=(
             Answer(
-                "1/50/p", "That divides by p. However many GPUs share the work, each has to receive nearly the whole."
+                "1.7/50/p", "That divides by p. However many GPUs share the work, each has to receive nearly the whole."
             ),
-            Answer("2*(p-1)/p/50", "That is an all-reduce. An all-gather is one half of it."),
+            Answer("2*(p-1)/p*1.7/50", "That is an all-reduce. An all-gather is one half of it."),
             Answer(
-                "(p-1)/50", "That takes 1 GB for the piece of one rank. It is the whole. Ask of every formula: which N?"
+                "(p-1)*1.7/50",
+                "That takes 1.7 GB for the piece of one rank. It is the whole. Ask of every formula: which N?",
             ),
-            Answer("8*(p-1)/p/50", "That counts bits. 50 GB/s are bytes."),
+            Answer("8*(p-1)/p*1.7/50", "That counts bits. 50 GB/s are bytes."),
         ),
         unit="s",
         p=32,
@@ -146,10 +151,12 @@ QUESTIONS = (
         name="estimate_overlap",
         topic="estimate",
         text="Estimate 4. A backward pass computes for 80 ms. Its gradients leave in 6 buckets; to all-reduce one "
-        "takes 12 ms. The buckets get ready one by one, the last when the backward pass ends, and a bucket leaves "
+        "takes 12 ms. The buckets get ready evenly spaced, the last when the backward pass ends, and a bucket leaves "
         "when it is ready. How long is it from the start of the backward pass until all is summed?",
         right=Answer(
-            "80e-3+12e-3", "Five buckets travel while the GPU computes. The last one has nothing to hide behind."
+            "80e-3+12e-3",
+            "A bucket is ready every 80/6 = 13 ms and takes 12, so five travel while the GPU computes. The last one "
+            "cannot hide.",
         ),
         wrong=(
             Answer(
@@ -185,15 +192,15 @@ QUESTIONS = (
         "receives). Which of the eight links carries only a tenth?",
         answers=(
             Answer("what rank 2 sends", "Then everything FROM rank 2 would be slow: its row. Look at the columns."),
+            Answer("what rank 3 receives", "What ranks 0 and 1 send to rank 3 is fast."),
+            Answer(
+                "what rank 1 sends", "Rank 1 is slow to one rank only; to ranks 0 and 3 it is as fast as the others."
+            ),
             Answer(
                 "what rank 2 receives", "Whatever is sent TO rank 2 is slow, whoever sends it, and nothing else is."
             ),
-            Answer(
-                "what rank 1 sends", "Rank 1 is slow to one rank only; to ranks 0 and 3 it is as quick as the others."
-            ),
-            Answer("what rank 3 receives", "What ranks 0 and 1 send to rank 3 is quick."),
         ),
-        right=1,
+        right=3,
     ),
     Statement(
         name="busbw_measured",
@@ -220,12 +227,5 @@ QUESTIONS = (
         true=False,
         why="By the count it is half, and NCCL's ring keeps that. gloo, which your ranks use, does a whole all-reduce "
         "inside and throws most of it away.",
-    ),
-    Statement(
-        name="tree_for_few",
-        topic="cost",
-        text="64 ranks all-reduce 4 bytes: a tree is about ten times as quick as the ring.",
-        true=True,
-        why="2 log2(64) = 12 steps against 2 x 63 = 126, and of 4 bytes a step costs alpha, whatever it carries.",
     ),
 )

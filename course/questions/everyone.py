@@ -58,7 +58,7 @@ QUESTIONS = (
         right=Answer("2*(p-1)/p", "Three pieces of N/4 in the first half, and three in the second."),
         wrong=(
             Answer("(p-1)/p", "3/4 N is the first half alone. Then each rank has a piece of the sum, not the sum.", 3),
-            Answer("2", "2 N would be four pieces in each half. A rank's own piece stays at home, both times."),
+            Answer("2", "2 N would be four pieces in each half. One piece need not be sent, both times."),
             Answer("2*(p-1)", "6 N is what all four ranks send together."),
             Answer("p-1", "3 N is what all four ranks send together in one half."),
         ),
@@ -73,24 +73,24 @@ QUESTIONS = (
         answers=(
             Answer("reduce with MAX to rank 0", "Then rank 0 knows. The others would go on and train on the NaN."),
             Answer("all_reduce with MIN", "The smallest flag is 1 only if all ranks have a NaN. One is enough."),
-            Answer("all_reduce with MAX", "1 as soon as any rank has a 1, and every rank has the same answer."),
             Answer("barrier", "A barrier carries no data: all ranks wait, and none knows more."),
+            Answer("all_reduce with MAX", "1 as soon as any rank has a 1, and every rank has the same answer."),
         ),
-        right=2,
+        right=3,
     ),
     Choose(
         name="all_to_all_rank_1",
         topic="all_to_all",
         text="Rank 1 starts with 10, 11, 12, 13 and sends 12 to rank 2. What does it hold after the all_to_all?",
         answers=(
-            Answer("1, 11, 21, 31", "Number 1 of every rank, in the order of the senders."),
             Answer("10, 11, 12, 13", "Only its own 11 stays. The other three were for other ranks.", 1),
+            Answer("1, 11, 21, 31", "Number 1 of every rank, in the order of the senders."),
             Answer(
                 "11, 1, 31, 21", "Those come, but they are put together in the order of their senders, not of coming."
             ),
             Answer("64, on every rank", "Nothing is added up here. That would be number 1 of an all_reduce."),
         ),
-        right=0,
+        right=1,
     ),
     Choose(
         name="choose_lookup",
@@ -107,7 +107,8 @@ QUESTIONS = (
             ),
             Answer(
                 "all_reduce of the rows found",
-                "It works, with zeros for rows one does not have; but all ranks get all.",
+                "It works, if each rank fills in zeros for rows that are not its own; but then every rank gets all "
+                "rows.",
             ),
         ),
         right=2,
@@ -118,12 +119,12 @@ QUESTIONS = (
         text="Each rank has gradients of 100 MB. They are to be added up, and each rank updates its own quarter of the "
         "weights.",
         answers=(
-            Answer("all_reduce", "Right numbers, 150 MB sent by each rank, and three quarters of the sum thrown away."),
             Answer("reduce_scatter", "75 MB sent by each rank, and each has just the quarter that it needs."),
+            Answer("all_reduce", "Right numbers, 150 MB sent by each rank, and three quarters of the sum thrown away."),
             Answer("reduce, then scatter", "Right numbers, but all of it goes through the root: 300 MB come in there."),
             Answer("scatter", "A scatter hands out one rank's numbers. Nothing is added up."),
         ),
-        right=1,
+        right=0,
     ),
     Choose(
         name="choose_weights",
@@ -133,7 +134,7 @@ QUESTIONS = (
             Answer(
                 "all_reduce, with zeros elsewhere", "Right numbers, but 150 MB sent by each rank: it adds up zeros."
             ),
-            Answer("broadcast from rank 0", "Rank 0 has a quarter. Nobody can broadcast what it does not have."),
+            Answer("broadcast from rank 0", "Rank 0 has a quarter, and cannot broadcast what it does not have."),
             Answer("gather", "Then one rank has the layer. All four need it."),
             Answer("all_gather", "75 MB sent by each rank: three pieces of 25 MB, passed on round the ring."),
         ),
@@ -146,14 +147,14 @@ QUESTIONS = (
         "rank 1, and so on.",
         answers=(
             Answer("all_gather", "The tokens arrive, but 300 MB sent by each rank, and three quarters thrown away."),
-            Answer("all_to_all", "75 MB sent by each rank: each token goes to its expert and nowhere else."),
             Answer("reduce_scatter", "It would add up the tokens of different ranks. They must stay apart."),
+            Answer("all_to_all", "75 MB sent by each rank: each token goes to its expert and nowhere else."),
             Answer(
                 "four scatters, one from each rank",
                 "The same bytes; but one root works at a time, so four times as long.",
             ),
         ),
-        right=1,
+        right=2,
     ),
     Statement(
         name="half_of_the_sum",
@@ -169,6 +170,7 @@ QUESTIONS = (
         text="A rank has N bytes for all ranks together. In an all_to_all it sends less than N, however many ranks "
         "there are.",
         true=True,
-        why="Its own piece stays at home: (p - 1)/p N. What grows with p squared is the number of messages, p (p - 1).",
+        why="Its own piece does not travel: (p - 1)/p N. What grows with p squared is the number of messages, p (p "
+        "- 1).",
     ),
 )

@@ -24,19 +24,19 @@ QUESTIONS = (
         text="You want a group of ranks 4 to 7. Which ranks must call `dist.new_group([4, 5, 6, 7])`?",
         answers=(
             Answer(
-                "Ranks 4 to 7",
-                "So you would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
-                "fewer, and the next group would have another number on them.",
-            ),
-            Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
-            Answer(
                 "All eight ranks",
                 "All ranks make every group, in the same order, members or not: that keeps the numbers of the groups "
                 "the same everywhere.",
             ),
+            Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
+            Answer(
+                "Ranks 4 to 7",
+                "So you would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
+                "fewer, and the next group would have another number on them.",
+            ),
             Answer("Any one of them", "Each member needs its own handle and its own connections."),
         ),
-        right=2,
+        right=0,
     ),
     Choose(
         name="groups_outsider",
@@ -46,7 +46,7 @@ QUESTIONS = (
             Answer(
                 "It raises an error", "It would be kinder. torch prints a warning and returns, and x stays as it was."
             ),
-            Answer("It waits forever", "There is nobody it could wait for: it has no connection in that group."),
+            Answer("It waits forever", "There is no rank that it could wait for: it has no connection in that group."),
             Answer("It gets the sum of ranks 0 to 3", "Only members get the result. A group does not serve guests."),
             Answer("A warning, and x stays as it was", 'Its handle says "not a member", and the call returns at once.'),
         ),
@@ -63,7 +63,7 @@ QUESTIONS = (
         name="groups_models",
         topic="groups",
         text="Eight ranks train, and the line that repairs it has `group=inside`: ranks 0 to 3, or ranks 4 to 7. How "
-        "many different models are there in the end?",
+        "many different models are there afterwards?",
         right=Answer("2", "The four ranks of a machine add up their gradients and stay alike. The machines do not."),
         wrong=(
             Answer("1", "That needs the gradients of all eight. Here nothing goes from one machine to the other."),
@@ -79,10 +79,11 @@ QUESTIONS = (
         text="What goes into `dist.broadcast(x, src=..., group=high)`, so that rank 6 is the source?",
         answers=(
             Answer("2", "2 is its number inside the group. That is `group_src=2`; `src=` is always a global rank."),
-            Answer("6", "`src=` is a global rank in every group."),
             Answer("0", "The source need not be the first of its group, and 0 is the global rank of another machine."),
+            Answer("6", "`src=` is a global rank in every group."),
+            Answer("2 or 6, both work", "With src=2 torch raises: global rank 2 is not part of the group."),
         ),
-        right=1,
+        right=2,
     ),
     Choose(
         name="groups_along_machine",
@@ -113,21 +114,24 @@ QUESTIONS = (
         text="64 GPUs, 8 in each machine, tensor parallel over 8 and data parallel over 8. Somebody writes "
         '`init_device_mesh("cuda", (8, 8), mesh_dim_names=("tensor", "data"))`. What is wrong?',
         answers=(
-            Answer("Nothing: 8 x 8 is 8 x 8", "The table has the right size, but look at which ranks share a row."),
             Answer(
                 "Tensor parallelism runs over the network",
                 'The last dimension varies fastest, so a machine\'s 8 GPUs are a "data" group, and every "tensor" '
                 "group has one GPU from each machine: the chatty dimension got the slow wires.",
             ),
-            Answer("A mesh can have one name only", "A mesh has as many named dimensions as its shape has."),
+            Answer("Nothing: 8 x 8 is 8 x 8", "The table has the right size, but look at which ranks share a row."),
+            Answer(
+                "Data parallelism runs over the network",
+                "It would be right if it did. Here it has the fast wires, which it needs less.",
+            ),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="groups_flat_card",
         topic="hierarchy",
         text="The ring 0 to 1 to ... to 7 to 0 leaves the first machine only from rank 3 to rank 4. (gloo's ring turns "
-        "the other way; it leaves it once, too.) How much goes through that one card?",
+        "the other way; it leaves it once, too.) How much goes through that one NIC?",
         right=Answer("2(p - 1)/p", "Every hop of a ring carries 2(p - 1)/p N, this one too: 1.75 N on 8 ranks."),
         wrong=(
             Answer("1", "That is what a rank would send if it passed the vector on once. There are two rounds."),
@@ -143,13 +147,16 @@ QUESTIONS = (
     Number(
         name="groups_hierarchical_card",
         topic="hierarchy",
-        text="Hierarchical, two machines of four GPUs: how much does each card send?",
+        text="Hierarchical, two machines of four GPUs: how much does each NIC send?",
         right=Answer(
             "2/p", "Its GPU has a quarter of the vector, and an all-reduce of two ranks sends that once: N/4."
         ),
         wrong=(
-            Answer("1", "That is all four cards of a machine together. Each has a quarter of the vector."),
-            Answer("2(p - 1)/p", "That was the one card of the flat ring."),
+            Answer("1", "That is all four NICs of a machine together. Each has a quarter of the vector."),
+            Answer(
+                "2(p - 1)/p",
+                "That was the one NIC of the flat ring. Here a GPU has only a quarter to send, to one partner.",
+            ),
             Answer("1/p", "A GPU holds a quarter after the reduce-scatter: its machine has four GPUs, not eight."),
             Answer("1/2", "An all-reduce of two ranks sends 2 (2 - 1)/2 = 1 times its vector, and that is N/4."),
         ),
@@ -163,23 +170,23 @@ QUESTIONS = (
         text="4 MB, 10 MB/s between the machines, 200 MB/s inside. About how much faster is the hierarchical one, by "
         "the model?",
         answers=(
-            Answer("Not at all: both send 1.75 N", "In all, yes. But not over the same wires, and not over one card."),
-            Answer("Twice", "The bytes between fall from 1.75 N on one card to 0.25 N on each: more than that."),
+            Answer("Not at all: both send 1.75 N", "In all, yes. But not over the same wires, and not over one NIC."),
+            Answer("Twice", "The bytes between fall from 1.75 N on one NIC to 0.25 N on each: more than that."),
+            Answer("20 times", "200 against 10 MB/s would be 20, if nothing had to leave the machine."),
             Answer(
                 "5 times",
-                "The cards need a seventh of the time: 105 ms instead of 734. What happens inside, 1.5 N at 200 MB/s, "
+                "The NICs need a seventh of the time: 105 ms instead of 734. What happens inside, 1.5 N at 200 MB/s, "
                 "adds 31 ms.",
             ),
-            Answer("20 times", "200 against 10 MB/s would be 20, if nothing had to leave the machine."),
         ),
-        right=2,
+        right=3,
     ),
     Statement(
-        name="groups_myth_member",
+        name="groups_two_zeros",
         topic="groups",
-        text="A rank can be in several groups at the same time.",
+        text='`dist.get_rank(mesh.get_group("gpu"))` is 0 on two of the eight ranks.',
         true=True,
-        why="In as many as you like. In the mesh above every rank is in two, and in the world besides.",
+        why="There are two such groups, one in each machine, and each counts its members from 0: ranks 0 and 4.",
     ),
     Statement(
         name="groups_myth_order",

@@ -1,29 +1,29 @@
-"""The questions of chapter 2: what recv fills, messages against steps, deadlocks and a lost handle, and four myths."""
+"""The questions of chapter 2: what recv fills, messages and steps, deadlocks, a shift that hangs, four myths."""
 
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
 QUESTIONS = (
     Choose(
-        name="recv_fills",
+        name="first_half_to_rank_3",
         topic="messages",
         text="Rank 3's `x` was 30, 31, 32, 33. What is it afterwards?",
         answers=(
             Answer(
-                "30, 31, 32, 33",
-                "That would need a `recv` that returns the numbers. `recv` writes them into the tensor you pass.",
+                "30, 31, 0, 1", "`recv` fills `x[2:]` with the first half of rank 0's `x`, and leaves the rest alone."
             ),
             Answer(
                 "0, 1, 32, 33",
                 "The numbers go into `x[2:]`, the half that rank 3 passed, not to where they were on rank 0.",
             ),
             Answer(
-                "30, 31, 0, 1", "`recv` fills `x[2:]` with the first half of rank 0's `x`, and leaves the rest alone."
+                "30, 31, 32, 33",
+                "That would need a `recv` that returns the numbers. `recv` writes them into the tensor you pass.",
             ),
             Answer(
                 "30, 31, 2, 3", "That would be the second half of rank 0's `x`. Rank 0 sends `x[:2]`, its first half."
             ),
         ),
-        right=2,
+        right=0,
     ),
     Number(
         name="ring_pass_steps",
@@ -77,15 +77,15 @@ QUESTIONS = (
                 "For that the sends would have to end. Each waits for a `recv`, and all ranks are still in `send`.",
             ),
             Answer(
-                "All ranks wait: none gets past its `send`.",
-                "Each `send` waits until the rank on the right receives, and that rank is in its own `send`.",
-            ),
-            Answer(
                 "Some ranks get wrong numbers, because messages cross.",
                 "Messages cannot mix: each has one sender and one receiver. The trouble comes earlier, in `send`.",
             ),
+            Answer(
+                "All ranks wait: none gets past its `send`.",
+                "Each `send` waits until the rank on the right receives, and that rank is in its own `send`.",
+            ),
         ),
-        right=1,
+        right=2,
     ),
     Number(
         name="even_odd_in_flight",
@@ -105,7 +105,7 @@ QUESTIONS = (
         p=4,
     ),
     FindLine(
-        name="lost_handle",
+        name="shift_of_a_colleague",
         topic="handles",
         text="A colleague wrote this `shift`. Which line makes it hang?",
         source="""
@@ -118,13 +118,14 @@ def shift(x):
 shift(x)
 """,
         right=(4,),
-        why="Nobody keeps what `isend` returns. The message goes with the handle, and its receiver waits forever.",
+        why="What `isend` returns is dropped. The message goes with the handle, and its receiver waits forever.",
         wrong=(
             Answer("2", "The head is fine: `right` and `left` are known on every rank."),
             Answer("3", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
             Answer("5", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
             Answer(
-                "6", "`inbox` may be returned: `recv` is over, so it is filled. It is the send that nobody waits for."
+                "6",
+                "`inbox` may be returned: `recv` is over, so it is filled. It is the send that is never waited for.",
             ),
         ),
     ),
@@ -170,7 +171,7 @@ shift(x)
             Answer(
                 "p", "No rank has to go through all others: the news of several ranks travels in one message.", step=2
             ),
-            Answer("4", "After round 3 each rank has heard of 8 ranks, itself included. Nobody is missing.", step=3),
+            Answer("4", "After round 3 each rank has heard of 8 ranks, itself included. None is missing.", step=3),
             Answer("2", "After two rounds each rank has heard of 4 ranks, itself included. Four are missing.", step=2),
         ),
         unit="rounds",

@@ -30,15 +30,15 @@ QUESTIONS = (
                 "An exception stays in its own process. No message tells the others about it.",
             ),
             Answer(
-                "Their `recv` returns, and `x` stays as it was.",
-                "`recv` returns only when its message has come. There is no such thing as an empty answer.",
-            ),
-            Answer(
                 "They wait for a message that never comes.",
                 "Rank 2 left its code before it could send anything, and nothing tells the others.",
             ),
+            Answer(
+                "Their `recv` returns, and `x` stays as it was.",
+                "`recv` returns only when its message has come. There is no such thing as an empty answer.",
+            ),
         ),
-        right=2,
+        right=1,
     ),
     Number(
         name="chunk_of_nine",
@@ -63,19 +63,19 @@ QUESTIONS = (
         topic="ranks and GPUs",
         text="Four machines with 8 GPUs each. Where is rank 21?",
         answers=(
+            Answer("machine 2, GPU 4", "Rank 16 is GPU 0 of machine 2, so rank 20 is GPU 4 and rank 21 is GPU 5."),
+            Answer("machine 3, GPU 5", "Rank 21 is on the third machine. Counted from 0, that is machine 2."),
             Answer(
                 "machine 2, GPU 5",
                 "21 = 2 * 8 + 5. Machines 0 and 1 have ranks 0 to 15, machine 2 begins with rank 16.",
             ),
-            Answer("machine 3, GPU 5", "Rank 21 is on the third machine. Counted from 0, that is machine 2."),
-            Answer("machine 2, GPU 4", "Rank 16 is GPU 0 of machine 2, so rank 20 is GPU 4 and rank 21 is GPU 5."),
             Answer(
                 "machine 1, GPU 5",
                 "That is so when ranks are dealt to the machines in turn (21 = 5 * 4 + 1). Here the first 8 ranks "
                 "are all on machine 0.",
             ),
         ),
-        right=0,
+        right=2,
     ),
     Statement(
         name="rank_0_first",

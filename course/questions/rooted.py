@@ -36,7 +36,7 @@ QUESTIONS = (
         topic="scatter",
         text="4 ranks; rank 0 has a vector of N bytes, each rank is to get its own quarter. How many bytes does rank 0 "
         "send, in units of N?",
-        right=Answer("(p-1)/p", "Three quarters leave, its own quarter stays at home."),
+        right=Answer("(p-1)/p", "Three quarters leave, its own quarter stays where it is."),
         wrong=(
             Answer("1", "1 N would be all four quarters. Its own is already where it belongs.", 3),
             Answer("p-1", "3 N is a broadcast: the whole vector to each of the others. Here each gets a quarter.", 1),
@@ -51,17 +51,19 @@ QUESTIONS = (
         "much?",
         answers=(
             Answer("rank 0: it sends 3/4 N", "Rank 0 sent that in a scatter. In a gather all arrows point at it.", 1),
-            Answer("rank 0: it receives 3/4 N", "Three quarters arrive through its one door; its own is at home."),
             Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
+            Answer(
+                "rank 0: it receives 3/4 N", "Three quarters arrive through one door; its own quarter is there already."
+            ),
             Answer("all alike: 1/4 N each", "Each sender has a quarter; the receiver has the sum of them.", 3),
         ),
-        right=1,
+        right=2,
     ),
     Number(
         name="reduce_value",
         topic="reduce",
         text="4 ranks, rank r's number c is 10 r + c, and rank 0 gets the sum of all vectors. What is number 1 "
-        "of its vector in the end?",
+        "of its vector afterwards?",
         right=Answer("64", "1 + 11 + 21 + 31 = 64: number 1 of each of the four ranks."),
         wrong=(
             Answer("60", "60 is number 0: 0 + 10 + 20 + 30. Counting starts at 0."),
@@ -81,13 +83,13 @@ QUESTIONS = (
             Answer(
                 "its own 10s", "So it was in your version by hand. The built-in promises nothing of the kind: run it."
             ),
-            Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),
-            Answer("zeros", "Nobody clears it: that would be work for nothing."),
             Answer(
                 "anything: nothing is promised", "Only the root's buffer is defined. What gloo leaves there is next."
             ),
+            Answer("zeros", "No rank clears it: that would be work for nothing."),
+            Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),
         ),
-        right=3,
+        right=1,
     ),
     Statement(
         name="barrier_is_broadcast",
@@ -101,7 +103,7 @@ QUESTIONS = (
         topic="who waits",
         text="Every collective is a synchronisation point: no rank leaves it before all ranks have entered it.",
         true=False,
-        why="A rank leaves when its own part is done. The root of a broadcast needs nothing from anybody.",
+        why="A rank leaves when its own part is done. The root of a broadcast needs nothing from the others.",
     ),
     Choose(
         name="rooted_in_place",
@@ -109,12 +111,12 @@ QUESTIONS = (
         text="Which of broadcast, scatter, gather and reduce can overwrite the tensor `x` that a rank passes in as its "
         "data?",
         answers=(
-            Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
             Answer("broadcast and reduce", "Both have one tensor for input and output; scatter and gather have two."),
+            Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
             Answer("all four", "scatter and gather write into other tensors, since output and input differ in length."),
             Answer("none: torch makes a new tensor", "No collective returns its result. You pass in where it goes."),
         ),
-        right=1,
+        right=0,
     ),
     Statement(
         name="thousand_ranks",

@@ -9,20 +9,20 @@ QUESTIONS = (
         text="Rank 2 sends to ranks 0 and 1 only. What does rank 3 do in its `recv`?",
         answers=(
             Answer(
-                "It leaves `x` as it is and goes on.",
-                "`recv` does not look if something has come: it waits until something comes. Rank 3 never gets to its "
-                "last line.",
+                "It waits, and would wait forever.",
+                "`recv` waits until its message comes, and rank 2 never sends one to rank 3.",
             ),
             Answer(
                 "It fails at once: there is no message from rank 2.",
                 "Rank 3 cannot know that. To rank 3 a message that is late looks just like one that is never sent.",
             ),
             Answer(
-                "It waits, and would wait forever.",
-                "`recv` waits until its message comes, and rank 2 never sends one to rank 3.",
+                "It leaves `x` as it is and goes on.",
+                "`recv` does not look if something has come: it waits until something comes. Rank 3 never gets to its "
+                "last line.",
             ),
         ),
-        right=2,
+        right=0,
     ),
     Choose(
         name="drift",
@@ -35,16 +35,16 @@ QUESTIONS = (
                 "the first step.",
             ),
             Answer(
-                "Each rank has its own w, for its own half of the curve.",
-                "Each rank follows the gradients of its own data, and nothing tells it about the other half.",
-            ),
-            Answer(
-                "It differs at first and is the same in the end: both look for the best line.",
+                "It differs at first and is the same afterwards: both look for the best line.",
                 "They look for the best line through their own data. The best line through one half of the curve is "
                 "not the best one through the other.",
             ),
+            Answer(
+                "Each rank has its own w, for its own half of the curve.",
+                "Each rank follows the gradients of its own data, and nothing tells it about the other half.",
+            ),
         ),
-        right=1,
+        right=2,
     ),
     Statement(
         name="alike",

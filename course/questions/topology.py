@@ -6,29 +6,30 @@ QUESTIONS = (
     Number(
         name="topology_ring_cards",
         topic="topology",
-        text="One ring over all 32 GPUs. Each machine has 8 cards. How many of them send anything?",
-        right=Answer("1", "A ring leaves a machine at one place: from rank 7 to rank 8. Only GPU 7's card sends."),
+        text="One ring over all 32 GPUs. Each machine has 8 NICs. In one machine, how many of its 8 send anything "
+        "to another?",
+        right=Answer("1", "A ring leaves a machine at one place: from rank 7 to rank 8. Only GPU 7's NIC sends."),
         wrong=(
-            Answer("8", "Each GPU has a card, but seven of eight GPUs have their right neighbour in the same machine."),
+            Answer("8", "Each GPU has a NIC, but seven of eight GPUs have their right neighbour in the same machine."),
             Answer("2", "One sends and another receives. Only one of them sends."),
-            Answer("4", "Four machines, and one card in each of them sends."),
+            Answer("4", "That is all four machines together: one NIC in each of them sends."),
         ),
-        unit="cards",
+        unit="NICs",
         p=32,
     ),
     Number(
         name="topology_hierarchical_bytes",
         topic="topology",
-        text="Hierarchical on 4 machines, 1 GB: how much leaves each machine, all its cards together?",
+        text="Hierarchical on 4 machines, 1 GB: how much leaves each machine, all its NICs together?",
         right=Answer(
             "1.5",
-            "Each of 8 cards does an all-reduce of 1/8 GB among 4 machines: 2 (4 - 1)/4 x 1/8. Times 8 that is 1.5 GB.",
+            "Each of 8 NICs does an all-reduce of 1/8 GB among 4 machines: 2 (4 - 1)/4 x 1/8. Times 8 that is 1.5 GB.",
         ),
         wrong=(
             Answer("1.9375", "That is the ring over 32: 2 (32 - 1)/32. Between the machines only 4 take part."),
-            Answer("0.1875", "That is one card. There are eight of them."),
-            Answer("8", "That is 1 GB once through each of 8 cards. A GPU has only an eighth of it to send."),
-            Answer("12", "That would be the whole vector through each card. Each has only an eighth of it."),
+            Answer("0.1875", "That is one NIC. There are eight of them."),
+            Answer("8", "That is 1 GB once through each of 8 NICs. A GPU has only an eighth of it to send."),
+            Answer("12", "That would be the whole vector through each NIC. Each has only an eighth of it."),
             Answer("1", "An all-reduce among 4 sends 2 (4 - 1)/4 = 1.5 times its vector."),
         ),
         unit="GB",
@@ -56,17 +57,17 @@ QUESTIONS = (
     Choose(
         name="topology_winner",
         topic="topology",
-        text="Which wins for 1 GB when all eight GPUs of a machine share one Ethernet card?",
+        text="Which wins for 1 GB when all eight GPUs of a machine share one Ethernet NIC?",
         answers=(
-            Answer("A ring for each card", "There is one card. Eight rings bring 1.94 GB to it, as one ring does."),
+            Answer("A ring for each GPU", "There is one NIC. Eight rings bring 1.94 GB to it, as one ring does."),
+            Answer("Halving-doubling, farthest first", "12 GB through that NIC: the worst of all."),
             Answer(
                 "Halving-doubling, nearest first",
                 "Only 1.5 GB leave each machine, and it has few steps.",
             ),
-            Answer("Halving-doubling, farthest first", "12 GB through that card: the worst of all."),
             Answer("Recursive doubling", "It sends whole vectors. It is for short ones."),
         ),
-        right=1,
+        right=2,
     ),
     Number(
         name="topology_switch",
@@ -104,15 +105,15 @@ QUESTIONS = (
         topic="bruck",
         text="Same steps, same messages, same bytes. What did PAT change?",
         answers=(
-            Answer("It needs no power of two", "Bruck's does not need one, either."),
             Answer(
                 "The order: the far messages come first",
                 "A rank has only one block in the first step, so that message is short. The long one goes next door.",
             ),
+            Answer("It needs no power of two", "Bruck's algorithm does not need one, either."),
             Answer("It sends in both directions", "Each message of one step goes the same way round, as in Bruck's."),
-            Answer("It uses the switch", "These are messages between two ranks."),
+            Answer("A rank keeps fewer blocks", "All ranks end with all blocks, in both."),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="topology_torus",
@@ -136,10 +137,11 @@ QUESTIONS = (
         why="It estimates the time of each and takes the least. On three networks even our model has three answers.",
     ),
     Statement(
-        name="topology_myth_busbw",
-        topic="nccl",
-        text="nccl-tests may report a busbw above the bandwidth of a GPU's link.",
+        name="topology_one_gpu_each",
+        topic="topology",
+        text="With one GPU in each machine the hierarchical all-reduce sends just what a plain ring sends.",
         true=True,
-        why="It does with NVLS: 480 GB/s on links of 450.",
+        why="Inside a machine of one GPU there is nothing to reduce or to gather. What is left is the ring between "
+        "machines.",
     ),
 )

@@ -1,3 +1,9 @@
+"""The maximum and the sum are all that the ranks must agree on.
+
+Two mistakes: each rank with a maximum of its own, and no maximum at all, so that exp overflows.
+Another way: one all_gather of each rank's two numbers.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""Partners share the work: each keeps one half and gives the other.
+
+Two mistakes: the farthest partner first, which sends the long messages far, and forgetting on the way back which half
+was given.
+Another way: a recursive function on x[keep].
+"""
+
 import torch
 import torch.distributed as dist
 

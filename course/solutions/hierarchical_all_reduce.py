@@ -1,3 +1,9 @@
+"""Only a finished piece leaves the machine.
+
+Two mistakes: the two groups swapped, and an all_reduce inside first, after which each GPU sends everything.
+Another way: reduce inside, all_reduce between the first GPUs, broadcast inside; then one NIC carries it all.
+"""
+
 import torch
 import torch.distributed as dist
 

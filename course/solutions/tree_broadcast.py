@@ -1,3 +1,9 @@
+"""The ranks that have x double in each round.
+
+Two mistakes: a partner that does not exist when p is no power of two, and a rank that receives twice.
+Another way: the farthest half first.
+"""
+
 import torch.distributed as dist
 
 

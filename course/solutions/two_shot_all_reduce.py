@@ -1,3 +1,9 @@
+"""Rank d finishes chunk d, and then gives it to all.
+
+Two mistakes: sending whole vectors in the first shot, and adding into a chunk that is still being sent.
+Another way: your pairwise_reduce_scatter, then an all-gather.
+"""
+
 import torch
 import torch.distributed as dist
 

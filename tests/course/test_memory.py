@@ -37,7 +37,8 @@ def test_what_is_solved_stays_solved(file, capsys):
     assert json.loads(file.read_text())["shift"] == first, "the first one counts"
     lines = shown(capsys)
     assert "  done  shift" in lines and "  open  swap" in lines and lines[-1] == f"2 of {ALL} solved"
-    assert [path.name for path in file.parent.iterdir()] == ["progress.json"]
+    assert sorted(path.name for path in file.parent.iterdir()) == ["progress.json", "solved"]
+    assert (file.parent / "solved" / "shift.py").read_text() == "def shift(x): return x", "later cells run the last one"
 
 
 def test_attempts_and_hints_are_counted(file):

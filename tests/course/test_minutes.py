@@ -2,13 +2,14 @@
 
 The model, said here and nowhere else. A reader
 
-    reads text at 200 words a minute, in his or her second language, once;
-    reads a line of code in 4 seconds, and spends 15 more on running the cell and on what it shows;
-    thinks about a question for 40 seconds, feedback included, and steps through a picture in 45;
-    writes a line of an exercise in 50 seconds, checks and hints included, and fills a blank in 2 minutes.
+    reads text at 120 words a minute, in his or her second language, some sentences twice;
+    reads a line of code in 6 seconds, and spends 20 more on running the cell and on what it shows;
+    thinks about a question for 70 seconds, feedback included, and steps through a picture in 60;
+    writes a line of an exercise in 75 seconds, checks and hints included, and fills a blank in 5 minutes.
 
 What the cells take to run is little beside that: 15 to 60 seconds a chapter.
-Nobody was timed with a watch: what is held is that no chapter is a third off.
+Nobody was timed with a watch: the figures fit what an editor estimated for each chapter.
+What is held is that no chapter is a third off.
 
 Left out: chapters from 11 on.
 """
@@ -30,19 +31,19 @@ PICTURES = re.compile(r"--watch|\b(?:Player|Race|Timeline|TopologyMap|Zoo|cost_e
 def minutes(chapter) -> float:
     """By the model above."""
     text = " ".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
-    seconds = len(text.split()) / 200 * 60
+    seconds = len(text.split()) / 120 * 60
     blanks = 0
     for cell in chapter.cells:
         if cell.cell_type != "code":
             continue
         lines = [line for line in cell.source.splitlines() if line.strip()]
-        seconds += 40 * len(ASKS.findall(cell.source)) + 45 * len(PICTURES.findall(cell.source))
-        if "..." in cell.source and "<- your blank" in cell.source:
+        seconds += 70 * len(ASKS.findall(cell.source)) + 60 * len(PICTURES.findall(cell.source))
+        if "..." in cell.source and "# <- " in cell.source:
             blanks += 1
         for name in CHECKS.findall(cell.source):
-            seconds += 120 if blanks else 50 * EXERCISES[name].lines
+            seconds += 300 if blanks else 75 * EXERCISES[name].lines
             blanks = 0
-        seconds += 15 + 4 * len(lines)
+        seconds += 20 + 6 * len(lines)
     return seconds / 60
 
 

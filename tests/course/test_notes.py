@@ -55,7 +55,7 @@ def test_what_they_will_get_wrong_is_a_wrong_answer(name):
 
 
 def test_a_right_answer_is_no_mistake():
-    with pytest.raises(ValueError, match="drift has no wrong answer 1"):
-        mistaken(QUESTIONS["drift"], 1)
+    with pytest.raises(ValueError, match="drift has no wrong answer 2"):
+        mistaken(QUESTIONS["drift"], 2)
     with pytest.raises(ValueError, match="no wrong answer 9"):
         mistaken(QUESTIONS["messages_in_all"], 9)
