@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 import sys
 from difflib import get_close_matches
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError as NoSuchMagic
@@ -32,6 +34,17 @@ def load_ipython_extension(shell) -> None:
         shell.register_magic_function(lambda line, cell: _not_yet(), "cell", "ranks")
         shell.register_magic_function(lambda line: _not_yet(), "line", "ranks")
     help_with_errors(shell)
+
+
+def shadowed() -> str:
+    """A sentence if a package of ours would be taken from another project; "" if not."""
+    ours = Path(__file__).parents[1]
+    for name in ("collectives", "widgets", "launch", "course"):
+        loaded = sys.modules.get(name)
+        spec = loaded.__spec__ if loaded else PathFinder.find_spec(name)
+        if spec and spec.origin and Path(spec.origin).parent != ours / name:
+            return f"{spec.origin} has the name of Ringside's {name} and hides it: rename it and restart the kernel"
+    return ""
 
 
 def _not_yet():
