@@ -25,6 +25,7 @@ from IPython.core.error import UsageError as NoSuchMagic
 from launch.shared.errors import UsageError
 
 FIRST = "this kernel is new and does not know %%ranks yet: run %load_ext launch, then the cells above this one again"
+JAX = 'JAX is installed for chapter 16 alone: run %pip install "jax>=0.10" and restart the kernel'
 ON_TOP = "%%ranks goes into the first line of the cell, also above comments: move it there and run the cell again"
 
 
@@ -88,6 +89,8 @@ def hint_for(error: BaseException, shell) -> str:
     try:  # a hint must never cost the student the error itself
         if isinstance(error, NoSuchMagic):
             return misspelt_magic(shell)
+        if isinstance(error, ModuleNotFoundError) and error.name == "jax":
+            return JAX
         return whereabouts.for_notebook(error, shell, magics.loaded() if magics else None)
     except Exception:
         return ""

@@ -56,6 +56,10 @@ def test_a_package_of_another_project_is_named(tmp_path):
     assert signpost.shadowed() == ""
 
 
+def test_a_missing_jax_gets_the_one_command():
+    assert signpost.hint_for(ModuleNotFoundError("No module named 'jax'", name="jax"), None) == signpost.JAX
+
+
 def test_lab_refuses_a_folder_whose_module_would_hide_ours(tmp_path, capsys):
     (tmp_path / "launch.py").write_text("")
     assert ringside.main(["lab", str(tmp_path)]) == 1

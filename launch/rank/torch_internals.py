@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
+from types import FrameType
 
 import torch
 import torch.distributed as dist
@@ -65,7 +66,7 @@ def reduce_op(boxed: torch.ScriptObject):
     """The operation in what a c10d op gets; None if it cannot be known."""
     if boxed._has_method("op"):
         return boxed.op()
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if (options := frame.f_locals.get("opts")) is not None and hasattr(options, "reduceOp"):
             return options.reduceOp.op
