@@ -77,7 +77,7 @@ lint: .venv/test.stamp
 	@test -x $(BIN)/python || uv venv --quiet --seed --python "$(PYTHON)" .venv 2>/dev/null || $(PYTHON) -m venv .venv
 	@$(INSTALL)
 # No news and no update check: nothing of the course asks the internet for anything.
-	@$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements"
+	@$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements" >/dev/null 2>&1
 	@touch $@
 
 .venv/test.stamp: .venv/course.stamp
