@@ -14,8 +14,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # a folder of wheels to install from, and from nowhere else
-INSTALL := install $(if $(WHEELS),--no-index --find-links $(abspath $(WHEELS)))
-QUIET := $(if $(CI),--quiet)  # elsewhere pip says what it is at
+INSTALL = $(BIN)/python etc/install.py $(if $(WHEELS),--wheels $(abspath $(WHEELS)))
 # Some machines have this set; each of many hundred processes would then compile the course anew, for up to 0.2 s.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -60,7 +59,7 @@ pack: .venv/course.stamp
 
 # What builds the course's own wheel is not among what it needs to run.
 wheels: .venv/course.stamp
-	$(BIN)/python -m pip download --dest wheels . hatchling==1.33.0 editables pip
+	$(BIN)/python -m pip download --dest wheels --constraint etc/lock.txt '.[jax]' hatchling editables pip
 
 bench: .venv/test.stamp
 	$(BIN)/python -m tests.benchmarks
@@ -74,14 +73,13 @@ pictures: .venv/test.stamp
 lint: .venv/test.stamp
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.venv/course.stamp: pyproject.toml etc/ipython/ipython_kernel_config.py
-	@echo "setting up .venv: one or two minutes and 2 GB, most of it torch; this is done once"
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip $(INSTALL) $(QUIET) --editable .
+.venv/course.stamp: pyproject.toml etc/lock.txt etc/install.py etc/ipython/ipython_kernel_config.py
+	@test -x $(BIN)/python || uv venv --quiet --seed --python "$(PYTHON)" .venv 2>/dev/null || $(PYTHON) -m venv .venv
+	@$(INSTALL)
 # No news and no update check: nothing of the course asks the internet for anything.
-	$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements"
-	touch $@
+	@$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements" >/dev/null 2>&1
+	@touch $@
 
 .venv/test.stamp: .venv/course.stamp
-	$(BIN)/python -m pip $(INSTALL) $(QUIET) --editable '.[test]'
-	touch $@
+	@$(INSTALL) test
+	@touch $@

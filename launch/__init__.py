@@ -6,6 +6,10 @@ Importing this package is cheap (the agent and every rank do it too); what a nam
 
 def load_ipython_extension(shell):
     """`%load_ext launch`: registers the magics and starts the agent in the background. Returns at once."""
+    from launch.signpost import shadowed
+
+    if told := shadowed():
+        raise ImportError(told)
     from launch.magics import load
 
     load(shell)

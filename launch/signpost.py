@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 import sys
 from difflib import get_close_matches
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError as NoSuchMagic
@@ -23,6 +25,7 @@ from IPython.core.error import UsageError as NoSuchMagic
 from launch.shared.errors import UsageError
 
 FIRST = "this kernel is new and does not know %%ranks yet: run %load_ext launch, then the cells above this one again"
+JAX = 'JAX is installed for chapter 16 alone: run %pip install "jax>=0.10" and restart the kernel'
 ON_TOP = "%%ranks goes into the first line of the cell, also above comments: move it there and run the cell again"
 
 
@@ -32,6 +35,17 @@ def load_ipython_extension(shell) -> None:
         shell.register_magic_function(lambda line, cell: _not_yet(), "cell", "ranks")
         shell.register_magic_function(lambda line: _not_yet(), "line", "ranks")
     help_with_errors(shell)
+
+
+def shadowed() -> str:
+    """A sentence if a package of ours would be taken from another project; "" if not."""
+    ours = Path(__file__).parents[1]
+    for name in ("collectives", "widgets", "launch", "course"):
+        loaded = sys.modules.get(name)
+        spec = loaded.__spec__ if loaded else PathFinder.find_spec(name)
+        if spec and spec.origin and Path(spec.origin).parent != ours / name:
+            return f"{spec.origin} has the name of Ringside's {name} and hides it: rename it and restart the kernel"
+    return ""
 
 
 def _not_yet():
@@ -75,6 +89,8 @@ def hint_for(error: BaseException, shell) -> str:
     try:  # a hint must never cost the student the error itself
         if isinstance(error, NoSuchMagic):
             return misspelt_magic(shell)
+        if isinstance(error, ModuleNotFoundError) and error.name == "jax":
+            return JAX
         return whereabouts.for_notebook(error, shell, magics.loaded() if magics else None)
     except Exception:
         return ""

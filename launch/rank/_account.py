@@ -27,16 +27,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from launch.rank import callsite
 from launch.rank._ops import PLAIN
 from launch.rank.film import Film
+from launch.rank.torch_internals import group_calls
 from launch.shared.tape import BEGIN, BLIND, END, LOOK
 
 MOST = 100_000
 _plain_numpy = torch.Tensor.numpy
 # What torch.distributed calls of a group's: ops that the tap sees below. To come by here as well would cost each of
 # them as much as all the rest of what is recorded of it.
-_SEEN_BELOW = """allgather allgather_coalesced all_gather_single all_gather_single_coalesced allreduce
-allreduce_coalesced alltoall all_to_all_single barrier broadcast gather recv recv_anysource reduce reduce_scatter
-reduce_scatter_single reduce_scatter_single_coalesced scatter send""".split()
-_plain_calls = {name: vars(ProcessGroup)[name] for name in _SEEN_BELOW}  # as getattr gives it, it would not be bound
+_plain_calls = group_calls()
 _PASSED_ON = ("all_reduce", "all_reduce_coalesced", "broadcast")  # functional collectives that work on a copy
 
 

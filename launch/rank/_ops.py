@@ -13,6 +13,8 @@ from typing import NamedTuple
 import torch
 import torch.distributed as dist
 
+from launch.rank.torch_internals import reduce_op
+
 
 class Spelling(NamedTuple):
     """One op: its name in torch.distributed, and the arguments that hold what is read and what is written."""
@@ -184,7 +186,8 @@ _REDUCE_NAMES = {
 
 
 def _reduce_name(boxed) -> str:
-    return "" if boxed is None else _REDUCE_NAMES.get(boxed.op(), str(boxed.op()))
+    op = None if boxed is None else reduce_op(boxed)
+    return "" if op is None else _REDUCE_NAMES.get(op, str(op))
 
 
 def _flat(value) -> tuple[torch.Tensor, ...]:

@@ -56,6 +56,7 @@ from launch.rank._store import FarStore, PollStore
 from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.network import Network
 from launch.rank.requests import Requests
+from launch.rank.torch_internals import complaint
 from launch.rank.upkeep import Upkeep
 from launch.shared.flight_recorder import Slot
 from launch.shared.start_file import NO_WIDGETS
@@ -81,6 +82,7 @@ class RankKernel(IPythonKernel):
     """Runs cells so that an interrupt hits the cell and nothing else."""
 
     requests = Any()
+    complaint = Any("")  # about this torch; said below the first cell
     given = Any()  # the names that a cell finds here, and what they stand for
     _supports_kernel_subshells = False
 
@@ -143,6 +145,8 @@ class RankKernel(IPythonKernel):
         left: list[str] = []
         with contextlib.suppress(Exception):  # it looks at objects of the student's, and must not cost the reply
             left = notes(code, self.shell.user_ns, self.given, before)
+        if self.complaint:
+            left, self.complaint = [self.complaint, *left], ""
         lost = error is not None and is_lost(error)
         group = {"has_group": dist.is_initialized(), "groups": tap.groups_made()}
         return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, **group}
@@ -282,6 +286,7 @@ def serve(rank: int, session: dict) -> None:
     app.shell.push(dict.fromkeys(("exit", "quit"), Exit()), interactive=False)
     warnings.filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit()
     app.kernel.given = names
+    app.kernel.complaint = "" if rank else complaint()
     app.log.setLevel(logging.ERROR)  # its handler alone has that level, and every message of a cell is put into words
     _parsing.shorten(app.shell)
     shorten_tracebacks(app.shell)

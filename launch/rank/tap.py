@@ -30,6 +30,7 @@ from launch.rank._events import LIMIT, Recorder
 from launch.rank._ops import OPS, Call, Group, Parser
 from launch.rank.network import Network
 from launch.rank.pending import PendingCalls
+from launch.rank.torch_internals import give_new_names, has_op
 from launch.shared.wires import name_of
 
 _BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
@@ -55,9 +56,10 @@ def install(slot, guard: bool = True) -> None:
     global _library, _functional, _calls
     if _library is not None:
         raise RuntimeError("the tap is installed already; call remove() first")
+    give_new_names()
     _calls = PendingCalls(slot, guard)
     _library = torch.library.Library("c10d", "IMPL")
-    for op in OPS:
+    for op in filter(has_op, OPS):
         _library.impl(op, _kernel(op), "BackendSelect", with_keyset=True)
     _functional = torch.library.Library("_c10d_functional", "IMPL")
     _functional.impl("wait_tensor", _wait_tensor, "BackendSelect", with_keyset=True)

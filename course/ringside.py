@@ -1,0 +1,70 @@
+"""The command `ringside`, for an installed Ringside: `ringside lab [FOLDER]`, `ringside pages`, `ringside pack`,
+`ringside handed-in FOLDER`.
+
+Left out: what make does for a checkout alone: set up, test, refresh.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from course import own
+
+PACKAGES = ("collectives", "widgets", "launch", "course")
+
+
+def lab(folder: str | None, flags: list[str]) -> int:
+    """The student's copies in the folder, and JupyterLab on them; returns only if it cannot begin."""
+    place = Path(folder) if folder else Path.home() / "ringside"
+    if code := own.main([str(place)]):
+        return code
+    if hidden := [name for name in PACKAGES for path in (place / name, place / f"{name}.py") if path.exists()]:
+        print(f"{place} has a module {hidden[0]}, which hides Ringside's: rename it", file=sys.stderr)
+        return 1
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        flags = ["--allow-root", *flags]
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        flags = ["--no-browser", *flags]
+    os.chdir(place)
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *flags, "00_start_here.ipynb"])
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="ringside", description="Learn collective communication by running it.")
+    commands = made.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("lab", help="your own copies of the chapters, in JupyterLab; its options may follow")
+    one.add_argument("folder", nargs="?", help="where your copies are kept (default: ringside in your home folder)")
+    one = commands.add_parser("pages", help="the chapters as web pages that ask no other host for anything")
+    one.add_argument("folder", nargs="?", default="pages", help="where they are written (default: pages)")
+    one = commands.add_parser("pack", help="for teachers: notes, handouts, notebooks and animations of each chapter")
+    one.add_argument("folder", nargs="?", default="pack", help="where they are written (default: pack)")
+    one.add_argument("chapters", nargs="*", help="some chapters only, as 05 08")
+    one = commands.add_parser("handed-in", help="who has solved what, from the files of check.export in a folder")
+    one.add_argument("folder", help="the folder with the files")
+    one.add_argument("--csv", action="store_true", help="for a spreadsheet")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; what a command needs is imported for that one alone."""
+    made = parser()
+    given, rest = made.parse_known_args(arguments)
+    if rest and given.command != "lab":
+        made.error(f"unknown: {' '.join(rest)}")
+    if given.command == "lab":
+        return lab(given.folder, rest)
+    if given.command == "pages":
+        from course import pages
+
+        return pages.main([given.folder])
+    if given.command == "pack":
+        return subprocess.call([sys.executable, "-m", "course.pack", given.folder, *given.chapters])
+    from course import handed_in
+
+    return handed_in.main([given.folder, *["--csv"] * given.csv])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""What is installed: the lock, pip's settings for uv, a torch that was not tested, a package of another project."""
+
+import importlib.util
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from course import ringside
+from launch import signpost
+from launch.rank.torch_internals import complaint
+from tests.conftest import not_as_locked
+
+ROOT = Path(__file__).parents[1]
+spec = importlib.util.spec_from_file_location("install", ROOT / "etc" / "install.py")
+install = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(install)
+
+
+def test_a_setting_of_the_environment_is_in_force_and_uv_gets_them_all():
+    listed = ":env:.find-links='/a /b'\nglobal.find-links='/c'\nglobal.index-url='https://x/simple'\nuser.no=1\n"
+    options = install.options_for_uv(install.settings(listed))
+    assert options[2:] == ["--index-url", "https://x/simple", "--find-links", "/a", "--find-links", "/b"]
+
+
+def test_no_index_holds_for_uv_too():
+    assert "--no-index" in install.options_for_uv(install.settings("global.no-index='true'\n"))
+
+
+def test_the_lock_names_what_is_not_as_locked():
+    assert not_as_locked("# a comment\nnumpy==0.1\nno-such-package==1\n")[0].startswith("numpy ")
+    assert len(not_as_locked("numpy==0.1\nno-such-package==1\n")) == 1
+
+
+def test_the_lock_holds_every_direct_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {line.partition("==")[0].lower() for line in (ROOT / "etc" / "lock.txt").read_text().splitlines()}
+    needed = project["dependencies"] + project["optional-dependencies"]["jax"]
+    assert {each.partition(">")[0].lower() for each in needed} <= named
+
+
+@pytest.mark.parametrize("version, tested", [("2.8.0", 1), ("2.13.0+cpu", 1), ("2.7.1", 0), ("2.14.0", 0), ("3.0", 0)])
+def test_a_torch_that_was_not_tested_is_named(version, tested):
+    assert (complaint(version) == "") == bool(tested)
+    assert tested or version in complaint(version)
+
+
+def test_a_package_of_another_project_is_named(tmp_path):
+    (tmp_path / "widgets").mkdir()
+    (tmp_path / "widgets" / "__init__.py").write_text("")
+    code = f"import sys; sys.path.append({str(ROOT)!r}); import launch; launch.load_ipython_extension(None)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert f"{tmp_path}/widgets/__init__.py has the name of Ringside's widgets and hides it" in run.stderr
+    assert signpost.shadowed() == ""
+
+
+def test_a_missing_jax_gets_the_one_command():
+    assert signpost.hint_for(ModuleNotFoundError("No module named 'jax'", name="jax"), None) == signpost.JAX
+
+
+def test_lab_refuses_a_folder_whose_module_would_hide_ours(tmp_path, capsys):
+    (tmp_path / "launch.py").write_text("")
+    assert ringside.main(["lab", str(tmp_path)]) == 1
+    assert "has a module launch, which hides Ringside's: rename it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["lab"], ["pages"], ["pack"], ["handed-in"]])
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        ringside.main([*command, "--help"])
+    assert ended.value.code == 0 and "usage: ringside" in capsys.readouterr().out
