@@ -42,6 +42,7 @@ START = 0.3  # seconds of one core in which a rank starts
 MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
+_limits: list[str] = []  # what the last cell said of its network
 _network = None  # what all cells run on that name none: a name, a Network, a Topology
 _ran: list[script.Ran] = []  # the cells so far, for a script
 _shown: dict[str, list] = {}  # cell of the notebook -> the widgets of its last run
@@ -255,11 +256,13 @@ def note(shell, ranks: Ranks, options: Options, cell: str) -> script.Ran:
 
 
 def play_for_cell(ranks: Ranks, network) -> None:
-    """The cell's own network or the one of all cells; where it does not fit, that is said."""
+    """The cell's own network or the one of all cells; where it does not fit, that is said once."""
+    global _limits
     ranks.play(network)
+    before, _limits = _limits, []
     if ranks.network is not None:
-        limits = [networks.too_fast(ranks.network, ranks.size), networks.UNPACED if ranks.unpaced else ""]
-        ranks.supervisor.notices += filter(None, limits)
+        _limits = [networks.too_fast(ranks.network, ranks.size), networks.UNPACED if ranks.unpaced else ""]
+    ranks.supervisor.notices += [limit for limit in _limits if limit and limit not in before]
 
 
 def end_network(ranks: Ranks, options: Options, viewer) -> None:

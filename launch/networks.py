@@ -66,24 +66,21 @@ def too_fast(network, ranks: int) -> str:
     from collectives.played import bandwidths, rate
     from collectives.units import duration
 
-    asked = max(bandwidths(network, ranks))
+    asked, said = max(bandwidths(network, ranks)), []
+    if (need := asked * ranks / CARRIES) > 1:
+        times = next(n for n in SLOWER if n >= need)
+        said.append(
+            f"{rate(asked)} for each of {ranks} ranks is more than a laptop moves (about {rate(CARRIES)} in all): what "
+            f"you measure is this machine; .slower({times}) of that network fits, and keeps who wins"
+        )
     pairs = [(src, dst) for src in range(ranks) for dst in range(ranks) if src != dst]
     alpha = min((network.way(src, dst, ranks).alpha for src, dst in pairs), default=OWN_LATENCY)
-    need, too_soon, said = asked * ranks / CARRIES, alpha < OWN_LATENCY, []
-    if need > 1:
+    if alpha < OWN_LATENCY:
         said.append(
-            f"{rate(asked)} for each of {ranks} ranks is more than a laptop moves (about {rate(CARRIES)} in all)"
+            f"a message between two processes takes about {duration(OWN_LATENCY)} anyway, and this network asks for "
+            f"{duration(alpha) if alpha else 'none'}: short messages measure the machine"
         )
-    if too_soon:
-        soon = duration(alpha) if alpha else "no latency"
-        said.append(f"it asks for {soon}, and a message between processes takes about {duration(OWN_LATENCY)} anyway")
-    if not said:
-        return ""
-    measured = "what you measure is this machine" if need > 1 else "short messages show this machine"
-    need = max(need, OWN_LATENCY / alpha if too_soon and alpha else 0)
-    times = next((n for n in SLOWER if n >= need), SLOWER[-1])
-    fits = f"; .slower({times}) of that network fits, and keeps who wins" if need > 1 else ""
-    return f"{'; '.join(said)}: {measured}{fits}"
+    return "\n".join(said)
 
 
 def carried_by(ranks: int, told: dict[int, list]) -> Carried:

@@ -87,7 +87,21 @@ class Namer:
 
     @cached_property
     def results(self) -> list[str]:
-        return sorted({name for rank in self.ranks for name in self.ends[rank]}, key=self._late, reverse=True)
+        """The largest come first, since a part of the result is none. Of several, the one that the cell shows, by the
+        name that it has; then the one that was written last, and a tensor before a list of its parts."""
+        names = sorted({name for rank in self.ranks for name in self.ends[rank]})
+        shown = [name for name in names if all(self._memory(r, name) == self._memory(r, VALUE) for r in self.ranks)]
+        names = [name for name in names if name != VALUE or shown == [VALUE]]
+        return sorted(names, key=lambda name: self._late(name, name in shown), reverse=True)
+
+    def _memory(self, rank: int, name: str) -> list | None:
+        return self.memories[rank].bound_last(name)
+
+    def _late(self, name: str, shown: bool) -> tuple[int, bool, int, bool]:
+        here = [rank for rank in self.ranks if name in self.ends[rank]]
+        nbytes = max(self.ends[rank][name][-1].hi for rank in here)
+        written = max(self.last_written(rank, name) for rank in here)
+        return nbytes, shown, written, any(name in self.memories[rank].final for rank in here)
 
     # -- what variables held
 
@@ -117,13 +131,6 @@ class Namer:
             if content:
                 found[name] = content
         return found
-
-    def _late(self, name: str) -> tuple[int, bool, int, bool]:
-        """The largest come first, since a part of the result is none; a tensor comes before a list of its parts."""
-        here = [rank for rank in self.ranks if name in self.ends[rank]]
-        nbytes = max(self.ends[rank][name][-1].hi for rank in here)
-        written = max(self.last_written(rank, name) for rank in here)
-        return nbytes, name == VALUE, written, any(name in self.memories[rank].final for rank in here)
 
     @cached_property
     def names(self) -> list[str]:

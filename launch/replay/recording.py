@@ -39,7 +39,7 @@ from launch.replay._happened import Happened
 from launch.replay._hurried import hurried
 from launch.replay._layout import BUILT_IN, Layout, steps_of
 from launch.replay._moves import Move, Spot, moves_of
-from launch.replay._names import Found, Namer
+from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
 from launch.replay._places import Memory, Places, prefer
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
@@ -265,7 +265,8 @@ class Recording(Run):
         if ops and not self._shown.messages:
             return f"your run: {_listed(ops)}{BUILT_IN}"
         names = [name for name in (self._found.collective, self._found.algorithm) if name != "recorded"]
-        about = f" of {self._found.of} into {self._found.into}" if self._found.of != self._found.into else ""
+        about = f" of {self._found.of}" if self._found.of != self._found.into else ""
+        about += f" into {self._found.into}" if about and self._found.into != VALUE else ""
         return f"your run: {' '.join(names)}{about}" if names else "your run"
 
     def _shown_of(self, found: list[Found]) -> Found:
