@@ -8,7 +8,6 @@
 %%ranks --record           keeps what the ranks sent: launch.recording()
 %%ranks --watch            the same, and shows it in a Player under the cell
 %%ranks --network ethernet on a slow network, as collectives.presets.PLAYED has them
-%%ranks 4 --script ring.py the script in the place of the cell, on new ranks, as torchrun would start it
 %ranks network ethernet    for all cells that follow;  %ranks network off
 %ranks                     status;  %ranks restart;  %ranks stop
 %ranks attach              ranks on other machines, which torchrun or srun start;  %ranks attach off
@@ -26,7 +25,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from collectives import units
-from launch import networks, script
+from launch import export, networks
 from launch.attach import attach
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
@@ -44,7 +43,7 @@ MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 _session: Ranks | None = None
 _limits: list[str] = []  # what the last cell said of its network
 _network = None  # what all cells run on that name none: a name, a Network, a Topology
-_ran: list[script.Ran] = []  # the cells so far, for a script
+_ran: list[export.Ran] = []  # the cells so far, for %ranks export
 _shown: dict[str, list] = {}  # cell of the notebook -> the widgets of its last run
 
 
@@ -68,8 +67,6 @@ def load(shell) -> None:
         _session = Ranks()
     shell.register_magic_function(ranks_cell, "cell", "ranks")
     shell.register_magic_function(ranks_line, "line", "ranks")
-    if script.one_line not in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.append(script.one_line)
     help_with_errors(shell)
 
 
@@ -79,8 +76,6 @@ def unload(shell) -> None:
         _session.close()
         _session = None
     _ran.clear()
-    if script.one_line in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.remove(script.one_line)
     for kind in ("cell", "line"):
         shell.magics_manager.magics[kind].pop("ranks", None)
 
@@ -96,7 +91,6 @@ class Options:
     record: bool = False
     watch: bool = False
     network: str | None = None
-    script: str | None = None
 
 
 def parse(line: str) -> Options:
@@ -112,7 +106,7 @@ def parse(line: str) -> Options:
                 raise UsageError(f"{word} needs a value, as in %%ranks {word} {example}")
             setattr(options, word[2:], read(value or words.pop(0)))
         elif word.startswith("-"):
-            known = "--only 0,2, --record, --watch, --network ethernet, --bare, --script ring.py"
+            known = "--only 0,2, --record, --watch, --network ethernet, --bare"
             known += f" and --backend {'|'.join(BACKENDS)}"
             raise UsageError(f"%%ranks knows no option {word}; there are {known}")
         elif options.size is not None:
@@ -152,7 +146,6 @@ VALUES: dict = {
     "--only": ("0,2", numbers),
     "--backend": ("gloo", backend),
     "--network": ("ethernet", network_name),
-    "--script": ("ring.py", str),
 }
 
 
@@ -171,8 +164,7 @@ def run_cell(line: str, cell: str) -> None:
     from IPython import get_ipython
 
     shell, ranks, options = get_ipython(), session(), parse(line)
-    cell = cell if options.script is None else instead_of(cell, options)
-    code = cell if options.script else with_line_numbers(line, cell)
+    code = with_line_numbers(line, cell)
     check_syntax(shell, code)
     if options.only:
         size = options.size or ranks.size or DEFAULT_SIZE
@@ -189,11 +181,7 @@ def run_cell(line: str, cell: str) -> None:
     viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE, network)
     show(shell, viewer)
     try:
-        if options.script:
-            make_way(ranks, options)
         ranks.ensure(options.size, options.backend, options.bare, viewer)
-        if options.script:
-            ranks.push(__file__=os.path.abspath(options.script))
         play_for_cell(ranks, network)
         ran = note(shell, ranks, options, cell)
         record = options.record or options.watch
@@ -221,26 +209,10 @@ def run_cell(line: str, cell: str) -> None:
     show_pictures(shell, ranks, options)
 
 
-def instead_of(cell: str, options: Options) -> str:
-    """The script that runs in the place of the cell; it makes its process group itself."""
-    if cell.strip():
-        raise UsageError("a cell with --script has no lines of its own: put them into the script, or into another cell")
-    options.bare = True
-    return script.read(str(options.script))
-
-
-def make_way(ranks: Ranks, options: Options) -> None:
-    """A script begins on new ranks, with nothing of what cells have set, as it would in a terminal."""
-    if ranks.size:
-        options.size = options.size or ranks.size
-        ranks.stop()
-        ranks.supervisor.notices.append("the script got new ranks; what cells had set there is gone")
-
-
-def note(shell, ranks: Ranks, options: Options, cell: str) -> script.Ran:
+def note(shell, ranks: Ranks, options: Options, cell: str) -> export.Ran:
     """Keeps the cell for a script; it has not ended yet."""
     _ran.append(
-        script.Ran(
+        export.Ran(
             number_of_cell(shell),
             notebook_cell(shell),
             cell,
@@ -249,7 +221,6 @@ def note(shell, ranks: Ranks, options: Options, cell: str) -> script.Ran:
             options.only,
             ranks.supervisor.bare,
             played=ranks.network is not None,
-            script=options.script or "",
         )
     )
     return _ran[-1]
@@ -359,7 +330,7 @@ def ranks_line(line: str) -> None:
     """%ranks: status of the ranks; %ranks restart, %ranks stop, %ranks network, %ranks export."""
     ranks, word = session(), line.strip()
     if word.split()[:1] == ["export"]:
-        print(script.export(script_name(word.removeprefix("export")), _ran))
+        print(export.export(script_name(word.removeprefix("export")), _ran))
     elif word.split()[:1] == ["attach"]:
         attach(ranks, word.removeprefix("attach").strip())
     elif word.split()[:1] == ["network"]:

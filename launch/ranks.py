@@ -20,8 +20,7 @@ from launch import networks
 from launch.kernel import clocks
 from launch.kernel.attach import Door
 from launch.kernel.cell import Answer
-from launch.kernel.hub import Hub
-from launch.kernel.questions import Questions, front_end
+from launch.kernel.hub import Hub, result_of
 from launch.kernel.supervisor import Supervisor
 from launch.shared import codec
 from launch.shared.errors import RanksStopped, UsageError
@@ -70,7 +69,6 @@ class Ranks:
     def __init__(self, beside: Ranks | None = None, mend: bool = True):
         self.hub = Hub()
         self.supervisor: Supervisor = Supervisor(self.hub, beside.supervisor.agent if beside else None, mend)
-        self.questions = Questions(self.supervisor)
         self._tapes: list[dict] | None = None
         self._recording: Recording | None = None
         self._ran_on: tuple = (None, None, ())  # network, Carried and Clocks of what is recorded
@@ -119,7 +117,7 @@ class Ranks:
         UsageError if the cell cannot be run at all. Restores dead ranks and broken process groups before it returns.
         """
         self._need_ranks(only)
-        return self._wait(self._execute(code, only, count, viewer, front_end() is not None))
+        return self._wait(self._execute(code, only, count, viewer))
 
     async def _execute(self, *cell) -> list[Answer]:
         await self._play()
@@ -319,14 +317,11 @@ class Ranks:
     # Between the threads
 
     def _wait(self, coroutine):
-        """The coroutine's result; the stop button goes to the ranks, and the coroutine decides when it is over.
-
-        What ranks ask meanwhile with `input()` is put to the student.
-        """
+        """The coroutine's result; the stop button goes to the ranks, and the coroutine decides when it is over."""
         future = self.hub.run(coroutine)
         while True:
             try:
-                return self.questions.wait_for(future)
+                return result_of(future)
             except CancelledError:
                 raise RanksStopped("stopped; a rank did not answer, and %ranks restart starts it anew") from None
             except KeyboardInterrupt:

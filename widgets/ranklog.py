@@ -76,7 +76,7 @@ class RankLog(Widget):
     def state(self, rank: int, name: str, note: str = "", seconds: int = 0) -> None:
         """What rank `rank` is doing, a few words more, and for how many seconds it has been (0: not worth saying).
 
-        "running", "waiting", "asks for input", "stuck", "done" and "failed" have signs of their own.
+        "running", "waiting", "stuck", "done" and "failed" have signs of their own.
         """
         self._known(rank)
         with self._lock:

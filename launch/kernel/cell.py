@@ -61,7 +61,6 @@ class Answer:
     came_back: str = ""  # "died (killed by SIGKILL)", if it misses variables that went with the process before it
     was_doing: Status | None = None  # when the stop button was pressed
     was_at: str = ""  # "line 3": the line that ran then, if the rank could say it
-    was_asking: bool = False  # in `input()`
     deaf: str = ""  # why the stop button did not reach the rank, so that it had to be ended
     line: int = 0  # of this cell, in which it raised; 0 if unknown
     hint: Hint = Hint()  # what may help with what it raised
@@ -75,11 +74,11 @@ class Answer:
 class Cell:
     """A cell under way."""
 
-    def __init__(self, supervisor, workers, code: str, count: int, viewer, can_ask: bool):
+    def __init__(self, supervisor, workers, code: str, count: int, viewer):
         self.supervisor, self.hub, self.viewer = supervisor, supervisor.hub, viewer
         self.workers = {worker.rank: worker for worker in workers}
         self.answers = {rank: Answer(rank) for rank in self.workers}
-        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": can_ask, "stop_on_error": False}
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": False}
         self.requests = {
             rank: self.hub.message("execute_request", content, {"execution_count": count}) for rank in self.workers
         }
@@ -224,27 +223,7 @@ class Cell:
         if self.stops == 1:
             for rank in self.running:
                 self.answers[rank].was_doing = self.supervisor.doing(rank)
-                self.answers[rank].was_asking = rank in self._live.asking
             self._errand(self._stop())
-
-    # What the rank asks with input()
-
-    def asks(self, name: str) -> int | None:
-        """The rank of that name asks the student something; None if it does not run this cell."""
-        rank = self.rank_of(name)
-        if rank is None or rank not in self.running:
-            return None
-        self._live.asking.add(rank)
-        return rank
-
-    def waits_for_answer(self, rank: int, stops: int) -> bool:
-        """Not once it has died, or the student has pressed stop: `stops` is how often when it asked."""
-        return rank in self.running and stops == self.stops
-
-    async def answer(self, rank: int, text: str) -> None:
-        self._live.asking.discard(rank)
-        reply = self.hub.message("input_reply", {"value": text, "status": "ok"})
-        await self.hub.tell(self.workers[rank].name, "stdin", reply)
 
     async def _stop(self) -> None:
         """Python first. Connections are ended when nothing moves any more: what is under way then may be forgotten by

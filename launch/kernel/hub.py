@@ -1,4 +1,4 @@
-"""The exchange in the notebook's kernel: four sockets that the ranks dial in at, served by a thread of its own.
+"""The exchange in the notebook's kernel: three sockets that the ranks dial in at, served by a thread of its own.
 
 The sockets lie in a private folder (mode 0700) and speak the Jupyter protocol; one key signs every message, and the
 addresses of the ranks are derived from it. All traffic runs in one asyncio loop in the thread `ringside`, so that
@@ -27,17 +27,17 @@ from jupyter_client.session import Session
 from zmq.asyncio import Context
 
 LONGEST_FOLDER = 90  # characters; the address of a Unix socket has room for 107
+GLANCE = 0.5  # seconds between two looks for an interrupt that woke nobody
 RETRY = 0.001  # seconds between two attempts to reach a rank whose sockets are still connecting
 
 
 class Hub:
     """The loop, the sockets, and who waits for which reply.
 
-    on_iopub(name, message) is called for every message of a rank's iopub channel, on_stdin(name, message) for every
-    question; set them before ranks are started.
+    on_iopub(name, message) is called for every message of a rank's iopub channel; set it before ranks are started.
     """
 
-    CHANNELS: tuple[str, ...] = ("shell", "control", "stdin", "iopub")
+    CHANNELS: tuple[str, ...] = ("shell", "control", "iopub")
 
     def __init__(self, key: bytes | None = None):
         self.folder = tempfile.mkdtemp(prefix="ringside-")
@@ -47,12 +47,10 @@ class Hub:
         self.session = Session(key=self.key)
         self.loop = asyncio.new_event_loop()
         self.on_iopub: Callable[[str, dict], None] = lambda name, message: None
-        self.on_stdin: Callable[[str, dict], None] = lambda name, message: None
         self._authenticator: Any = None
         self._replies: dict[str, asyncio.Future] = {}
         self.ways: dict[bytes, Callable] = {}  # address of a rank on another machine -> (channel, frames) to there
-        self._heard = {"shell": self._on_reply, "control": self._on_reply}
-        self._heard |= {"stdin": self._on_stdin, "iopub": self._on_iopub}
+        self._heard = {"shell": self._on_reply, "control": self._on_reply, "iopub": self._on_iopub}
         self.thread = threading.Thread(target=self._serve, name="ringside", daemon=True)
         self.thread.start()
         self.run(self._open()).result()
@@ -106,9 +104,6 @@ class Hub:
     def _on_iopub(self, message: dict) -> None:
         self.on_iopub(message["header"]["session"], message)
 
-    def _on_stdin(self, message: dict) -> None:
-        self.on_stdin(message["header"]["session"], message)
-
     def message(self, kind: str, content: dict, metadata: dict | None = None) -> dict:
         return self.session.msg(kind, content, metadata=metadata)
 
@@ -136,15 +131,6 @@ class Hub:
                     raise
                 await asyncio.sleep(RETRY)
 
-    async def tell(self, name: str, channel: str, message: dict) -> None:
-        """Sends the message to a rank; it is lost if the rank has gone."""
-        frames = self.session.serialize(message, ident=self.address(name))
-        if way := self.ways.get(frames[0]):
-            way(channel, frames)
-            return
-        with contextlib.suppress(zmq.ZMQError):
-            await self.sockets[channel].send_multipart(frames)
-
     def let_in(self, who) -> None:
         """Over encrypted sockets that are bound here nobody else comes in. In the hub's thread."""
         from zmq.auth.asyncio import AsyncioAuthenticator  # not needed by ranks on this machine
@@ -171,6 +157,20 @@ class Hub:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self.thread.join(timeout=5)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def result_of(future: Future):
+    """The future's result. KeyboardInterrupt ends the waiting, and the future goes on.
+
+    Not `future.result()`: an interrupt inside its Condition could leave the lock taken, and a signal that arrives just
+    before the main thread falls asleep would not wake it.
+    """
+    done = threading.Lock()
+    done.acquire()
+    future.add_done_callback(lambda _: done.release())
+    while not done.acquire(timeout=GLANCE):
+        pass
+    return future.result()
 
 
 async def all_or_none(coroutines: list) -> list:

@@ -150,8 +150,6 @@ def was_doing(answer: Answer) -> tuple[str, str]:
     elif status.state == "running":
         at = f" at {answer.was_at}" if answer.was_at else ""
         words = f"was running Python code{at}", f"were running Python code{at}"
-        if answer.was_asking:
-            words = (f"asked for input{at}",) * 2
     else:
         words = ("had not begun the cell",) * 2
     return words

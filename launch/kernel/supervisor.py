@@ -307,7 +307,7 @@ class Supervisor:
 
     # A cell, and what it asks for
 
-    async def execute(self, code: str, only: list[int] | None, count: int, viewer, can_ask: bool) -> list[Answer]:
+    async def execute(self, code: str, only: list[int] | None, count: int, viewer) -> list[Answer]:
         """Runs a cell on all ranks, or on those in `only`, and restores what it has broken; see `Ranks.execute`."""
         if self.cell:  # of a call that was interrupted before it could wait
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
@@ -320,7 +320,7 @@ class Supervisor:
             await self.played.tell()
             workers = [worker for worker in self.workers if only is None or worker.rank in only]
             self._deaths.begin()
-            self.cell = cell = Cell(self, workers, code, count, viewer, can_ask)
+            self.cell = cell = Cell(self, workers, code, count, viewer)
             for worker in workers:
                 for stream, text in worker.late.items():
                     cell.on_text(worker.rank, stream, str(text))

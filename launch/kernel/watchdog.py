@@ -15,7 +15,6 @@ still computes, the cell goes on: its result may matter, and it loses nothing by
 
     running          its own code; on which line is known once nothing has moved for a moment and the rank was asked
     waiting          inside a call of torch.distributed
-    asks for input   in `input()`
     stuck            it waits for what nobody can provide any more; that is proved, though others may go on for a while
     done, stopped    past the cell
     failed           past the cell too: what was raised and in which line, or how the process died
@@ -212,7 +211,6 @@ class Live:
 
     def __init__(self, viewer, board: Board, watchdog):
         self.viewer, self.board, self.watchdog = viewer, board, watchdog
-        self.asking: set[int] = set()  # ranks that are in input()
         self._shown: dict[int, tuple] = {}
 
     def absent(self, ranks) -> None:
@@ -240,8 +238,6 @@ class Live:
         in_cell = status.state in ("running", "waiting")
         seconds = int(time.monotonic() - status.since) if in_cell else 0
         seconds = seconds if seconds >= SAID_AFTER else 0
-        if rank in self.asking:
-            return "asks for input", "", seconds
         if rank in self.watchdog.stuck:
             return "stuck", self.watchdog.stuck[rank], seconds
         if status.state == "waiting":

@@ -61,6 +61,10 @@ from launch.rank.upkeep import Upkeep
 from launch.shared.flight_recorder import Slot
 from launch.shared.start_file import NO_WIDGETS
 
+NO_INPUT = (
+    'ranks cannot ask: in a cell without %%ranks, launch.push(answer=input("...")) gives every rank what you type'
+)
+
 
 def identity(key: bytes, name: str) -> bytes:
     """The address of a socket on the wire. Nobody without the key can guess it and take its place."""
@@ -105,10 +109,10 @@ class RankKernel(IPythonKernel):
         """There is no debugger."""
 
     def raw_input(self, prompt=""):
-        if not self._allow_stdin:
-            rank = self.session.session.partition(".")[0]
-            raise StdinNotImplementedError(f"rank {rank} asks for input, and this front end cannot ask")
-        return super().raw_input(prompt)
+        raise StdinNotImplementedError(NO_INPUT)
+
+    def getpass(self, prompt="", stream=None):
+        raise StdinNotImplementedError(NO_INPUT)
 
     def _publish_execute_input(self, code, parent, execution_count):
         """The notebook's kernel knows what it has sent."""
@@ -188,7 +192,7 @@ class RankApp(IPKernelApp):
     def init_sockets(self):
         self.context = zmq.Context()
         self.shell_socket = self._dial(zmq.ROUTER, "shell")
-        self.stdin_socket = self._dial(zmq.ROUTER, "stdin")
+        self.stdin_socket = None
         self.control_socket = self._dial(zmq.ROUTER, "control")
         self.debugpy_socket = self.context.socket(zmq.STREAM)  # IPKernelApp wants one; it is never connected
         self.control_thread = ControlThread(daemon=True)

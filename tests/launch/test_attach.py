@@ -29,14 +29,6 @@ PATIENCE = 120_000  # milliseconds; a bound
 AHEAD = (7_200, 100_000)  # seconds that the clocks of the hosts are ahead of the notebook's
 REFUSED = {zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL, zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL}
 
-SCRIPT = """
-import os, torch, torch.distributed as dist
-dist.init_process_group("gloo")
-x = torch.tensor([10 * dist.get_rank()])
-dist.all_reduce(x)
-print(dist.get_rank(), "on", os.environ["LOCAL_RANK"] + ":", x.tolist())
-"""
-
 
 class Attached:
     """A notebook and two hosts; `ticket` is what stood in its file while the notebook waited."""
@@ -234,16 +226,6 @@ def test_there_is_a_gpu_for_each_rank_or_no_nccl(attached):
     assert attached.fails("%%ranks 5 --backend nccl\n1") == (
         f"UsageError: 5 ranks with nccl need 3 GPUs on {where}, which has 0: use --backend gloo"
     )
-
-
-def test_a_script_runs_on_more_ranks_and_makes_its_own_group(attached, tmp_path):
-    script = tmp_path / "sum.py"
-    script.write_text(SCRIPT)
-    out = attached.run(f"%%ranks 8 --script {script}")
-    assert sorted(line.split("] ")[1] for line in out.splitlines() if line.startswith("[rank ")) == (
-        [f"{rank} on {rank % 4}: [280]" for rank in range(8)]
-    )
-    assert "restarted with 4 ranks instead of 8" in attached.run("%%ranks 4\n1")
 
 
 def test_a_host_that_is_cut_off(attached):

@@ -54,9 +54,7 @@ def test_places_and_proofs_stand_beside_the_ranks_and_only_changes_are_told(live
     there = {0: ("running", "line 7", 0), 1: ("waiting", "recv from rank 0, line 5", 0), 2: ("not in this cell", "", 0)}
     assert live.viewer.said == there and live.viewer.times == 3
     live.watchdog.stuck = {1: "recv from rank 0, line 5"}
-    live.asking.add(0)
     live.look({0, 1}, stopping=False)
-    assert live.viewer.said[0] == ("asks for input", "", 0)
     assert live.viewer.said[1] == ("stuck", "recv from rank 0, line 5", 0)
     live.look({0, 1}, stopping=True)
     assert all(note == "stopping; this takes three seconds at most" for _, note, _ in live.viewer.said.values() if note)

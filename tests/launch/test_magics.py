@@ -61,6 +61,15 @@ def four(notebook):
             "launch.pull('kept + 1')",
             'UsageError: launch.pull wants the name of one variable, as in launch.pull("x"), got',
         ),
+        (
+            "%%ranks --only 2\ninput('Name? ')",
+            "RankError: rank 2: StdinNotImplementedError: ranks cannot ask: in a cell without %%ranks, "
+            'launch.push(answer=input("...")) gives every rank what you type',
+        ),
+        (
+            "%%ranks --only 2\nimport getpass; getpass.getpass()",
+            "RankError: rank 2: StdinNotImplementedError: ranks cannot ask",
+        ),
         ("launch.push(5)", "UsageError: launch.push wants a name for every value, as in launch.push(x=3)"),
         ("launch.push(rank=5)", "UsageError: every rank has its own rank, and cells count on it"),
         (

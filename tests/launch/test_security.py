@@ -17,7 +17,7 @@ from launch.shared.start_file import write_start_file
 from tests.launch.notebook import Notebook
 
 LAUNCH = Path(__file__).parents[2] / "launch"
-CHANNELS = ("shell", "control", "stdin", "iopub")
+CHANNELS = ("shell", "control", "iopub")
 NOBODY = 65534  # the user id that owns nothing
 LOADERS = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "multiprocessing"}
 METHODS = {"recv_pyobj", "send_pyobj", "load_module", "unsafe_load"}
@@ -137,7 +137,6 @@ def test_messages_signed_with_another_key_change_nothing(three, dial, names):
                 ("shell", "execute_reply", {"status": "error", "ename": "Forged", "evalue": "", "traceback": []}),
                 ("shell", "execute_request", {"code": evil, "silent": False}),
                 ("control", "rank_request", {"do": "free", "cell": "any"}),
-                ("stdin", "input_request", {"prompt": "Your password? ", "password": True}),
             ):
                 forger.send(sockets[channel], forger.msg(kind, content))
     for dialled in sockets.values():
@@ -145,7 +144,6 @@ def test_messages_signed_with_another_key_change_nothing(three, dial, names):
             dialled.send_multipart(garbage)
     output = three.collect(cell)
     assert (output.error, output.stdout) == ("", "[ranks 0-2] begun\nranks 0-2: 'the real value'\n")
-    assert not three.client.stdin_channel.msg_ready()
     usable(three)
 
 
@@ -154,7 +152,7 @@ def test_nobody_takes_the_place_of_a_rank_even_at_its_address(three, dial, names
     intruders = []
     for name in names:
         address = three.value(f"hub.address({name!r})")
-        intruders += [dial(channel, address) for channel in ("shell", "control", "stdin")]
+        intruders += [dial(channel, address) for channel in ("shell", "control")]
     forger = Session(key=b"guess", session=names[0])
     for intruder in intruders:
         forger.send(intruder, forger.msg("execute_reply", {"status": "ok"}))

@@ -192,7 +192,7 @@ def test_each_chip_says_what_its_rank_is_doing_and_since_when(show):
     log = RankLog(ranks=6)
     log.state(0, "running", "line 7", 12)
     log.state(1, "waiting", "all_reduce #2, line 4", 300)
-    log.state(2, "asks for input", "", 3)
+    log.state(2, "running", "", 3)
     log.state(3, "stuck", "recv from rank 1, line 3", 12)
     log.state(4, "failed", "ValueError")
     log.state(5, "done")
@@ -201,13 +201,13 @@ def test_each_chip_says_what_its_rank_is_doing_and_since_when(show):
     assert chips(page) == [
         "● line 7, for 12 s",
         "◐ all_reduce #2, line 4, for 5 min",
-        "? asks for input, for 3 s",
+        "● running, for 3 s",
         "■ stuck in recv from rank 1, line 3, for 12 s",
         "✕ ValueError",
         "✓ done",
     ]
     assert page.get_attribute("[data-view='3']", "aria-label") == "rank 3: stuck, recv from rank 1, line 3, for 12 s"
-    assert page.text_content("[role=status]") == "asks for input: rank 2; stuck: rank 3; failed: rank 4"
+    assert page.text_content("[role=status]") == "stuck: rank 3; failed: rank 4"
     assert page.locator(".rs-doing").is_hidden()
 
 

@@ -23,8 +23,8 @@ const MANY = 16; // ranks, beyond which there is no room for words on their chip
 const EQUAL_AT_MOST = 3; // lines in a row that all ranks share, before only their number is shown
 
 /** @type {Record<string, string>} a sign on the chip */
-const SIGNS = { running: "●", waiting: "◐", "asks for input": "?", stuck: "■", done: "✓", failed: "✕" };
-const URGENT = ["asks for input", "stuck", "failed"];
+const SIGNS = { running: "●", waiting: "◐", stuck: "■", done: "✓", failed: "✕" };
+const URGENT = ["stuck", "failed"];
 
 /** @typedef {[state: string, note: string, seconds: number]} State `seconds` is 0 where it is not worth saying */
 

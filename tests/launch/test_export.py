@@ -1,5 +1,4 @@
-"""From notebook to script and back: what `%ranks export` writes runs under the real torchrun and as `%%ranks --script`,
-and what a script cannot have is said."""
+"""From notebook to script: what `%ranks export` writes runs under the real torchrun, and reports what it left out."""
 
 import __future__
 
@@ -9,7 +8,7 @@ import sys
 
 import pytest
 
-from launch.script import GIVEN, Ran, export, program
+from launch.export import GIVEN, Ran, export, program
 from launch.shared.errors import UsageError
 from launch.shared.start_file import NOT_INHERITED
 
@@ -78,31 +77,9 @@ def test_what_is_left_out_is_said(exported):
     assert all(f"# {line}\n" in path.read_text() for line in left_out)
 
 
-def test_the_script_runs_as_a_cell(exported, notebook):
-    _, path = exported
-    output = notebook.run(f"%%ranks 2 --script {path}")
-    assert not output.error, output.error
-    assert number(output.stdout.replace("[rank 0] ", "").replace("[rank 1] ", "")) == sorted(
-        [*SHOWN, "the script got new ranks; what cells had set there is gone"]
-    )
-    again = notebook.run(f"%%ranks --script {path} --record\n")  # it makes its process group anew
-    assert not again.error
-    assert (
-        notebook.value("[e.line for e in launch.recording().events if e.op == 'all_reduce']")
-        == [path.read_text().splitlines().index("dist.all_reduce(x)") + 1] * 2
-    )
-    assert "script already" in notebook.run(f"%ranks export {path}").stdout
-    assert not notebook.run("%%ranks 2\nx = rank").error
-
-
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        (
-            "%%ranks 2 --script nowhere.py",
-            "UsageError: the script nowhere.py cannot be read: No such file or directory",
-        ),
-        ("%%ranks 2 --script a.py\nx = 1", "UsageError: a cell with --script has no lines of its own: put them into"),
         ("%ranks export", "UsageError: %ranks export needs the name of one file, as in %ranks export ring.py"),
         ("%ranks export a.py b.py", "UsageError: %ranks export needs the name of one file, as in"),
         ("%ranks export /nowhere/a.py", "UsageError: /nowhere/a.py cannot be written: No such file or directory"),
@@ -121,13 +98,6 @@ def test_the_script_runs_as_a_cell(exported, notebook):
 def test_bad_input_gets_one_sentence_and_loses_nothing(exported, notebook, line, error):
     assert not notebook.run("%%ranks 2\nkept = rank").error
     assert notebook.run(line).error.startswith(error)
-    assert notebook.value("launch.pull('kept')") == [0, 1]
-
-
-def test_a_syntax_error_in_a_script_loses_nothing_either(exported, notebook, tmp_path):
-    assert not notebook.run("%%ranks 2\nkept = rank").error
-    (tmp_path / "bad.py").write_text("x = 1\ny = = 2\n")
-    assert notebook.run(f"%%ranks 2 --script {tmp_path}/bad.py").error.endswith("(line 2)")
     assert notebook.value("launch.pull('kept')") == [0, 1]
 
 

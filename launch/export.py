@@ -1,15 +1,13 @@
-"""From notebook to script: the `%%ranks` cells as one program that torchrun starts, and a program run as a cell.
+"""`%ranks export FILE.py`: the `%%ranks` cells as one script for torchrun.
 
-A notebook's cells are a program already: what they need from Ringside is a process group and the names `rank`,
-`world_size`, `dist` and `torch`. `program` puts these in front of the cells as they ran, in the order of their last
-runs, and nothing else: the script imports torch alone.
+The cells are a program already: they need a process group and the names `rank`, `world_size`, `dist` and `torch`.
+`program` writes these first, then the cells, in the order of their last runs. The script imports torch alone.
 
-It says in words what a script cannot have: a cell that failed or was stopped, one that ran on another number of ranks
-or without the process group that the others have, one with IPython's own syntax, a network that Ringside plays, a
-variable that the notebook pushed.
+It reports what a script cannot have: a cell that failed or was stopped, that ran on another number of ranks or without
+the process group of the others, that uses IPython's syntax; a network that Ringside plays; a variable that the notebook
+pushed.
 
-Left out: cells of the notebook itself, and what cells displayed: a script has text alone. Arguments of a script that is
-run as a cell.
+Left out: the notebook's own cells, and figures and other displayed objects.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from __future__ import annotations
 import ast
 import builtins
 import os
-import re
 import sys
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -72,7 +69,6 @@ class Ran:
     only: list[int] | None = None
     bare: bool = False
     played: bool = False  # on a network that Ringside played
-    script: str = ""  # that it was
     ended: bool = False  # well
 
 
@@ -113,7 +109,7 @@ def _ours(path: str) -> bool:
 def program(ran: list[Ran], name: str) -> tuple[str, int, list[str]]:
     """(text of the script, the number of ranks it is for, sentences about what is not in it)."""
     latest = _last_runs(ran)
-    like = next((cell for cell in reversed(latest) if cell.ended and not cell.script), None)
+    like = next((cell for cell in reversed(latest) if cell.ended), None)
     if like is None:
         raise UsageError("there is nothing to export: no %%ranks cell has run to its end yet")
     parts, said = [], []
@@ -157,8 +153,6 @@ def _last_runs(ran: list[Ran]) -> list[Ran]:
 
 def _unfit(cell: Ran, like: Ran) -> str:
     """Why the cell does not go into a script with cells as `like` is; "" if it does."""
-    if cell.script:
-        return f"{cell.script} is a script already"
     if not cell.ended:
         return "it failed or was stopped"
     if cell.size != like.size:
@@ -245,20 +239,3 @@ def _binds(node: ast.AST) -> set[str]:
     if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
         return {node.name} if node.name else set()
     return {node.rest} if isinstance(node, ast.MatchMapping) and node.rest else set()
-
-
-def read(path: str) -> str:
-    """The script's text; UsageError if it cannot be read."""
-    try:
-        with open(path) as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UsageError(f"the script {path} cannot be read: {why}") from None
-
-
-def one_line(lines: list[str]) -> list[str]:
-    """A transformer of cells: IPython refuses a `%%ranks --script ring.py` below which nothing stands."""
-    if len(lines) == 1 and re.match(r"%%ranks\b.*--script\b", lines[0]):
-        return [lines[0].rstrip("\n") + "\n", "\n"]
-    return lines
