@@ -22,11 +22,10 @@ The file holds a one-time key that only you can read. Machines without your home
 To give up, stop this cell."""
 
 
-def attach(ranks: Ranks, where: str) -> None:
+def attach(ranks: Ranks, where: str) -> str:
     """`%ranks attach`, `%ranks attach 10.0.0.1:5000`, `%ranks attach off`."""
     if where == "off":
-        print("ranks are on this machine again" if ranks.detach() else "no machines are attached")
-        return
+        return "ranks are on this machine again" if ranks.detach() else "no machines are attached"
     if len(where.split()) > 1:
         raise UsageError("%ranks attach takes one address of this machine, as in %ranks attach 10.0.0.1, or off")
     try:
@@ -35,7 +34,7 @@ def attach(ranks: Ranks, where: str) -> None:
         print()
         raise RanksStopped("stopped; no machine is attached, and the ranks are where they were") from None
     are = "machine is" if count == 1 else "machines are"
-    print(f"\n{count} {are} attached: %%ranks {2 * count} runs a cell on {2 * count} ranks there")
+    return f"\n{count} {are} attached: %%ranks {2 * count} runs a cell on {2 * count} ranks there"
 
 
 def progress(here: list[str], expected: int) -> None:

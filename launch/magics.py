@@ -1,17 +1,8 @@
-"""`%%ranks` and `%ranks`: the command line of a cell, and what happens around its run.
+"""`%%ranks` and `%ranks`: parses the line, runs the cell, shows what comes back.
 
-%%ranks 4                  on 4 ranks, which live on; starts them where needed
-%%ranks                    on the ranks that run (4 when none do)
-%%ranks --only 0,2         on some of them
-%%ranks 4 --bare           leaves the process group to the cell
-%%ranks 4 --backend gloo   or nccl, which needs a GPU for every rank and is the default where they are there
-%%ranks --record           keeps what the ranks sent: launch.recording()
-%%ranks --watch            the same, and shows it in a Player under the cell
-%%ranks --network ethernet on a slow network, as collectives.presets.PLAYED has them
-%ranks network ethernet    for all cells that follow;  %ranks network off
-%ranks                     status;  %ranks restart;  %ranks stop
-%ranks attach              ranks on other machines, which torchrun or srun start;  %ranks attach off
-%ranks export ring.py      writes the cells as a script for torchrun
+`%%ranks?` lists the options of a cell, which are declared at `ranks_cell`. `%ranks?` lists the `%ranks NAME` commands.
+
+Left out: the ranks themselves (launch/ranks.py), the text below a cell (launch/kernel/output.py).
 """
 
 from __future__ import annotations
@@ -20,13 +11,17 @@ import ast
 import os
 import shlex
 import sys
-from dataclasses import dataclass
+from argparse import ArgumentError, Namespace
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
 
+from IPython import get_ipython
+from IPython.core.magic_arguments import MagicArgumentParser, argument, magic_arguments
+
 from collectives import units
 from launch import export, networks
-from launch.attach import attach
+from launch.attach import attach as attach_machines
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
@@ -36,8 +31,8 @@ from launch.ranks import DEFAULT_SIZE, Ranks
 from launch.shared.errors import CellSyntaxError, DeadlockError, RankError, RanksStopped, UsageError, name_ranks
 from launch.signpost import help_with_errors
 
-MANY = 32  # ranks whose start takes so long that this is said before
-START = 0.3  # seconds of one core in which a rank starts
+MANY = 32  # ranks; starting that many is announced
+START = 0.3  # seconds of one core to start a rank
 MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
@@ -80,44 +75,6 @@ def unload(shell) -> None:
         shell.magics_manager.magics[kind].pop("ranks", None)
 
 
-@dataclass
-class Options:
-    """What stands behind `%%ranks`."""
-
-    size: int | None = None
-    only: list[int] | None = None
-    backend: str | None = None
-    bare: bool = False
-    record: bool = False
-    watch: bool = False
-    network: str | None = None
-
-
-def parse(line: str) -> Options:
-    """The options of a `%%ranks` line; UsageError says in a sentence what is wrong with it."""
-    options, words = Options(), shlex.split(line)
-    while words:
-        word, _, value = words.pop(0).partition("=")
-        if word in ("--bare", "--record", "--watch"):
-            setattr(options, word[2:], True)
-        elif word in VALUES:
-            example, read = VALUES[word]
-            if not value and not words:
-                raise UsageError(f"{word} needs a value, as in %%ranks {word} {example}")
-            setattr(options, word[2:], read(value or words.pop(0)))
-        elif word.startswith("-"):
-            known = "--only 0,2, --record, --watch, --network ethernet, --bare"
-            known += f" and --backend {'|'.join(BACKENDS)}"
-            raise UsageError(f"%%ranks knows no option {word}; there are {known}")
-        elif options.size is not None:
-            raise UsageError(f"%%ranks takes one number of ranks, as in %%ranks 4, got {options.size} and {word}")
-        elif not word.isdecimal() or int(word) < 1:
-            raise UsageError(f"%%ranks needs a number of ranks from 1 up, as in %%ranks 4, got {word}")
-        else:
-            options.size = int(word)
-    return options
-
-
 def numbers(text: str) -> list[int]:
     """'0,2' -> [0, 2]; '0-3' -> [0, 1, 2, 3]."""
     found: set[int] = set()
@@ -136,54 +93,70 @@ def backend(text: str) -> str:
 
 
 def network_name(text: str) -> str:
-    """A name of a network that is known, or "off"."""
+    """A name in collectives.presets.PLAYED, or "off"."""
     if text != "off":
         networks.chosen(text, 1)
     return text
 
 
-VALUES: dict = {
-    "--only": ("0,2", numbers),
-    "--backend": ("gloo", backend),
-    "--network": ("ethernet", network_name),
-}
-
-
+# An option is declared here and nowhere else; its metavar is the example that errors show.
+@magic_arguments("%ranks")
+@argument("size", nargs="*", metavar="4", help="the number of ranks; they are started if needed and keep running")
+@argument("--only", type=numbers, metavar="0,2", help="run the cell on some of the ranks")
+@argument("--record", action="store_true", help="keep what the ranks send: launch.recording()")
+@argument("--watch", action="store_true", help="the same, and show it in a Player below the cell")
+@argument("--network", type=network_name, metavar="ethernet", help="run the cell on this network; off: on none")
+@argument("--bare", action="store_true", help="make no process group: the cell does it")
+@argument("--backend", type=backend, metavar="gloo", help="gloo, or nccl: the default if every rank has a GPU")
 def ranks_cell(line: str, cell: str) -> None:
-    """%%ranks: runs the cell on the ranks."""
+    """Runs the cell on the ranks."""
     try:
         run_cell(line, cell)
     except RanksStopped:
         raise
-    except KeyboardInterrupt:  # it struck in our own code, on the way there or back
+    except KeyboardInterrupt:  # raised in the launcher's own code, before or after the cell
         raise RanksStopped("stopped; the ranks were not at work at that moment") from None
+
+
+PARSER: MagicArgumentParser = ranks_cell.parser  # type: ignore[attr-defined]
+PARSER.exit_on_error = PARSER.allow_abbrev = False
+OPTIONS = {action.option_strings[0]: action.metavar for action in PARSER._actions if action.option_strings}
+
+
+def parse(line: str) -> Namespace:
+    """The options of a `%%ranks` line. UsageError says in one sentence what is wrong with it."""
+    try:
+        options, unknown = PARSER.parse_known_intermixed_args(shlex.split(line))
+    except ArgumentError as error:
+        name = error.argument_name or ""
+        example = f"needs a value, as in %%ranks {name} {OPTIONS[name]}" if OPTIONS[name] else "takes no value"
+        raise UsageError(f"{name} {example}") from None
+    if unknown:
+        known = ", ".join(f"{name} {example}" if example else name for name, example in OPTIONS.items())
+        raise UsageError(f"%%ranks knows no option {unknown[0].partition('=')[0]}; there are {known}")
+    for text in options.size:
+        if not text.isdecimal() or int(text) < 1:
+            raise UsageError(f"%%ranks needs a number of ranks from 1 up, as in %%ranks 4, got {text}")
+    if len(options.size) > 1:
+        raise UsageError(f"%%ranks takes one number of ranks, as in %%ranks 4, got {' and '.join(options.size)}")
+    options.size = int(options.size[0]) if options.size else None
+    return options
 
 
 def run_cell(line: str, cell: str) -> None:
     """Starts what is needed, runs the cell, shows and raises what the ranks answered."""
-    from IPython import get_ipython
-
     shell, ranks, options = get_ipython(), session(), parse(line)
     code = with_line_numbers(line, cell)
     check_syntax(shell, code)
-    if options.only:
-        size = options.size or ranks.size or DEFAULT_SIZE
-        beyond = [rank for rank in options.only if rank >= size]
-        if beyond:
-            raise UsageError(f"there is no rank {beyond[0]}: --only chooses among {size} ranks, 0 to {size - 1}")
-    if not ranks.attached:
-        check_room(options.size or ranks.size, ranks.size)
-        if options.size and options.size != ranks.size and options.size >= MANY:
-            seconds = max(1, round(options.size * START / (os.cpu_count() or 1)))
-            print(f"{options.size} ranks take about {seconds} seconds to start here", flush=True)
-    forget_last_run(shell)
+    check_size(ranks, options)
     network = {None: _network, "off": None}.get(options.network, options.network)
     viewer = make_viewer(options.size or ranks.size or DEFAULT_SIZE, network)
+    forget_last_run(shell)
     show(shell, viewer)
     try:
         ranks.ensure(options.size, options.backend, options.bare, viewer)
         play_for_cell(ranks, network)
-        ran = note(shell, ranks, options, cell)
+        ran = keep_for_export(shell, ranks, options, cell)
         record = options.record or options.watch
         if record:
             ranks.start_recording()
@@ -196,38 +169,42 @@ def run_cell(line: str, cell: str) -> None:
         for notice in ranks.take_notices():
             print(notice)
     output.show(answers)
+    failure = output.failure(answers)
     helpful = output.prefixed_lines(hints_for(answers, shell, ranks))
-    try:
-        output.raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
-    except (RankError, RanksStopped) as error:
-        if isinstance(error, RankError):
-            error.hints = helpful
-        error.afterwards = partial(show_pictures, shell, ranks, options, error)  # below it, where they hide nothing
-        raise
+    if failure:
+        if isinstance(failure, RankError):
+            failure.hints = helpful
+        failure.afterwards = partial(show_pictures, shell, ranks, options, failure)  # below the error's text
+        raise failure
     ran.ended = True
     print(end="".join(f"{line}\n" for line in helpful))
     show_pictures(shell, ranks, options)
 
 
-def note(shell, ranks: Ranks, options: Options, cell: str) -> export.Ran:
-    """Keeps the cell for a script; it has not ended yet."""
-    _ran.append(
-        export.Ran(
-            number_of_cell(shell),
-            notebook_cell(shell),
-            cell,
-            ranks.size,
-            ranks.supervisor.backend,
-            options.only,
-            ranks.supervisor.bare,
-            played=ranks.network is not None,
-        )
-    )
-    return _ran[-1]
+def check_size(ranks: Ranks, options: Namespace) -> None:
+    """UsageError for ranks that do not exist or do not fit; says so if starting them takes long."""
+    size = options.size or ranks.size or DEFAULT_SIZE
+    if options.only and options.only[-1] >= size:
+        beyond = next(rank for rank in options.only if rank >= size)
+        raise UsageError(f"there is no rank {beyond}: --only chooses among {size} ranks, 0 to {size - 1}")
+    if not ranks.attached:
+        check_room(options.size or ranks.size, ranks.size)
+        if options.size and options.size != ranks.size and options.size >= MANY:
+            seconds = max(1, round(options.size * START / (os.cpu_count() or 1)))
+            print(f"{options.size} ranks take about {seconds} seconds to start here", flush=True)
+
+
+def keep_for_export(shell, ranks: Ranks, options: Namespace, cell: str) -> export.Ran:
+    """Notes the cell for `%ranks export`; it has not ended yet."""
+    now = ranks.supervisor
+    ran = export.Ran(number_of_cell(shell), notebook_cell(shell), cell, now.size, now.backend, options.only, now.bare)
+    ran.played = ranks.network is not None
+    _ran.append(ran)
+    return ran
 
 
 def play_for_cell(ranks: Ranks, network) -> None:
-    """The cell's own network or the one of all cells; where it does not fit, that is said once."""
+    """Plays the cell's network, else the one for all cells. Its limits are printed once, not below each cell."""
     global _limits
     ranks.play(network)
     before, _limits = _limits, []
@@ -236,16 +213,16 @@ def play_for_cell(ranks: Ranks, network) -> None:
     ranks.supervisor.notices += [limit for limit in _limits if limit and limit not in before]
 
 
-def end_network(ranks: Ranks, options: Options, viewer) -> None:
-    """What was reached goes to the log alone: it differs on each run. Of a network of this cell alone nothing stays."""
+def end_network(ranks: Ranks, options: Namespace, viewer) -> None:
+    """The measured bandwidth goes to the log only, since it differs on each run. Ends a network of this cell alone."""
     if ranks.network is not None and ranks.carried is not None:
         viewer.reached = networks.measured(ranks.network, ranks.carried)
     if options.network:
         ranks.play(_network)
 
 
-def show_pictures(shell, ranks: Ranks, options: Options, failure=None) -> None:
-    """Who waited for whom, and what was sent. Of a cell that failed before it sent anything there is no picture."""
+def show_pictures(shell, ranks: Ranks, options: Namespace, failure=None) -> None:
+    """Shows who waited for whom, and what was sent; nothing for a cell that failed before it sent anything."""
     if isinstance(failure, DeadlockError):
         from widgets.wait_for import WaitFor
 
@@ -326,35 +303,73 @@ def check_syntax(shell, code: str) -> None:
         raise CellSyntaxError(f"{error.msg} (line {error.lineno})", report) from None
 
 
-def ranks_line(line: str) -> None:
-    """%ranks: status of the ranks; %ranks restart, %ranks stop, %ranks network, %ranks export."""
-    ranks, word = session(), line.strip()
-    if word.split()[:1] == ["export"]:
-        print(export.export(script_name(word.removeprefix("export")), _ran))
-    elif word.split()[:1] == ["attach"]:
-        attach(ranks, word.removeprefix("attach").strip())
-    elif word.split()[:1] == ["network"]:
-        print(set_network(word.removeprefix("network").strip()))
-    elif word == "stop":
-        print(f"{ranks.size} ranks stopped" if ranks.size else "no ranks are running")
-        ranks.stop()
-    elif word == "restart":
-        ranks.restart()
-        print(f"{ranks.size} ranks restarted; their variables are new")
-    elif word:
-        raise UsageError(meant_by(word))
-    elif not ranks.size:
-        print("no ranks are running: start some with %%ranks 4")
-    else:
-        print("\n".join(status_lines(ranks)))
+COMMANDS: dict[str, Callable[[Ranks, str], str]] = {}
+"""What `%ranks NAME ...` does: a function of the ranks and of the words after the name; what it returns is printed."""
 
 
-def script_name(words: str) -> str:
-    """The one file that `%ranks export` names."""
+def command(function: Callable[[Ranks, str], str]) -> Callable[[Ranks, str], str]:
+    COMMANDS[function.__name__.rstrip("_")] = function
+    return function
+
+
+@command
+def restart(ranks: Ranks, words: str) -> str:
+    """new processes; all variables are new"""
+    ranks.restart()
+    return f"{ranks.size} ranks restarted; their variables are new"
+
+
+@command
+def stop(ranks: Ranks, words: str) -> str:
+    """ends the ranks"""
+    said = f"{ranks.size} ranks stopped" if ranks.size else "no ranks are running"
+    ranks.stop()
+    return said
+
+
+@command
+def network(ranks: Ranks, words: str) -> str:
+    """the network of all cells from now on; off: none"""
+    if words:
+        play(None if words == "off" else words)
+    if ranks.network is None:
+        return "cells run without a network of their own, as fast as this machine is"
+    size = ranks.size or DEFAULT_SIZE
+    said = f"cells run on {networks.in_words(ranks.network, size)}; %ranks network off ends it"
+    return "\n".join(filter(None, [said, networks.too_fast(ranks.network, size)]))
+
+
+@command
+def export_(ranks: Ranks, words: str) -> str:
+    """writes the cells as a script for torchrun"""
     names = shlex.split(words)
     if len(names) != 1:
         raise UsageError("%ranks export needs the name of one file, as in %ranks export ring.py")
-    return names[0]
+    return export.export(names[0], _ran)
+
+
+@command
+def attach(ranks: Ranks, words: str) -> str:
+    """runs the ranks on other machines, which torchrun or srun start; off: on this one again"""
+    return attach_machines(ranks, words)
+
+
+def ranks_line(line: str) -> None:
+    ranks, (name, _, words) = session(), line.strip().partition(" ")
+    if name in COMMANDS:
+        said = COMMANDS[name](ranks, words.strip())
+    elif name:
+        raise UsageError(meant_by(line.strip()))
+    elif not ranks.size:
+        said = "no ranks are running: start some with %%ranks 4"
+    else:
+        said = "\n".join(status_lines(ranks))
+    print(said)
+
+
+ranks_line.__doc__ = "%ranks says what the ranks are doing.\n\n" + "\n".join(
+    f"%ranks {name:8} {function.__doc__}" for name, function in COMMANDS.items()
+)
 
 
 def play(network) -> None:
@@ -364,26 +379,12 @@ def play(network) -> None:
     _network = network
 
 
-def set_network(name: str) -> str:
-    """What `%ranks network NAME` answers."""
-    ranks = session()
-    if name:
-        play(None if name == "off" else name)
-    if ranks.network is None:
-        return "cells run without a network of their own, as fast as this machine is"
-    size = ranks.size or DEFAULT_SIZE
-    said = f"cells run on {networks.in_words(ranks.network, size)}; %ranks network off ends it"
-    return "\n".join(filter(None, [said, networks.too_fast(ranks.network, size)]))
-
-
 def meant_by(words: str) -> str:
     """What to write instead of `%ranks words`, which means nothing."""
     try:
         parse(words)
     except (UsageError, ValueError):
-        close = get_close_matches(
-            words.lower().split()[0], ["restart", "stop", "network", "export", "attach"], n=1, cutoff=0.75
-        )
+        close = get_close_matches(words.lower().split()[0], COMMANDS, n=1, cutoff=0.75)
         meant = f"did you mean %ranks {close[0]}? " if close else ""
         return f"{meant}%ranks says what the ranks are doing, %ranks restart makes new ones, %ranks stop ends them"
     return f"to run a cell on ranks it begins with two signs: %%ranks {words} in its first line"

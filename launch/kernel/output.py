@@ -104,21 +104,27 @@ def rich_output(answer: Answer) -> list[dict]:
     return [{"data": item["data"], "metadata": item["metadata"]} for item in shown]
 
 
-def raise_failures(answers: list[Answer], stopped: bool = False) -> None:
-    """Raises what the notebook shows for ranks that failed: RankError, or RanksStopped after the stop button.
+def raise_failures(answers: list[Answer]) -> None:
+    """Raises `failure`, if there is one."""
+    if error := failure(answers):
+        raise error
+
+
+def failure(answers: list[Answer]) -> RankError | RanksStopped | None:
+    """What the notebook raises for ranks that failed: RankError, or RanksStopped after the stop button.
 
     Its `hints` are what the failing code itself says (launch/hints).
     """
-    if stopped:
+    if any(answer.was_doing for answer in answers):
         said = [f"{name_ranks(ranks)} {words[len(ranks) > 1]}" for ranks, words in alike(answers, was_doing)]
         lost = [answer for answer in answers if answer.how is How.DIED]
         for ranks, why in alike(lost, lambda a: f" ({a.deaf})" if a.deaf else " "):
             said.append(f"{name_ranks(ranks)} had to be ended, the variables there are new{why.rstrip()}")
-        raise RanksStopped("; ".join(said))
+        return RanksStopped("; ".join(said))
     trouble = answers[0].trouble
     failures = alike([a for a in answers if a.how in (How.RAISED, How.DIED)], what_failed)
     if not failures and not trouble:
-        return
+        return None
     report = []
     for ranks, _ in failures[:SHOWN_TRACEBACKS]:
         answer = next(a for a in answers if a.rank == ranks[0])
@@ -132,12 +138,12 @@ def raise_failures(answers: list[Answer], stopped: bool = False) -> None:
     if trouble:
         error = as_error(trouble, report)
         error.hints = hints
-        raise error
+        return error
     failed = tuple(sorted(rank for ranks, _ in failures for rank in ranks))
     message = "; ".join(f"{name_ranks(ranks)}{what}" for ranks, what in failures)
     error = RankError(message, failed, tuple(report))
     error.hints = hints + cut_off(answers)
-    raise error
+    return error
 
 
 def was_doing(answer: Answer) -> tuple[str, str]:

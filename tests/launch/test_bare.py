@@ -35,7 +35,7 @@ def run(ranks, code):
         answers = ranks.execute(code)
     finally:
         bound.cancel()
-    raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
+    raise_failures(answers)
 
 
 def test_groups_of_the_students_own_are_renewed_under_the_same_objects(ranks):

@@ -50,7 +50,7 @@ def run(ranks, code, only=None, viewer=None):
     """The answers, and what the notebook would raise (None if nothing)."""
     answers = ranks.execute(code, only, viewer=viewer)
     try:
-        output.raise_failures(answers, stopped=any(answer.was_doing for answer in answers))
+        output.raise_failures(answers)
     except (RankError, RanksStopped) as error:
         return answers, error
     return answers, None

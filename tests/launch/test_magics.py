@@ -1,18 +1,38 @@
 """`%%ranks` and `%ranks` in a real notebook kernel: what they do, and the one sentence that bad input gets."""
 
 import re
+from argparse import Namespace
+from pathlib import Path
 
 import pytest
 
-from launch.magics import Options, numbers, parse
+from launch.magics import COMMANDS, OPTIONS, PARSER, numbers, parse
 from launch.shared.errors import UsageError
+
+NONE = {"size": None, "only": None, "record": False, "watch": False, "network": None, "bare": False, "backend": None}
 
 
 def test_options():
-    assert parse("") == Options()
-    assert parse("4 --bare --backend=gloo") == Options(size=4, bare=True, backend="gloo")
-    assert parse("--only 0,2 --watch 8") == Options(size=8, only=[0, 2], watch=True)
+    assert parse("") == Namespace(**NONE)
+    assert parse("4 --bare --backend=gloo") == Namespace(**NONE | {"size": 4, "bare": True, "backend": "gloo"})
+    assert parse("--only 0,2 --watch 8") == Namespace(**NONE | {"size": 8, "only": [0, 2], "watch": True})
     assert numbers("0-2,5,1") == [0, 1, 2, 5]
+
+
+def test_the_table_in_the_readme_has_every_option_and_command_and_no_other():
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    typed = [typed for row in re.findall(r"^\| (`.*?) \|", readme, re.M) for typed in re.findall(r"`([^`]*)`", row)]
+    cells = [cell for cell in typed if cell.startswith("%%ranks")]
+    for name, example in OPTIONS.items():
+        assert any(f"{name} {example}" if example else name in cell for cell in cells), name
+    for cell in cells:
+        parse(cell.removeprefix("%%ranks"))
+    named = [line.split()[1] for line in typed if line.startswith("%ranks ")]
+    assert set(named) == set(COMMANDS)
+
+
+def test_every_option_has_help():
+    assert all(action.help in " ".join(PARSER.format_help().split()) for action in PARSER._actions)
 
 
 @pytest.mark.parametrize(
@@ -25,8 +45,11 @@ def test_options():
         ("--only x", "--only takes rank numbers, as in --only 0,2 or --only 0-3, got x"),
         (
             "--loud",
-            "%%ranks knows no option --loud; there are --only 0,2, --record, --watch, --network ethernet,",
+            "%%ranks knows no option --loud; there are --only 0,2, --record, --watch, --network ethernet, --bare, "
+            "--backend gloo",
         ),
+        ("--watch=1", "--watch takes no value"),
+        ("--rec", "%%ranks knows no option --rec; there are"),
         ("--backend mpi", "--backend is gloo or nccl, got mpi"),
     ],
 )
