@@ -4,16 +4,21 @@ Each `bench_NAME.py` has a `main()` that prints its figures as ratios against a 
 run. Nothing here is asserted in the test suite: a loaded machine would make a true figure a false alarm.
 """
 
+import argparse
 import importlib
-import sys
 from pathlib import Path
 
 import pytest
 
-names = sys.argv[1:] or sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
-for name in names:
+ALL = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
+
+parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Runs all benchmarks, or those named.")
+parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ALL))
+for name in parser.parse_args().names or ALL:
+    if name not in ALL:
+        parser.error(f"there is no benchmark {name}")
     print(f"== {name}", flush=True)
     try:
         importlib.import_module(f"tests.benchmarks.bench_{name}").main()
-    except pytest.skip.Exception as why:  # what a test would be skipped for is lacking, and the others go on
+    except pytest.skip.Exception as why:  # a requirement that a test would be skipped for
         print(f"  left out: {why}", flush=True)
