@@ -197,9 +197,6 @@ class Agent:
 
     def start(self, rank: int, config: dict, spawn: bool) -> None:
         """Starts one rank; its standard output and error become pipes whose reading ends go to the kernel."""
-        from launch.rank.upkeep import note_modules
-
-        note_modules()
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         agent = os.getpid()
         gc.freeze()  # the collector of the rank leaves these objects alone, so that their pages stay shared

@@ -27,8 +27,7 @@ from launch.shared.text import Text
 LOOK = 0.05  # seconds between two looks at the flight recorder
 DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in C++
 LOST_AFTER = 10  # seconds after its connections were ended until a rank that still waits in gloo is ended itself
-INSIST_EVERY = 0.5  # seconds after an interrupt until a cell that has swallowed it is interrupted on each line
-INSISTS = ("insist", "insist", "interrupt")  # the last one ends what a cell does to clean up
+CLEANUP = 1.5  # seconds that a cell has to clean up after an interrupt, before the second one
 ASK_AFTER = 0.3  # seconds until a rank that still runs is asked why, and then once more: it may only be slow
 ANSWER_WITHIN = 0.4  # seconds
 MOST_LEAVING = 6  # times that a rank which is on its way out of the cell is asked, on a busy machine
@@ -233,10 +232,9 @@ class Cell:
             self._errand(self._interrupt(rank))
         await asyncio.sleep(DEAF_AFTER)
         self._free(set(self.running))
-        for what in INSISTS:
-            await asyncio.sleep(INSIST_EVERY)
-            for rank in self.running:
-                self._tell(rank, what)
+        await asyncio.sleep(CLEANUP)
+        for rank in self.running:
+            self._tell(rank, "interrupt")
         before: dict[int, str] = {}
         for leaving in range(MOST_LEAVING):
             await asyncio.sleep(ASK_AFTER)

@@ -86,7 +86,7 @@ def end_cell_first(shell, requests) -> None:
     show = shell.showtraceback
 
     def showtraceback(exc_tuple=None, *args, **kwargs):
-        requests.upkeep.mend()
+        requests.streams.restore()
         requests.stopping.cell_has_ended()
         if requests.forked:
             kind, error, tb = shell._get_exc_info(exc_tuple)

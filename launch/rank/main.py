@@ -49,15 +49,15 @@ from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
-from launch.rank import _loopback, _parsing, tap
+from launch.rank import _loopback, tap
 from launch.rank._reinit import Reinit
 from launch.rank._session import AttentiveIOPub, BoundedSession
 from launch.rank._store import FarStore, PollStore
 from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.network import Network
 from launch.rank.requests import Requests
+from launch.rank.restore_streams import Streams
 from launch.rank.torch_internals import complaint
-from launch.rank.upkeep import Upkeep
 from launch.shared.flight_recorder import Slot
 from launch.shared.start_file import NO_WIDGETS
 
@@ -132,7 +132,6 @@ class RankKernel(IPythonKernel):
         self.shell.execution_count = request["metadata"].get("execution_count", self.shell.execution_count)
         try:
             with self.requests.cell(request["header"]["msg_id"]):
-                _parsing.forget(self.shell)
                 before = {name: self.shell.user_ns.get(name) for name in self.given}
                 reply = await super().do_execute(code, silent, *args, **kwargs)
             return reply | self.hints(code, before)  # where no interrupt can take the reply away
@@ -228,7 +227,7 @@ def kernel_config(session: dict, name: str) -> Config:
     return config
 
 
-def settle(rank: int, session: dict) -> Upkeep:
+def settle(rank: int, session: dict) -> Streams:
     """Environment, folder, import path, seeds and streams of this process, as the notebook's kernel has them."""
     os.environ.clear()
     os.environ.update(session["environ"])
@@ -246,11 +245,11 @@ def settle(rank: int, session: dict) -> Upkeep:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # every rank holds a connection to every other
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdin = open(0)
-    upkeep = Upkeep()
+    streams = Streams()
     faulthandler.enable(2)
     with contextlib.suppress(OSError):  # Linux alone: when memory runs out a rank is to go, not the notebook's kernel
         Path("/proc/self/oom_score_adj").write_text("500")
-    return upkeep
+    return streams
 
 
 def meet(rank: int, session: dict, reinit: Reinit) -> None:
@@ -269,7 +268,7 @@ def meet(rank: int, session: dict, reinit: Reinit) -> None:
 
 def serve(rank: int, session: dict) -> None:
     """Is the rank until the process ends."""
-    upkeep = settle(rank, session)
+    streams = settle(rank, session)
     slot = Slot(session["board"], rank, session.get("here"))
     tap.install(slot)
     reinit = Reinit()
@@ -283,7 +282,7 @@ def serve(rank: int, session: dict) -> None:
     app.user_ns = {}
     app.initialize([])
     skip_unseen_tracebacks(app.shell)
-    app.kernel.requests = Requests(app.kernel, slot, reinit, upkeep, network)
+    app.kernel.requests = Requests(app.kernel, slot, reinit, streams, network)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
     app.shell.register_magic_function(on_ranks_already, "line_cell", "ranks")
@@ -292,7 +291,6 @@ def serve(rank: int, session: dict) -> None:
     app.kernel.given = names
     app.kernel.complaint = "" if rank else complaint()
     app.log.setLevel(logging.ERROR)  # its handler alone has that level, and every message of a cell is put into words
-    _parsing.shorten(app.shell)
     shorten_tracebacks(app.shell)
     end_cell_first(app.shell, app.kernel.requests)
     app.start()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from contextlib import contextmanager
 from types import ModuleType
@@ -21,7 +22,7 @@ from launch.rank import _threads, callsite, interruptible, tap
 from launch.rank._reinit import Reinit
 from launch.rank._stopping import Stopping
 from launch.rank.network import Network
-from launch.rank.upkeep import Upkeep
+from launch.rank.restore_streams import Streams
 from launch.shared import codec
 from launch.shared.flight_recorder import Slot
 from launch.shared.processes import descendants
@@ -30,8 +31,8 @@ from launch.shared.processes import descendants
 class Requests:
     """Answers for one rank."""
 
-    def __init__(self, kernel, slot: Slot, reinit: Reinit, upkeep: Upkeep, network: Network | None):
-        self.kernel, self.slot, self.reinit, self.upkeep = kernel, slot, reinit, upkeep
+    def __init__(self, kernel, slot: Slot, reinit: Reinit, streams: Streams, network: Network | None):
+        self.kernel, self.slot, self.reinit, self.streams = kernel, slot, reinit, streams
         self.stopping = Stopping(kernel.shell.user_ns)
         self._pid = os.getpid()
         self.running: str | None = None  # msg_id of the cell under way
@@ -43,7 +44,7 @@ class Requests:
         on_main_thread |= {"record": self.record, "tape": self.tape, "has": self.has, "changed": self.changed}
         on_main_thread |= {"network": self.play, "carried": self.carried}
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": reinit.groups, "look": self.look}
-        at_any_time |= {"insist": self.insist, "deaf": self.stopping.why_deaf}
+        at_any_time["deaf"] = self.stopping.why_deaf
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
         kernel.control_handlers["rank_request"] = self.answer(at_any_time, {})
 
@@ -73,7 +74,6 @@ class Requests:
         """Around every cell: only inside it does SIGINT mean anything."""
         interruptible.begin()
         self.reinit.stores.clear()
-        self.upkeep.begin()
         if self.network is not None:
             self.network.begin_cell()
         callsite.cell_begins(self.kernel.shell.execution_count, self.kernel.shell.compile.format_code_name)
@@ -86,12 +86,15 @@ class Requests:
                 raise KeyboardInterrupt
             yield
         finally:
+            if __name__ not in sys.modules:
+                os.write(2, b"the cell emptied sys.modules: the rank cannot go on without it\n")
+                os._exit(1)
             if self.forked:
                 self.end_forked()
             self.stopping.end()
             with self._beginning:  # being freed does not go on after the cell, into a group that is made anew
                 self.running = None
-            self.upkeep.mend()
+            self.streams.restore()
             self.slot.cell("idle")
 
     @property
@@ -101,7 +104,7 @@ class Requests:
 
     def end_forked(self, code: int = 0) -> None:
         """The child has run off the end of the cell: it ends, as a program would there."""
-        self.upkeep.mend()
+        self.streams.restore()
         os._exit(code)
 
     def pull(self, _, name: str):
@@ -188,11 +191,6 @@ class Requests:
         # An awaiting cell is cancelled by a callback that ipykernel's handler queues without waking the event loop.
         self.kernel.io_loop.add_callback(lambda: None)
         return (f"line {line}" + (f" of {file}" if file else "")) if line else ""
-
-    def insist(self, cell: str) -> None:
-        """Interrupts this cell on each of its lines, if it goes on as if it had not been interrupted."""
-        if self.running == cell:
-            self.stopping.insist()
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""

@@ -675,6 +675,10 @@ DEAF_CELLS = {
         "import signal\nif rank == 1: signal.signal(signal.SIGINT, lambda *_: None)\ntime.sleep(100)",
         "the cell handles SIGINT itself",
     ),
+    "swallows it": (
+        "while True:\n    try: time.sleep(0.2)\n    except BaseException:\n        if rank != 1: raise",
+        r"line \d went on after KeyboardInterrupt",
+    ),
     "holds Python's lock": (
         "sum(range(10**11)) if rank == 1 else time.sleep(100)",
         "it did not answer: C code holds .*",
