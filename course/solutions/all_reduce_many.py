@@ -1,3 +1,10 @@
+"""One long tensor costs one start of a collective; many short ones cost a start each.
+
+Two mistakes: t = part, which only gives the name t another tensor; and copying a flat part into a matrix without
+view_as.
+Another way: one buffer that is kept, with the tensors as views of it, as in DDP. Then nothing is copied.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""Row i holds the block of rank + i. Each round fetches the next rows, as many as there are already.
+
+Two mistakes: fetching `have` rows in the last round, too, where fewer are missing; and forgetting to roll the rows
+into rank order.
+Another way: the ring: p - 1 steps, and every block is in its place at once.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,9 @@
+"""Squares add up, norms do not. So sum the squares, then take one root.
+
+Two mistakes: adding up the ranks' norms; and clipping by each rank's own norm, after which ranks scale differently.
+Another way: torch.nn.utils.clip_grad_norm_ on DTensors does the same.
+"""
+
 import torch.distributed as dist
 
 

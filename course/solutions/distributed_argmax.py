@@ -1,3 +1,9 @@
+"""MAX finds the value; then each rank that has it offers its number, and MIN takes the lowest.
+
+Two mistakes: x.argmax(), which is a place in this rank's x and no rank; and writing the largest value over x.
+Another way: all_gather the p maxima, and take the argmax of those: one call instead of two.
+"""
+
 import torch
 import torch.distributed as dist
 

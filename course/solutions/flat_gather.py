@@ -1,3 +1,10 @@
+"""Rank 0 receives each piece straight into its place in the result. The pieces are views.
+
+Two mistakes: receiving every piece into the same buffer, so that only the last one is left; and forgetting rank 0's
+own piece.
+Another way: irecv for all pieces at once, then wait for all: the order in which they come no longer matters.
+"""
+
 import torch.distributed as dist
 
 

@@ -1,3 +1,9 @@
+"""In each round a rank gives away the half of its chunks in which the partner's number lies.
+
+Two mistakes: the nearest partner first, after which chunks end at the wrong ranks; and keeping the partner's half.
+Another way: pairwise_reduce_scatter: p - 1 steps, for any p.
+"""
+
 import torch
 import torch.distributed as dist
 

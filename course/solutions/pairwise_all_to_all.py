@@ -1,3 +1,11 @@
+"""The loop of pairwise_reduce_scatter; what comes is put into its sender's place and not added.
+
+Two mistakes: putting pieces into the order in which they came; and sending the own piece to oneself, which no rank
+can do.
+Another way: start all p - 1 sends and receives at once with batch_isend_irecv. That is one step, and more load at a
+time.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,9 @@
+"""In round `hop` each rank sends one piece to the rank that needs it, and adds the one that comes.
+
+Two mistakes: adding into a view of x, which must stay as it was; and sending the whole x where one piece is needed.
+Another way: the ring, where partial sums travel: it talks to neighbours only, with the same bytes.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""Each rank waits for its left-hand neighbour, then serves its right-hand one.
+
+Two mistakes: sending before receiving, which passes on the rank's own x; and letting the last rank send, to a rank
+that does not exist.
+Another way: rank 0 sends to every other rank itself. That is as many messages, and all of them leave rank 0.
+"""
+
 import torch.distributed as dist
 
 

@@ -1,3 +1,10 @@
+"""Twice round the ring: p - 1 steps in which chunks collect, p - 1 in which finished chunks are copied.
+
+Two mistakes: adding in the second half, too; and beginning it with the wrong chunk: it is the one that was finished
+last.
+Another way: your ring_reduce_scatter, then x.copy_(ring_all_gather(chunk rank of x)).
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,9 @@
+"""tensor_split makes p chunks of any length, and the buffer is as long as the chunk that comes.
+
+Two mistakes: chunk, which may give fewer than p pieces; and one buffer for all chunks, which is too long for some.
+Another way: pad x with zeros to a multiple of p. It is simpler, and copies x twice.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""Both partners start their send without blocking, so both get to their recv.
+
+Two mistakes: both send first, or both receive first, and wait for each other; and forgetting the rank that has no
+partner.
+Another way: the even rank sends first and the odd rank receives first.
+"""
+
 import torch
 import torch.distributed as dist
 
