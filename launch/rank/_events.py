@@ -7,6 +7,7 @@ Left out: matching calls of different ranks and working out what they did; the d
 """
 
 import sys
+import threading
 import time
 from types import FrameType
 
@@ -116,9 +117,14 @@ class Recorder:
         self.sites: dict[callsite.Site, int] = {}
         self.globals: dict = {}
         self.cell_file = ""
+        self._lock = threading.Lock()  # the student's threads may call at the same time
 
     def begin(self, call: Call, seq: int, frames: list[FrameType], via: tuple[str, ...]) -> Event | None:
         """A call enters torch, from where `callsite.frames` says. None when there is no room for it."""
+        with self._lock:
+            return self._begin(call, seq, frames, via)
+
+    def _begin(self, call: Call, seq: int, frames: list[FrameType], via: tuple[str, ...]) -> Event | None:
         if len(self.events) >= self.limit:
             self.dropped += 1
             self.account.go_blind()
@@ -148,8 +154,9 @@ class Recorder:
         """The wait for a call has returned: what it received is there."""
         event.times[3] = time.perf_counter_ns()
         nothing_new = event.call.kind == "send" and event.blocking
-        event.looks[1] = self.film.blink() if nothing_new else self.film.look(*event.outs)
-        self.account.end(event.number)
+        with self._lock:
+            event.looks[1] = self.film.blink() if nothing_new else self.film.look(*event.outs)
+            self.account.end(event.number)
 
     def stop(self) -> dict:
         """Everything, as plain lists and dicts. The last look shows what the cell left behind."""

@@ -11,6 +11,7 @@ Left out: values, times and places in memory; only a recording (`rank._events`) 
 """
 
 import sys
+import threading
 import time
 import weakref
 from typing import Any
@@ -56,7 +57,7 @@ class PendingCall:
     __slots__ = (
         "call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event", "counter",
         "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "due",
-        "on_gpu", "asked",
+        "on_gpu", "asked", "thread",
     )
     # fmt: on
     event: tuple | None
@@ -76,7 +77,7 @@ class PendingCall:
         self.seq = counter.next(cell)
         self.seq_in_cell = self.seq - counter.before
         self.event = self.row = self.mark = self.held = self.work = self.kept = None
-        self.due, self.asked = 0.0, 0
+        self.due, self.asked, self.thread = 0.0, 0, threading.get_ident()
         self.failed = _own(sys.exception())
         tensors = call.ins or call.outs
         self.on_gpu = on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()
@@ -294,10 +295,11 @@ class PendingCalls:
                 self._close(pending)
 
     def _hand_over_all(self) -> None:
-        """Of the messages that the student has begun without `dist.isend` and `dist.irecv`. When the next call is made
-        the student has them; another thread could come before that, and take a Work away from its caller."""
+        """Of the messages that this thread has begun without `dist.isend` and `dist.irecv`: when it makes its next
+        call, the caller has them. A call of another thread may not have returned yet."""
+        thread = threading.get_ident()
         for pending in list(self.works.values()):
-            if pending.kind != "collective" and pending.held is not None:
+            if pending.kind != "collective" and pending.held is not None and pending.thread == thread:
                 self.handed_over(pending.held)
 
     def _enter(self, pending: PendingCall) -> None:

@@ -337,3 +337,25 @@ PendingCalls.issued = issued
 def test_a_look_that_comes_before_the_caller_has_its_handle_drops_no_message(gang):
     answers = gang.run(LOOKED_AT_TOO_SOON, 2, keep=["dropped"])
     assert [(answer["error"], answer["keep"]["dropped"], answer["open"]) for answer in answers] == [("", 0, [])] * 2
+
+
+THREADS = """
+from threading import Thread
+left, right = (rank - 1) % world_size, (rank + 1) % world_size
+for turn in range(60):
+    coming = torch.zeros(8)
+    threads = [Thread(target=dist.send, args=(torch.ones(8), right)), Thread(target=dist.recv, args=(coming, left))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_calls_of_several_threads_at_once_are_each_seen_and_seen_to_end(gang):
+    for answer in gang.run(THREADS, 3):
+        assert not answer["error"]
+        events, rows = answer["recording"]["events"], answer["recording"]["account"]["rows"]
+        assert len(events) == 120 and all(event["times"][3] for event in events)
+        for mark in "be":
+            assert sorted(row[1] for row in rows if row[0] == mark) == [*range(120)]
