@@ -1,5 +1,6 @@
 """What the browser shows: schedules (Player, Race, Zoo ...), times (Timeline), prints (RankLog). No process."""
 
+from widgets.butterfly import Butterfly
 from widgets.cost_explorer import cost_explorer
 from widgets.player import Player
 from widgets.question import Question
@@ -10,4 +11,15 @@ from widgets.topology_map import TopologyMap
 from widgets.wait_for import WaitFor
 from widgets.zoo import Zoo
 
-__all__ = ["Player", "Question", "Race", "RankLog", "Timeline", "TopologyMap", "WaitFor", "Zoo", "cost_explorer"]
+__all__ = [
+    "Butterfly",
+    "Player",
+    "Question",
+    "Race",
+    "RankLog",
+    "Timeline",
+    "TopologyMap",
+    "WaitFor",
+    "Zoo",
+    "cost_explorer",
+]

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from collectives import Schedule, Transfer, all_reduce, broadcast, presets
 from collectives.timed import Match, Timed
-from widgets import Player, Question, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Butterfly, Player, Question, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
 from widgets.base import Widget
 
 
@@ -144,6 +144,10 @@ def topology_map() -> TopologyMap:
     return TopologyMap(flat, nested, topology=presets.dgx_h100(), nbytes=1e9, step=5)
 
 
+def butterflies() -> Butterfly:
+    return Butterfly(all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8), local=4, step=2)
+
+
 SMALL = ("laptop", "phone")  # what has no projector mode
 LAPTOP = ("laptop",)
 
@@ -187,6 +191,8 @@ SCENES = {
     "zoo": Scene(lambda: Zoo(ranks=4)),
     "zoo-opened": Scene(lambda: Zoo(ranks=4, opened="all_to_all.pairwise", step=2), sizes=LAPTOP),
     "map": Scene(topology_map),
+    "butterfly": Scene(butterflies),
+    "butterfly-rank": Scene(lambda: Butterfly(all_reduce.recursive_doubling(16), step=2, chosen=3), sizes=LAPTOP),
     "log": Scene(log, sizes=SMALL),
     "log-finished": Scene(lambda: log(finished=True), sizes=SMALL),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),

@@ -1,0 +1,85 @@
+"""A picture that Python draws once and the browser steps through: what Butterfly and its kin have in common.
+
+A picture is SVG text without colours: parts have classes, and `data-step` says with which step a part comes. The live
+page gives it the colours of the page and shows the steps one after the other (js/drawn.js, css/drawn.css); the still
+image has colours of its own and shows all steps at once. There are two pictures, one as wide as a notebook and one for
+a phone, so that letters keep their size.
+
+Left out: what is drawn (each widget), and the image around it (_still.py).
+"""
+
+from collections.abc import Sequence
+from html import escape
+
+import traitlets
+
+from widgets import _still
+from widgets._strip import HUES
+from widgets.base import join, styles
+from widgets.question import Asked
+
+WIDE, NARROW = 700, 340  # pixels of the two pictures
+FULL = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#8c8c8c")  # as in css/theme.css
+STYLE = (
+    f"{_still.TEXT}.rs-small,.rs-turned{{font-size:12px}}.rs-light{{font-weight:400}}"
+    ".rs-end{text-anchor:end}.rs-mid{text-anchor:middle}"
+    f".rs-line{{stroke:{_still.INK};fill:none}}.rs-slow{{stroke:#d55e00}}text.rs-slow{{fill:#d55e00;stroke:none}}"
+    f".rs-own,.rs-empty{{stroke:{_still.INK};stroke-width:1;fill:none;stroke-opacity:.5}}"
+    ".rs-own{stroke-dasharray:2 3}"
+    f".rs-box{{fill:{_still.INK};fill-opacity:.12}}.rs-boxed{{fill:{_still.BOXED}}}"
+    + "".join(f".rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(HUES))
+    + "".join(f".rs-full.rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(FULL))
+)
+
+
+class Drawn(Asked):
+    """Base of widgets that Python draws. A subclass sets `_entry` and `_esm`, and gives pictures and words.
+
+    pictures   (SVG parts, height) at 700 and at 340 pixels
+    headline   what the picture says, in one sentence
+    told       the sentence of each step, the first before any
+    phases     (name, number of steps) of consecutive steps
+    """
+
+    _entry: str
+    _css = styles("frame.css", "drawn.css", "question.css")
+    step = traitlets.Int(0).tag(sync=True)
+    playing = traitlets.Bool(False).tag(sync=True)
+    pictures = traitlets.Dict().tag(sync=True)
+    headline = traitlets.Unicode().tag(sync=True)
+    size = traitlets.Unicode().tag(sync=True)
+    told = traitlets.List().tag(sync=True)
+    phases = traitlets.List().tag(sync=True)
+
+    def __init__(self, wide: tuple[Sequence[str], int], narrow: tuple[Sequence[str], int], **traits):
+        (parts, height), (thin, tall) = wide, narrow
+        self._parts, self._height = parts, height
+        pictures = {"wide": _svg(WIDE, height, parts), "narrow": _svg(NARROW, tall, thin)}
+        super().__init__(pictures=pictures, **traits)
+
+    @traitlets.validate("step")
+    def _within(self, proposal):
+        """Steps that there are not become the first or the last."""
+        return max(0, min(proposal["value"], len(self.told) - 1))
+
+    def code(self) -> tuple[str, str]:
+        """Without a question, a page has no need of the code that asks."""
+        if self.question is not None:
+            return super().code()
+        return join(self._entry, without="asking.js"), styles("frame.css", "drawn.css")
+
+    def fallback(self) -> str:
+        """All steps at once, below the headline."""
+        head = f'<text x="4" y="18">{escape(self.headline)}</text><g transform="translate(0 28)">'
+        parts = [part for part in self._parts if "rs-flight" not in part]
+        svg = _still.sheet(WIDE, self._height + 28, STYLE, [head, *parts, "</g>"])
+        return _still.image(svg, f"{self.headline}: {' '.join(self.told)}")
+
+
+def _svg(width: int, height: int, parts: Sequence[str]) -> str:
+    return f'<svg class="rs-drawing" viewBox="0 0 {width} {height}" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def words(text: str, x: float, y: float, kind: str = "", more: str = "") -> str:
+    """A text element at a point; `kind` are its classes."""
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}"{more}>{escape(text)}</text>'

@@ -1,0 +1,397 @@
+"""Butterfly: algorithms in which all ranks meet in pairs, drawn as the crossing lines that gave them their name.
+
+Rows are ranks, columns are what each rank holds before the first step and after each; lines show who meets whom, as
+thick as the message is long. A row's bar is the vector: the parts that its rank still works on are coloured, and the
+darker a part, the more ranks' data is in it. What it has given away is empty. With machines marked (`local`), the
+lines between them are the slow links: there the order of the partners decides.
+
+All of it is read from Schedules: which part of a bar is still needed follows from the steps that come, backwards.
+Left out: ranks without a partner, as on 6 ranks, and the sums' letters (Player).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import traitlets
+
+from collectives import Schedule
+from collectives.columns import COPY, NEW
+from collectives.state import State, single_chunks
+from collectives.steps import Step
+from collectives.units import size
+from widgets._drawn import NARROW, WIDE, Drawn, words
+from widgets.base import join
+
+MOST_RANKS = 16
+ROW, BAR = 19, 13  # pixels from rank to rank, and of a bar
+HEAD = 56  # above the first rank: title, distance, amount
+THICKEST = 5
+
+
+class Butterfly(Drawn):
+    """Draws `schedules`, one above the other, on one clock.
+
+    >>> Butterfly(all_reduce.halving_doubling(8))                                          # doctest: +SKIP
+    >>> Butterfly(all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8), local=4)  # doctest: +SKIP
+
+    local     ranks per machine, a divisor of the number of ranks: messages between machines are marked as slow
+    step      0 is before the first step, k after k steps; `playing` is True while it plays
+    chosen    the rank whose meetings stand out, -1 for none
+
+    TypeError for anything but Schedules; ValueError for none, for different or more than 16 ranks, and for a schedule
+    in which ranks do not meet in pairs, which it names.
+    """
+
+    _entry = "butterfly.js"
+    _esm = join(_entry)
+    chosen = traitlets.Int(-1).tag(sync=True)
+    meetings = traitlets.List().tag(sync=True)  # by rank, the sentence about it
+
+    def __init__(self, *schedules: Schedule, local: int | None = None, **traits):
+        _check(schedules, local)
+        self.schedules, self.local = schedules, local
+        wings = [_Wing(schedule, local) for schedule in schedules]
+        steps = max(len(wing.groups) for wing in wings)
+        ranks = range(schedules[0].ranks)
+        super().__init__(
+            _picture(wings, WIDE),
+            _picture(wings, NARROW),
+            headline=_headline(wings),
+            size=f"{schedules[0].ranks} ranks" + (f", {local} on each machine" if local else ""),
+            told=[_before(wings), *(_sentence(wings, step) for step in range(steps))],
+            phases=_phases(wings),
+            meetings=[
+                f"Rank {rank} meets {'; '.join(wing.met(rank, len(wings) > 1) for wing in wings)}." for rank in ranks
+            ],
+            **traits,
+        )
+
+    @traitlets.validate("chosen")
+    def _a_rank(self, proposal):
+        """Ranks that there are not become none, or the last."""
+        return max(-1, min(proposal["value"], self.schedules[0].ranks - 1))
+
+    def summary(self) -> str:
+        return f"{', '.join(s.title for s in self.schedules)}, {self.size}"
+
+
+class _Wing:
+    """One schedule as a butterfly: its steps with messages, who meets whom in each, and what is left to do."""
+
+    def __init__(self, schedule: Schedule, local: int | None):
+        self.schedule, self.local = schedule, local
+        self.groups = _groups(schedule)
+        self.partners = [_partners(schedule, number, group[0]) for number, group in enumerate(self.groups)]
+        self.sent = [_amounts(schedule, group[0]) for group in self.groups]  # step -> rank -> chunks, or bytes
+        self.needed = _needed(schedule, self.groups)  # before the first step, and after each
+
+    def slow(self, rank: int, other: int) -> bool:
+        """Whether a message between them leaves the machine."""
+        return bool(self.local) and rank // (self.local or 1) != other // (self.local or 1)
+
+    @property
+    def across(self) -> Fraction:
+        """The most that one rank sends to other machines, in units of `said`."""
+        ranks = range(self.schedule.ranks)
+        slow = [
+            [sent[r] for sent, met in zip(self.sent, self.partners, strict=True) if self.slow(r, met[r])] for r in ranks
+        ]
+        return max(sum(amounts, Fraction(0)) for amounts in slow)
+
+    @property
+    def whole(self) -> Fraction:
+        """The most that one rank sends in all."""
+        return max(sum((sent[rank] for sent in self.sent), Fraction(0)) for rank in range(self.schedule.ranks))
+
+    def said(self, amount: Fraction) -> str:
+        """ "1/2 N"; bytes of a recorded run."""
+        if self.schedule.chunk_bytes is not None:
+            return size(float(amount))
+        return "N" if amount == 1 else f"{amount} N"
+
+    def distances(self, step: int) -> str:
+        """How many places apart partners are: "4"; on a ring of the ranks, so at most half of them."""
+        p = self.schedule.ranks
+        return ", ".join(map(str, sorted({min((a - b) % p, (b - a) % p) for a, b in enumerate(self.partners[step])})))
+
+    def met(self, rank: int, named: bool) -> str:
+        others = ", ".join(str(met[rank]) for met in self.partners)
+        return f"{others} in {self.schedule.algorithm}" if named else others
+
+
+def _check(schedules: Sequence[Schedule], local: int | None) -> None:
+    for schedule in schedules:
+        if not isinstance(schedule, Schedule):
+            raise TypeError(f"Butterfly draws Schedules, such as all_reduce.halving_doubling(8); got {schedule!r:.60}")
+    if not schedules:
+        raise ValueError("Butterfly needs a schedule, such as all_reduce.halving_doubling(8)")
+    counts = sorted({schedule.ranks for schedule in schedules})
+    if len(counts) > 1:
+        raise ValueError(f"Butterfly draws schedules of the same number of ranks, got {counts[0]} and {counts[1]}")
+    if counts[0] > MOST_RANKS:
+        raise ValueError(
+            f"Butterfly draws up to {MOST_RANKS} ranks, got {counts[0]}; {MOST_RANKS} have the same pattern"
+        )
+    if local is not None and (local < 1 or counts[0] % local):
+        raise ValueError(
+            f"local is how many of the {counts[0]} ranks a machine has, so it divides {counts[0]}; got {local}"
+        )
+
+
+def _groups(schedule: Schedule) -> list[list[Step]]:
+    """Steps with messages, each with the steps without any that follow: there a rank only moves its own data."""
+    groups: list[list[Step]] = []
+    for step in schedule.steps:
+        if (step.columns.src != step.columns.dst).any():
+            groups.append([step])
+        elif groups:
+            groups[-1].append(step)
+    if not groups:
+        raise ValueError(f"{schedule.title} is no butterfly: no rank sends anything")
+    return groups
+
+
+def _partners(schedule: Schedule, number: int, step: Step) -> list[int]:
+    """Whom each rank meets. ValueError unless every rank sends to one other and hears from the same."""
+    ends = zip(step.columns.src.tolist(), step.columns.dst.tolist(), strict=True)
+    pairs = {(src, dst) for src, dst in ends if src != dst}
+    for rank in range(schedule.ranks):
+        to, source = {dst for src, dst in pairs if src == rank}, {src for src, dst in pairs if dst == rank}
+        if len(to) != 1 or to != source:
+            does = f"rank {rank} sends to {_names(to)} and hears from {_names(source)}"
+            raise ValueError(
+                f"{schedule.title} on {schedule.ranks} ranks is no butterfly: in step {number + 1} {does}. In a "
+                "butterfly all ranks meet in pairs, as in all_reduce.halving_doubling(8)"
+            )
+    return [dst for _, dst in sorted(pairs)]
+
+
+def _names(ranks: set[int]) -> str:
+    return ", ".join(map(str, sorted(ranks))) or "nobody"
+
+
+def _amounts(schedule: Schedule, step: Step) -> list[Fraction]:
+    """What each rank sends: a share of N, or bytes of a run that has counted them."""
+    sent = [Fraction(0)] * schedule.ranks
+    sizes = schedule.chunk_bytes
+    for src, dst, chunk, _, count, *_ in step.columns.rows():
+        if src != dst:
+            share = Fraction(count, schedule.chunks)
+            sent[src] += share if sizes is None else Fraction(int(sizes[chunk : chunk + count].sum()))
+    return sent
+
+
+def _needed(schedule: Schedule, groups: list[list[Step]]) -> list[set]:
+    """(buffer, rank, chunk) of what is still read or promised, before the first step and after each group."""
+    end = schedule.states(-1)
+    goal = schedule.goal() or {schedule.result: end.cells[schedule.result]}
+    numbers = {name: number for number, name in enumerate(schedule.buffers)}
+    needed = {
+        (numbers[name], rank, chunk)
+        for name, cells in goal.items()
+        for rank in range(schedule.ranks)
+        for chunk in range(schedule.chunks)
+        if cells[rank, chunk]
+    }
+    found = [needed]
+    for group in reversed(groups):
+        for step in reversed(group):
+            needed = _needed_before(step, needed)
+        found.append(needed)
+    return found[::-1]
+
+
+def _needed_before(step: Step, needed: set) -> set:
+    """What has to be there before a step so that `needed` is there after it."""
+    messages, local = single_chunks(step.moves)
+    for op, source, target in reversed(local):
+        if target in needed:
+            needed = (needed - {target} if op in (COPY, NEW) else needed) | ({source} if op != NEW else set())
+    over = {target for op, _, target in messages if op == COPY}
+    return (needed - over) | {source for _, source, target in messages if target in needed}
+
+
+def _states(wing: _Wing) -> list[State]:
+    """What all ranks hold before the first step and after each group."""
+    ends, index = [], -1
+    for group in wing.groups:
+        index += len(group)
+        ends.append(index)
+    return [wing.schedule.start(), *(wing.schedule.states(end) for end in ends)]
+
+
+def _headline(wings: list[_Wing]) -> str:
+    first = wings[0]
+    name = first.schedule.algorithm
+    if not first.local or not any(wing.across for wing in wings):
+        return f"{name}: all ranks meet in pairs, {len(first.groups)} steps, each sends {first.said(first.whole)}"
+    if len(wings) == 1:
+        return (
+            f"{name}: of {first.said(first.whole)} that each rank sends, {first.said(first.across)} leaves its machine"
+        )
+    best, worst = sorted(wings, key=lambda wing: wing.across)[:: len(wings) - 1]
+    few, many = best.said(best.across), worst.said(worst.across)
+    if best.across in (0, worst.across):
+        return f"{few} a rank over the slow links, {many} with {worst.schedule.algorithm}"
+    times = float(f"{float(worst.across / best.across):.3g}")
+    return f"{best.schedule.algorithm} sends {times:g} times less over the slow links: {few} a rank, not {many}"
+
+
+def _before(wings: list[_Wing]) -> str:
+    machines = " Ranks of one frame share a machine; orange lines leave it, and are slow." if wings[0].local else ""
+    return f"Every rank has its own data. Lines show who will meet whom.{machines}"
+
+
+def _sentence(wings: list[_Wing], step: int) -> str:
+    clauses = []
+    for wing in wings:
+        name = f"{wing.schedule.algorithm}: " if len(wings) > 1 else ""
+        if step >= len(wing.groups):
+            clauses.append(f"{name}done")
+            continue
+        sent, met = wing.sent[step], wing.partners[step]
+        slow = [wing.slow(rank, other) for rank, other in enumerate(met)]
+        where = (
+            ""
+            if not wing.local
+            else ", over the slow link"
+            if all(slow)
+            else ", partly over slow links"
+            if any(slow)
+            else ", inside a machine"
+        )
+        clauses.append(f"{name}ranks {wing.distances(step)} apart swap {wing.said(max(sent))} each{where}")
+    told = "; ".join(clauses)
+    return f"{told[0].upper() if len(wings) == 1 else told[0]}{told[1:]}."
+
+
+def _phases(wings: list[_Wing]) -> list[list]:
+    longest = max(wings, key=lambda wing: len(wing.groups))
+    phases: list[list] = []
+    for group in longest.groups:
+        if phases and phases[-1][0] == group[0].phase:
+            phases[-1][1] += 1
+        else:
+            phases.append([group[0].phase, 1])
+    return phases
+
+
+def _picture(wings: list[_Wing], width: int) -> tuple[list[str], int]:
+    """SVG parts of all wings, one below the other, and their height."""
+    parts: list[str] = []
+    y = 0
+    for wing in wings:
+        parts += [f'<g transform="translate(0 {y})">', *_wing(wing, width), "</g>"]
+        y += HEAD + ROW * wing.schedule.ranks + 8
+    return parts, y
+
+
+def _wing(wing: _Wing, width: int) -> list[str]:
+    ranks, steps, wide = wing.schedule.ranks, len(wing.groups), width > NARROW
+    left = (92 if wing.local else 66) if wide else 42
+    pitch = (width - left - 8) / (steps + 0.5)
+    one = round(pitch * 2 / wing.schedule.chunks) / 4  # of a bar that is half as wide: a chunk, in quarters of a pixel
+    bar, xs = one * wing.schedule.chunks, [round(left + pitch * step) for step in range(steps + 1)]
+    parts = [*_title(wing, wide), *_machines(wing, width)]
+    for rank in range(ranks):
+        name = f"rank {rank}" if wide else str(rank)
+        parts.append(words(name, left - 8, _middle(rank) + 5, "rs-small rs-end", f' data-rank="{rank}"'))
+    thickest = max(max(sent) for sent in wing.sent)
+    for step in range(steps):
+        ends = xs[step] + bar + 2, xs[step + 1] - 2
+        apart, many = wing.distances(step), wing.said(max(wing.sent[step]))
+        slow = any(wing.slow(rank, other) for rank, other in enumerate(wing.partners[step]))
+        kind = f"rs-small rs-mid{' rs-slow' if slow else ''}"
+        parts.append(f'<g data-step="{step + 1}">{_lines(wing, step, ends, thickest)}')
+        parts.append(words(f"{apart} apart" if wide else apart, sum(ends) / 2, 34, f"{kind} rs-light"))
+        parts.append(
+            words(many if wide else many.removesuffix(" N").replace("N", "1"), sum(ends) / 2, 50, kind) + "</g>"
+        )
+    for step, state in enumerate(_states(wing)):
+        parts.append(f'<g data-step="{step}">{_bars(wing, step, state, xs[step], one)}</g>')
+    return parts + _flights(wing, xs, one)
+
+
+def _title(wing: _Wing, wide: bool) -> list[str]:
+    name = wing.schedule.algorithm
+    labels = [] if wide else [words("apart", 2, 34, "rs-small rs-light"), words("of N", 2, 50, "rs-small")]
+    if not wing.local:
+        return [words(name, 4, 16), *labels]
+    across = f"{wing.said(wing.across)} a rank over the slow links"
+    if wide:
+        return [words(name, 4, 16), words(across, 692, 16, "rs-end rs-slow"), *labels]
+    return [words(name, 4, 16, "rs-small"), words(wing.said(wing.across), 336, 16, "rs-end rs-small rs-slow"), *labels]
+
+
+def _machines(wing: _Wing, width: int) -> list[str]:
+    """A box behind the ranks of each machine."""
+    parts = []
+    local = wing.local or wing.schedule.ranks
+    for machine in range(wing.schedule.ranks // local):
+        y, tall = HEAD + ROW * local * machine + 1, ROW * local - 2
+        parts.append(f'<rect class="rs-box" x="2" y="{y}" width="{width - 4}" height="{tall}" rx="6"/>')
+        if wing.local and width > NARROW and local > 3:
+            turned = f' transform="rotate(-90 16 {y + tall / 2:g})"'
+            parts.append(words(f"machine {machine}", 16, y + tall / 2, "rs-turned rs-mid rs-light", turned))
+    return parts
+
+
+def _middle(rank: int) -> int:
+    return HEAD + ROW * rank + ROW // 2
+
+
+def _lines(wing: _Wing, step: int, ends: tuple[float, float], thickest: Fraction) -> str:
+    """From each rank to its partner, as thick as the message is long; and on to itself, what it keeps."""
+    x, u = map(round, ends)
+    keeps = "".join(f"M{x} {_middle(rank)}H{u}" for rank in range(wing.schedule.ranks))
+    parts = f'<path class="rs-own" d="{keeps}"/>'
+    for rank, other in enumerate(wing.partners[step]):
+        thick = 1 + (THICKEST - 1) * float(wing.sent[step][rank] / thickest) if thickest else 1
+        slow = " rs-slow" if wing.slow(rank, other) else ""
+        way = f'd="M{x} {_middle(rank)}L{u} {_middle(other)}" stroke-width="{thick:.2g}"'
+        parts += f'<path class="rs-line{slow}" {way} data-ends="{rank} {other}"/>'
+    return parts
+
+
+def _bars(wing: _Wing, step: int, state: State, x: float, one: float) -> str:
+    """The vector of each rank: parts it still works on in their colour, darker the more ranks' data is in them."""
+    schedule = wing.schedule
+    number = schedule.buffers.index(schedule.result)
+    cells = state.cells[schedule.result]
+    final = schedule.states(-1).cells[schedule.result]
+    most = max(len(cell.contributors) for cell in final.flat) or 1
+    wide = round(one * schedule.chunks)
+    empty = "".join(f"M{x} {_middle(rank) - BAR // 2}h{wide}v{BAR}h-{wide}z" for rank in range(schedule.ranks))
+    parts = f'<path class="rs-empty" d="{empty}"/>'
+    for chunk in range(schedule.chunks):
+        pale = full = ""
+        middle = f"{x + one * (chunk + 0.5):g}"
+        for rank in range(schedule.ranks):
+            if (number, rank, chunk) in wing.needed[step]:
+                share = round(BAR * len(cells[rank, chunk].contributors) / most)
+                low = _middle(rank) + BAR // 2 + 1
+                pale += f"M{middle} {low}v-{BAR}"
+                full += f"M{middle} {low}v-{share}"
+        hue = f"rs-h{chunk % 8}"
+        parts += f'<path class="{hue}" d="{pale}"/><path class="rs-full {hue}" d="{full}"/>' if full else ""
+    return f'<g stroke-width="{one:g}">{parts}</g>'
+
+
+def _flights(wing: _Wing, xs: list[int], one: float) -> list[str]:
+    """What ranks send, drawn where it lands; css/drawn.css has it come from where it starts. One group for each way."""
+    ways: dict[tuple[int, float, int], dict[int, str]] = {}
+    for step, group in enumerate(wing.groups):
+        for src, dst, chunk, dst_chunk, count, *_ in group[0].columns.rows():
+            if src == dst:
+                continue
+            way = (step + 1, one * (chunk - dst_chunk) + xs[step] - xs[step + 1], ROW * (src - dst))
+            boxes = ways.setdefault(way, {})
+            for i in range(count):
+                x, top = xs[step + 1] + one * (dst_chunk + i + 0.5), _middle(dst) - BAR // 2
+                boxes[(chunk + i) % 8] = boxes.get((chunk + i) % 8, "") + f"M{x:g} {top}v{BAR}"
+    return [
+        f'<g class="rs-flight" data-step="{step}" style="--x:{x:g}px;--y:{y}px" stroke-width="{one:g}">'
+        + "".join(f'<path class="rs-full rs-h{hue}" d="{path}"/>' for hue, path in boxes.items())
+        + "</g>"
+        for (step, x, y), boxes in ways.items()
+    ]
