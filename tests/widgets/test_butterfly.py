@@ -144,9 +144,9 @@ def test_bad_input_is_one_clear_sentence(make, error, words):
 
 
 def classes(page, step):
-    return page.evaluate(
-        f"[...document.querySelectorAll('.rs-drawing [data-step=\"{step}\"]')].map((n) => n.classList[n.classList.length - 1])"
-    )
+    """The last class of every part of that step."""
+    last = "(nodes) => nodes.map((node) => [...node.classList].at(-1))"
+    return page.locator(f".rs-drawing [data-step='{step}']").evaluate_all(last)
 
 
 def test_keys_step_through_it_and_follow_a_rank(show):
