@@ -128,7 +128,8 @@ class Answers:
     def _shown(self) -> dict[tuple[int, int], tuple[int, int]]:
         """What the recording's picture calls the chunks of the textbook: of a whole x that was sent b0 and not b1.
 
-        Empty if the picture has no letters for them, or is cut elsewhere: then it is the textbook that names them.
+        Empty if the picture has no letters for them, is cut elsewhere, or numbers them out of order, since it took
+        another variable for the input. Then the textbook names them.
         """
         found: dict[tuple[int, int], tuple[int, int]] = {}
         if not len(self.recording.steps):
@@ -146,7 +147,8 @@ class Answers:
                     self._see(found, of, end, "", rank, block.lo, block.hi)
         if found and all(len(chunks) == 1 for chunks in self._chunks) and {chunk for _, chunk in found.values()} == {0}:
             found |= {(rank, chunk): (rank, 0) for rank, (chunk,) in enumerate(self._chunks)}
-        return found if len({*found.values()}) == len(found) == sum(map(len, self._chunks)) else {}
+        in_order = [found[chunk] for chunk in sorted(found)] == sorted({*found.values()})
+        return found if in_order and len(found) == sum(map(len, self._chunks)) else {}
 
     def _see(self, found: dict, chunk: tuple[int, int], state, variable: str, rank: int, lo: int, hi: int) -> None:
         """Note what the picture calls that chunk, if it stands alone in one cell; what was found first counts."""

@@ -273,7 +273,7 @@ class PendingCalls:
                 self._close(pending)
 
     def stopped(self, pending: PendingCall | None, error: BaseException) -> BaseException:
-        """No longer blocked, though the call is not over. The exception that the student is to see."""
+        """The wait has ended with an error. The exception that the student is to see."""
         if pending is None:
             if is_cut(error):
                 error.args = ("what this waits for was lost when an earlier cell was ended: make the call again",)
@@ -282,6 +282,9 @@ class PendingCalls:
         self.slot.leave()
         torn = is_lost(error)
         self.torn |= torn
+        if not torn and pending.kind == "collective" and pending.held.is_completed():
+            self.works.pop(id(pending.held), None)  # it began and failed, as BAND of floats does: it is over
+            self._close(pending)
         _in_our_words(error, pending)
         return keep(pending.failed) if pending.failed and torn else error
 
