@@ -21,10 +21,10 @@ def run(ranks, code):
 
 def test_a_collective_that_the_library_refused_was_never_made(ranks):
     """Its fingerprint must not meet the next collective that has its number."""
-    run(
-        ranks,
-        "refused = ''\ntry: dist.all_reduce(torch.ones(2), dist.ReduceOp.BAND)\nexcept RuntimeError as error: refused = str(error)",
+    refused = (
+        "try: dist.all_reduce(torch.ones(2), dist.ReduceOp.BAND)\nexcept RuntimeError as error: refused = str(error)"
     )
+    run(ranks, f"refused = ''\n{refused}")
     assert all("ReduceOp.BAND" in said for said in ranks.pull("refused"))
     run(ranks, "x = torch.tensor([10.0 * rank + 1]); dist.all_reduce(x); y = x.item()")
     assert ranks.pull("y") == [64.0] * 4
