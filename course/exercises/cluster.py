@@ -1,6 +1,78 @@
-"""The exercise of chapter 18: an order of the ranks in which those of a machine are neighbours."""
+"""The exercises of chapter 18: ranks of a machine as neighbours, and a training loop that is killed and goes on."""
 
 from course.exercises.exercise import A_FEW, Exercise, nobody
+
+STEPS, EVERY = 9, 3
+"""How many steps a training loop takes, and after how many it saves."""
+
+KILLED = f"""
+import os, shutil, tempfile
+class _TrialKilled(BaseException):
+    pass
+def _trial_forces(number, x):  # a gradient that no step has twice
+    return x[:2] * (number + 1) / 256
+def _trial_survived(survive, x, kill_at):
+    folder = os.path.join(tempfile.gettempdir(), f"ringside-{{{{os.getppid()}}}}-{{{{world_size}}}}")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "training.pt")
+    computed, saves, attempt, w, m = 0, 0, 0, None, None
+    def step(number, w, m):
+        nonlocal computed
+        message = torch.cat([_trial_forces(number, x), x.new_tensor([attempt == 1 and number == kill_at])])
+        dist.all_reduce(message)
+        if message[2]:
+            raise _TrialKilled
+        m.mul_(0.5).add_(message[:2])
+        w.sub_(m)
+        computed += 1
+    def save(what, file, *args, **kwargs):
+        nonlocal saves
+        if rank:
+            raise ValueError("it saves, too, into the same file as rank 0: one rank is enough")
+        whole(what, file, *args, **kwargs)
+        saves += 1
+        if attempt == 2 and saves_before == saves - 1:
+            name = getattr(file, "name", file)
+            if hasattr(file, "flush"):
+                file.flush()
+            os.truncate(name, os.path.getsize(name) // 2)
+            raise _TrialKilled
+    whole, torch.save = torch.save, save
+    try:
+        for attempt in 1, 2, 3:
+            w, m, saves_before = torch.zeros_like(x[:2]), torch.zeros_like(x[:2]), saves
+            if attempt == 3 and os.path.exists(path):
+                try:
+                    torch.load(path)
+                except Exception:
+                    raise ValueError("rank 0 was killed while it saved, and now the checkpoint is half a file: save "
+                        "under another name, and os.replace(new, path) when all of it is written") from None
+            killed = False
+            try:
+                survive(path, w, m, step)
+            except _TrialKilled:
+                killed = True
+            if not killed or saves > saves_before and attempt == 2 and rank == 0:
+                dist.all_reduce(torch.ones_like(x[:3]))  # ranks that still train are ended, as torchrun would
+    finally:
+        torch.save = whole
+        dist.barrier()
+        shutil.rmtree(folder, ignore_errors=True)
+    return torch.cat([w, m, x.new_tensor([computed])])
+def _trial_by_the_book(x, kill_at):
+    w, m = torch.zeros_like(x[:2]), torch.zeros_like(x[:2])
+    for number in range({STEPS}):
+        forces = _trial_forces(number, x)
+        dist.all_reduce(forces)
+        m = 0.5 * m + forces
+        w = w - m
+    begun = kill_at // {EVERY} * {EVERY}
+    return torch.cat([w, m, x.new_tensor([kill_at + {EVERY} + {STEPS} - begun])])
+"""
+"""Three attempts: all ranks are killed in a step, rank 0 while it saves, and then nobody."""
+
+KILL_AT = "3 + sum(lengths) % 6"
+"""The step in which the first attempt ends: another one in each draw."""
 
 EXERCISES = (
     Exercise(
@@ -21,5 +93,30 @@ EXERCISES = (
             "dist.all_gather_single(machines, x) fills a tensor of world_size numbers: machines[r] is that of rank r.",
             "Sort the ranks by their machine's number, so that equals keep their order: machines.argsort(stable=True).",
         ),
+    ),
+    Exercise(
+        name="survive",
+        asks=f"it calls step(number, w, m) for number 0 to {STEPS - 1}, which changes w and m in place, and lets rank "
+        f"0 save w, m and the next step in the file path after every {EVERY} steps. Called again with new w and m, it "
+        "goes on from there. It is killed twice, at random: all ranks in a step, and then rank 0 while it saves. step "
+        "sends; the function itself sends nothing",
+        lines=12,
+        x="torch.randint(low, high, (3,)).to(dtype) * scale",
+        expected=f"_trial_by_the_book(x, {KILL_AT})",
+        in_place=False,
+        setup=KILLED,
+        call="_trial_survived({name}, x, 3 + sum({lengths}) % 6)",
+        parts=lambda p: {"w": 2, "m": 2, "the steps that were computed in all three attempts": 1},
+        allowed=frozenset({"all_reduce", "barrier"}),
+        rtol=1e-5,
+        hints=(
+            "At the beginning: if os.path.exists(path), torch.load(path), copy the numbers into w and m (w.copy_), and "
+            "begin with the step that was saved. Else begin with 0.",
+            "A number that is saved after step 5 says where to go on: with step 6.",
+            "Rank 0 may be killed while torch.save writes. Save to path + '.new', then os.replace(path + '.new', path) "
+            "is all or nothing.",
+            "Save m as well as w: without the momentum the steps after a restart are others.",
+        ),
+        dtypes=("float32", "float64", "float32"),
     ),
 )

@@ -73,9 +73,9 @@ EXERCISES = (
     ),
     Exercise(
         name="overlapped_average",
-        asks="it hangs a hook on every parameter of the model, which starts the all_reduce of the gradient as soon as "
-        "that is there, and returns a function; after a backward pass and this function every gradient is the mean of "
-        "everyone's",
+        asks="it registers a hook on every parameter of the model; the hook starts that gradient's all_reduce as soon "
+        "as the gradient is ready. It returns a function: after a backward pass and this function each gradient is the "
+        "mean of all ranks'",
         lines=16,
         x="torch.randn(5).to(dtype)",
         expected="gradients_of(x); dist.all_reduce(expected); expected /= p",

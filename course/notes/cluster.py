@@ -31,7 +31,7 @@ NOTES = Notes(
         Part(
             9,
             "A rank dies",
-            "Predict, run, read the two lines. `cluster_power`.",
+            "`cluster_myth_all` for hands. Predict, run, read the two lines. `cluster_power`.",
         ),
         Part(
             5,
@@ -61,10 +61,10 @@ NOTES = Notes(
             "As in the short plan, then `neighbours_first` alone, and the three times: predict them on paper first.",
         ),
         Part(
-            14,
+            16,
             "A rank dies",
-            "As in the short plan, with `cluster_interruptions` on paper. What must stand in a checkpoint beside the "
-            "weights?",
+            "As in the short plan, with `cluster_interruptions` on paper. What belongs in a checkpoint beside the "
+            "weights? Then `survive` in pairs.",
         ),
         Part(
             8,
@@ -78,16 +78,11 @@ NOTES = Notes(
         ),
         Part(
             2,
-            "Myth check",
-            "Both.",
-        ),
-        Part(
-            2,
             "Take away",
             "As in the short plan.",
         ),
     ),
-    home="`neighbours_first`, and `%ranks attach 127.0.0.1` with a terminal beside it.",
+    home="`survive`, `neighbours_first`, and `%ranks attach 127.0.0.1` with a terminal beside it.",
     room="cluster_cyclic",
     ask="Two tables are two machines, two students at each. Pass a note round in the order 0, 1, 2, 3, once with "
     "neighbours at one table and once dealt in turn, and count how often it goes from table to table. Then ask for N.",

@@ -94,7 +94,7 @@ NOTES = Notes(
         Part(
             2,
             "Myth check",
-            "`xla_own_network`, `xla_free`.",
+            "`xla_own_network`.",
         ),
     ),
     home="`redistribute`, if it was not written in the room.",

@@ -13,12 +13,13 @@ NOTES = Notes(
         Part(
             8,
             "Buckets",
-            "`dp_per_parameter` on paper, with alpha and beta from chapter 6. One call instead of sixteen.",
+            "`dp_per_parameter` on paper, with alpha and beta from chapter 6. One call instead of sixteen. Then "
+            "`dp_hook_order`: which gradient is ready first?",
         ),
         Part(
             6,
             "Overlap",
-            "`dp_hook_order`: which gradient is ready first, and so may leave first?",
+            "Layer 3 travels while layers 2, 1 and 0 are computed. What is left to hide the last one behind?",
         ),
         Part(
             10,

@@ -32,7 +32,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Ulysses: heads instead of tokens",
+            "Ulysses: a text too long for one GPU",
             "`ulysses_needs`: it is the transpose of the beginning, tokens for rows and heads for columns.",
         ),
     ),
@@ -84,7 +84,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Ulysses: heads instead of tokens",
+            "Ulysses: a text too long for one GPU",
             "As in the short plan.",
         ),
         Part(

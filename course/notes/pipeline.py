@@ -24,7 +24,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Diagnose: a blocking send",
+            "Another send",
             "`pipe_blocking`, run it, and find chapter 2's circle with two ranks.",
         ),
         Part(
@@ -66,7 +66,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Diagnose: a blocking send",
+            "Another send",
             "As in the short plan. And how do you put both directions into one call?",
         ),
         Part(
@@ -82,7 +82,7 @@ NOTES = Notes(
         Part(
             2,
             "Myth check",
-            "`pipe_myth_bubble` only.",
+            "`pipe_myth_batch_norm`.",
         ),
     ),
     home="`pipeline_forward` and `one_f_one_b`; interleaving.",

@@ -33,7 +33,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Muon: when shards will not do",
+            "Muon",
             "`sharding_newton_schulz`, and the singular values.",
         ),
     ),
@@ -75,7 +75,7 @@ NOTES = Notes(
         ),
         Part(
             10,
-            "Muon: when shards will not do",
+            "Muon",
             "As in the short plan. Then `sharding_clipped`: what else looks at more than one number?",
         ),
         Part(

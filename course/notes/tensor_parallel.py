@@ -21,7 +21,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Diagnose: the model that drifts apart, again",
+            "Diagnose: a layer in front of the block",
             "`tp_drift`. Chapter 0 with the same data on all ranks. How would you find it in a real run?",
         ),
         Part(
@@ -58,12 +58,12 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Diagnose: a layer with a bias",
+            "Diagnose: a first loss that is off",
             "`tp_bias` in pairs, then ask what changes with more ranks.",
         ),
         Part(
             10,
-            "Diagnose: the model that drifts apart, again",
+            "Diagnose: a layer in front of the block",
             "As in the short plan.",
         ),
         Part(

@@ -6,15 +6,15 @@ QUESTIONS = (
     Number(
         name="cluster_rank",
         topic="torchrun",
-        text="4 machines of 8 GPUs, numbered from 0. What is RANK of the process with LOCAL_RANK 5 on machine 2, as "
-        "torchrun counts?",
-        right=Answer("21", "Machines 0 and 1 have ranks 0 to 15, so machine 2 begins with 16, and 16 + 5 = 21."),
+        text="32 machines of 8 GPUs, started by torchrun. The first error is in the log of rank 211. On which machine "
+        "do you look, if machines are counted from 0?",
+        right=Answer("26", "Each machine has 8 ranks, so machine 26 has 208 to 215. 211 has LOCAL_RANK 3 there."),
         wrong=(
-            Answer("5", "That is LOCAL_RANK: its number on its machine. Four processes have it."),
-            Answer("13", "That is on machine 1. Machines are counted from 0, so machine 2 is the third."),
-            Answer("22", "Ranks are counted from 0, too: machine 2 begins with rank 16."),
-            Answer("10", "2 x 5? Each machine before it has 8 ranks."),
-            Answer("29", "That is on machine 3."),
+            Answer("27", "That is how many machines it takes to have rank 211. The first of them is number 0."),
+            Answer("3", "That is its LOCAL_RANK: which GPU of its machine it is."),
+            Answer("211/8", "Numbers of machines are whole. What is left over, 3, is the GPU."),
+            Answer("6", "That is 211 / 32, the number of machines. Divide by the ranks of one machine: 8."),
+            Answer("19", "211 = 6 x 32 + 19 deals ranks out in turn. torchrun gives each machine 8 in a row."),
         ),
         unit="",
     ),
@@ -196,7 +196,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Statement(
         name="cluster_myth_over",
         topic="nccl",
-        text="When `dist.all_reduce(x)` has returned on NCCL, the sum stands in x's memory.",
+        text="When `dist.all_reduce(x)` has returned on NCCL, the sum is in x's memory.",
         true=False,
         why="The call puts the work on a stream of the GPU and returns. What you launch next on the GPU waits for it; "
         "the processor does not. `x.item()` waits.",

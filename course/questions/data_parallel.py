@@ -55,8 +55,7 @@ QUESTIONS = (
     Choose(
         name="dp_hook_order",
         topic="data parallel",
-        text="A hook on each parameter prints the number of its layer when its gradient is finished. Which layer is "
-        "the first of 0, 1, 2 and 3?",
+        text="A model has the layers 0, 1, 2 and 3. Whose gradient does a backward pass finish first?",
         answers=(
             Answer(
                 "Layer 0",
@@ -69,7 +68,7 @@ QUESTIONS = (
             ),
             Answer(
                 "It differs from run to run, and from rank to rank",
-                "The order is the order of the graph. In a chain of layers there is only one.",
+                "It is the order of the graph. In a chain of layers there is only one.",
             ),
         ),
         right=1,

@@ -114,8 +114,8 @@ QUESTIONS = (
     Statement(
         name="interview_broadcast_receives",
         topic="broadcast",
-        text="The sheet gives broadcast (p - 1)/p N per process. But by no algorithm can a rank other than the root do "
-        "with receiving less than N.",
+        text="The sheet gives broadcast (p - 1)/p N per process. But no algorithm lets a rank other than the root "
+        "receive fewer than N bytes.",
         true=True,
         why="It begins with nothing and ends with N. (p - 1)/p N is for all_gather, where a rank has one piece "
         "already.",
@@ -189,7 +189,7 @@ QUESTIONS = (
     Statement(
         name="interview_any_hardware",
         topic="in-network reduction",
-        text="On no hardware can an all_reduce do with less than 2 (p - 1)/p N sent by each rank.",
+        text="On any hardware each rank of an all_reduce must send at least 2 (p - 1)/p N.",
         true=False,
         why="That bound is for messages between ranks. A switch that adds (NVLS, SHARP) takes N from each rank, and "
         "sends the sum back.",

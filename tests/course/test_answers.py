@@ -238,7 +238,7 @@ FOUND = {
     "cp_ring_bytes": lambda: ring_against_ulysses(8),
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
     "clinic_hours": lambda: 512 * (10 + 20) / 60,
-    "cluster_rank": lambda: [(machine, gpu) for machine in range(4) for gpu in range(8)].index((2, 5)),
+    "cluster_rank": lambda: [machine for machine in range(32) for _ in range(8)][211],
     "cluster_cyclic": lambda: out_of_a_machine(all_reduce.ring(4), machine=lambda rank: rank % 2),
     "cluster_interruptions": lambda: 54 * 24 * 16384 / 419 / 512,
     "cluster_ring_starts": lambda: (

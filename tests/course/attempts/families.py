@@ -95,6 +95,7 @@ NOT_GIVEN_X = (
     "bytes_per_step",
     "redistribute",
     "neighbours_first",
+    "survive",
 )
 """Exercises whose function is given a list, a model, numbers made of x, or one number, or is called several times."""
 
