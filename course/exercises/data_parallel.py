@@ -20,6 +20,9 @@ def _trial_in_parts(average, x, cap):
 """
 """The list that the function is given; what counts is what its tensors hold then, wherever they keep it."""
 
+READY = (1, 4, 4, 12, 3, 15)
+"""Numbers of each parameter of the model in `course/deep.py`, in the order in which a backward pass finishes them."""
+
 FLOATS = ("float32", "float64", "float32")
 
 
@@ -73,25 +76,28 @@ EXERCISES = (
     ),
     Exercise(
         name="overlapped_average",
-        asks="it registers a hook on every parameter of the model; the hook starts that gradient's all_reduce as soon "
-        "as the gradient is ready. It returns a function: after a backward pass and this function each gradient is the "
-        "mean of all ranks'",
-        lines=16,
+        asks="it registers a hook on every parameter of the model. The hooks put gradients into a bucket as they get "
+        "ready; as soon as it holds cap numbers or more its all_reduce starts. It returns a function: after a backward "
+        "pass and this function every gradient is the mean of all ranks'",
+        lines=28,
         x="torch.randn(5).to(dtype)",
         expected="gradients_of(x); dist.all_reduce(expected); expected /= p",
         in_place=False,
         setup="from course.deep import gradients_of\n",
-        call="gradients_of(x, {name})",
+        call="gradients_of(x, lambda model: {name}(model, 8 if {p} % 2 else 20))",
         allowed=frozenset({"all_reduce"}),
+        given=lambda draw: 2 * filled(READY, 8 if draw.p % 2 else 20),
         waits=lambda p: 1,
         rtol=1e-4,
         hints=(
-            "p.register_post_accumulate_grad_hook(start) has start(p) called when p.grad is finished. Register it for "
-            "every p of model.parameters().",
-            "start(p) begins dist.all_reduce(p.grad, async_op=True) and keeps what it returns, together with p, in a "
+            "p.register_post_accumulate_grad_hook(ready) has ready(p) called when p.grad is finished. Register it for "
+            "every p of model.parameters(). ready(p) puts p into a list.",
+            "When the list holds cap numbers or more: torch.cat of the flattened gradients, "
+            "dist.all_reduce(bucket, async_op=True), and keep the parameters, the bucket and the handle. Begin a new "
             "list.",
-            "finish() goes through the list: wait(), then p.grad /= world_size. In the end it empties the list: the "
-            "next backward pass fills it again.",
+            "finish() starts the last bucket, which is seldom full. Then for each that is kept: wait(), divide by "
+            "world_size, and copy the pieces back, as in bucketed_average.",
+            "At its end finish() empties what it has kept: the next backward pass fills it again.",
         ),
         dtypes=FLOATS,
     ),
