@@ -29,7 +29,7 @@ from course.holding import RETURNED, X
 from launch.doctor.snapshot import How
 from launch.kernel import output
 from launch.kernel.cell import Answer
-from launch.kernel.machine import check_room
+from launch.kernel.host import check_room
 from launch.magics import loaded
 from launch.ranks import Ranks
 from launch.replay.recording import Recording
@@ -98,7 +98,7 @@ _kept: dict[int, Ranks] = {}  # by world size
 def grader_ranks(p: int, say: Callable[[str], None] = lambda text: None) -> Ranks:
     """The p ranks that trials run on: not the student's, whose variables are private, and kept between trials."""
     if p not in _kept:
-        _kept[p] = Ranks(beside=loaded() or next(iter(_kept.values()), None), mend=False)
+        _kept[p] = Ranks(fork_from=loaded() or next(iter(_kept.values()), None), recovers=False)
     ranks = _kept[p]
     if ranks.size and ranks.lost():
         ranks.stop()

@@ -8,7 +8,6 @@ Left out: the ranks themselves (launch/ranks.py), the text below a cell (launch/
 from __future__ import annotations
 
 import ast
-import os
 import shlex
 import sys
 from argparse import ArgumentError, Namespace
@@ -21,18 +20,14 @@ from IPython.core.magic_arguments import MagicArgumentParser, argument, magic_ar
 
 from collectives import units
 from launch import export, networks
-from launch.attach import attach as attach_machines
 from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
-from launch.kernel.machine import check_room
 from launch.kernel.watchdog import doing
 from launch.ranks import DEFAULT_SIZE, Ranks
 from launch.shared.errors import CellSyntaxError, DeadlockError, RankError, RanksStopped, UsageError, name_ranks
 from launch.signpost import help_with_errors
 
-MANY = 32  # ranks; starting that many is announced
-START = 0.3  # seconds of one core to start a rank
 MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
@@ -187,11 +182,8 @@ def check_size(ranks: Ranks, options: Namespace) -> None:
     if options.only and options.only[-1] >= size:
         beyond = next(rank for rank in options.only if rank >= size)
         raise UsageError(f"there is no rank {beyond}: --only chooses among {size} ranks, 0 to {size - 1}")
-    if not ranks.attached:
-        check_room(options.size or ranks.size, ranks.size)
-        if options.size and options.size != ranks.size and options.size >= MANY:
-            seconds = max(1, round(options.size * START / (os.cpu_count() or 1)))
-            print(f"{options.size} ranks take about {seconds} seconds to start here", flush=True)
+    if notice := ranks.supervisor.site.check_room(options.size or ranks.size, ranks.size):
+        print(notice, flush=True)
 
 
 def keep_for_export(shell, ranks: Ranks, options: Namespace, cell: str) -> export.Ran:
@@ -351,7 +343,9 @@ def export_(ranks: Ranks, words: str) -> str:
 @command
 def attach(ranks: Ranks, words: str) -> str:
     """runs the ranks on other machines, which torchrun or srun start; off: on this one again"""
-    return attach_machines(ranks, words)
+    from launch.machine import attached  # loads an encrypted transport that one machine does not need
+
+    return attached.attach(ranks, words)
 
 
 def ranks_line(line: str) -> None:
@@ -393,7 +387,7 @@ def meant_by(words: str) -> str:
 def status_lines(ranks: Ranks) -> list[str]:
     """A table of the ranks, and below it a sentence for each thing that the student may have to do."""
     status, lost = ranks.status(), ranks.lost()
-    rows = [("rank", "pid", "backend", "memory", "doing", "machine" if ranks.attached else "")]
+    rows = [("rank", "pid", "backend", "memory", "doing", "machine" if any(one.machine for one in status) else "")]
     for one in status:
         at_rest = one.doing.state in ("idle", "new")
         now = "dead" if one.rank in lost else "ready" if at_rest else doing(one.doing)

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from collections.abc import Callable
-from concurrent.futures import CancelledError, wait
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from launch import networks
-from launch.kernel import clocks
-from launch.kernel.attach import Door
 from launch.kernel.cell import Answer
 from launch.kernel.hub import Hub, result_of
+from launch.kernel.site import Site
 from launch.kernel.supervisor import Supervisor
 from launch.shared import codec
 from launch.shared.errors import RanksStopped, UsageError
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = 4
 BEGINNING = 2  # seconds after the stop button in which a cell that was asked for begins, or a rank answers
 MOST_OPEN = 2  # calls of one rank that `%ranks` names
-ATTACHING = 0.2  # seconds between two looks at who has come
 CLOSING = 10  # seconds; a bound for what takes milliseconds, or as long as a start that is under way
 
 
@@ -62,13 +59,13 @@ def unfinished(call: OpenCall) -> str:
 class Ranks:
     """All ranks of one notebook. Making one starts the agent in the background; ranks come with `ensure`.
 
-    Those that are made `beside` others share nothing with them but what their agent has imported, and come sooner.
-    With `mend=False` what a cell has broken stays broken: for whoever ends ranks that have failed.
+    With `fork_from` their agent is forked from the agent of other Ranks, which has imported torch already.
+    With `recovers=False` what a cell has broken stays broken, for callers that end ranks that have failed.
     """
 
-    def __init__(self, beside: Ranks | None = None, mend: bool = True):
+    def __init__(self, fork_from: Ranks | None = None, recovers: bool = True):
         self.hub = Hub()
-        self.supervisor: Supervisor = Supervisor(self.hub, beside.supervisor.agent if beside else None, mend)
+        self.supervisor: Supervisor = Supervisor(self.hub, fork_from.supervisor.agent if fork_from else None, recovers)
         self._tapes: list[dict] | None = None
         self._recording: Recording | None = None
         self._ran_on: tuple = (None, None, ())  # network, Carried and Clocks of what is recorded
@@ -133,11 +130,8 @@ class Ranks:
             self._wait(self._play())
 
     def _choose(self, network) -> None:
-        if network is not None and self.attached:
-            raise UsageError(
-                "a network is played on one machine, and the machines that are attached have a real one: leave out "
-                "--network, or %ranks network off"
-            )
+        if network is not None:
+            self.supervisor.site.check_network()
         asked = network, self.size or DEFAULT_SIZE
         if asked != self._asked_for:
             self.network = networks.chosen(*asked)
@@ -207,12 +201,12 @@ class Ranks:
     def start_recording(self) -> None:
         """Keeps what the ranks send, until `stop_recording`."""
         self._need_ranks()
-        self._clocks = self._wait(clocks.compare(self.supervisor.machines()))
+        self._clocks = self._wait(self.supervisor.site.read_clocks())
         self.call("record")
 
     def stop_recording(self) -> None:
-        now = self._wait(clocks.compare(self.supervisor.machines()))
-        ran_by = clocks.of_ranks(self.supervisor.workers, self._clocks, now)
+        now = self._wait(self.supervisor.site.read_clocks())
+        ran_by = self.supervisor.site.clocks_of_ranks(self._clocks, now)
         self._recording, self._ran_on = None, (self.network, self.carried, ran_by)
         self._tapes = self.tapes()
         left_out = sum(tape["dropped"] for tape in self._tapes)
@@ -254,43 +248,9 @@ class Ranks:
             for m in self.supervisor.workers
         ]
 
-    def attach(self, where: str, on_ticket: Callable[[str], None], on_more: Callable[[list[str], int], None]) -> int:
-        """Waits for machines that an engine starts; from then on ranks are on them. How many machines.
-
-        `where` this notebook listens, "" for the address that others most likely reach. `on_ticket(path)` is told what
-        to start machines with, `on_more(names, expected)` who is there. The stop button ends the waiting.
-        """
-        if self.attached:
-            raise UsageError("machines are attached already: %ranks attach off lets them go")
-        door = Door(self.hub)
-        on_ticket(self.hub.run(door.listen(where)).result())
-        waiting, told = self.hub.run(door.all_here()), -1
-        try:
-            while not waiting.done():
-                here = [str(machine) for machine in list(door.machines.values())]
-                if len(here) != told:
-                    told = len(here)
-                    on_more(here, door.expected)
-                wait([waiting], timeout=ATTACHING)
-            machines = waiting.result()
-        except BaseException:
-            waiting.cancel()
-            self.hub.run(door.close()).result()
-            raise
-        self._wait(self.supervisor.attach(door, machines))
-        return len(machines)
-
-    def detach(self) -> bool:
-        """Ranks are on this machine again. False if they are already."""
-        if not self.attached:
-            return False
-        self._wait(self.supervisor.attach(None, []))
-        return True
-
-    @property
-    def attached(self) -> bool:
-        """Whether the ranks are on other machines."""
-        return self.supervisor.door is not None
+    def move(self, site: Site | None) -> None:
+        """Ends the ranks; the next ones start at this site. None is this machine."""
+        self._wait(self.supervisor.move(site))
 
     def restart(self, viewer=None) -> None:
         """New processes under the same numbers; all variables are new."""

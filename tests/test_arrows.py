@@ -70,10 +70,10 @@ ROOMS = {
     "hints": {"hints"},
     "doctor": {"doctor", "shared"},
     "replay": {"replay", "shared"},
-    "machine": {"machine", "kernel", "shared"},  # it stands between the two
+    "machine": {"machine", "kernel", "backends", "shared"},  # it stands between the two
     "kernel": {"kernel", "backends", "shared", "doctor", "hints"},
     "agent": {"agent", "backends", "shared", "rank"},  # it becomes a rank
-    "rank": {"rank", "backends", "shared", "hints"},
+    "rank": {"rank", "backends", "shared", "hints", "machine"},  # of this the store alone
 }
 
 

@@ -1,7 +1,7 @@
 """The kernel's end of an agent on this machine: starts the process, asks it for ranks, hears what becomes of them.
 
 The agent is started at once, in the background, and is at work on its imports long before anybody asks; a request sent
-meanwhile waits in the socket. launch/kernel/attach.py has the same for a machine that is not this one.
+meanwhile waits in the socket. launch/machine/listener.py has a link to an agent elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 
-from launch.kernel import machine
+from launch.kernel import host
 from launch.shared.processes import agent_command
 from launch.shared.start_file import NO_WIDGETS, start_file, write_start_file
 
@@ -24,16 +24,16 @@ LAST_LINES, LONGEST = 5, 1 << 14  # lines, and bytes, of the log of an agent tha
 
 
 class AgentLink:
-    """One agent process: forked by another agent of this kernel, `beside`, within milliseconds, or a new one.
+    """One agent process: forked by another agent of this kernel, `fork_from`, in milliseconds, or started anew.
     `on_event(event, fds)` is called for everything it tells."""
 
-    def __init__(self, folder: str, beside: AgentLink | None = None):
+    def __init__(self, folder: str, fork_from: AgentLink | None = None):
         self.folder = folder
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process: subprocess.Popen | None = None
         self.ahead = threading.Event()  # it has imported all that its ranks may need
         self._log = open(f"{folder}/agent.log", "w+b")  # read here, too, when the agent has taken its folder away
-        if beside is None or not beside.fork(theirs, folder):
+        if fork_from is None or not fork_from.fork(theirs, folder):
             environ = os.environ | {"OMP_NUM_THREADS": "1", NO_WIDGETS: "1"}
             environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
             environ.pop("PYTEST_CURRENT_TEST", None)
@@ -77,13 +77,13 @@ class AgentLink:
         os.unlink(start_file(self.folder, serial))
 
     def has_ended_process(self, pid: int) -> bool:
-        return machine.has_ended(pid)
+        return host.has_ended(pid)
 
     def has_suspended(self, pid: int) -> bool:
-        return machine.is_suspended(pid)
+        return host.is_suspended(pid)
 
     async def memory(self, pids: list[int]) -> dict[int, int]:
-        return {pid: machine.proportional_memory(pid) for pid in pids}
+        return {pid: host.proportional_memory(pid) for pid in pids}
 
     def listen(self, loop: asyncio.AbstractEventLoop, on_event: Callable[[dict, list[int]], None]) -> None:
         self.on_event = on_event

@@ -91,7 +91,7 @@ class Cell:
             self.running,
             endings=self.endings,
             ask=supervisor.ask,
-            refresh=supervisor.refresh,
+            refresh=supervisor.site.refresh,
             suspended=supervisor.suspended,
             mismatched=self.mismatched,
             give_up=self.give_up,
@@ -107,14 +107,14 @@ class Cell:
             await asyncio.gather(*(self._follow(rank) for rank in self.workers))
         finally:
             watch.cancel()
-        await self.supervisor.refresh()
+        await self.supervisor.site.refresh()
         diagnosis = self._watchdog.diagnosis
         failed = failed_before(diagnosis, self.answers) if diagnosis else set()
         excuse(self.answers, self.freed - failed)
         for rank, answer in self.answers.items():
             if answer.how is How.FREED:  # also of those that gloo threw out, before it was known why
                 self._live.ended(rank, not self.stops, answer.ename, answer.ename == "KeyboardInterrupt")
-        trouble = find_trouble(self.supervisor.board, self.answers, diagnosis, self.supervisor.door is not None)
+        trouble = find_trouble(self.supervisor.board, self.answers, diagnosis, self.supervisor.site.late)
         for answer in self.answers.values():
             answer.trouble = trouble
         return [self.answers[rank] for rank in sorted(self.answers)]
@@ -208,9 +208,9 @@ class Cell:
         return absent | {rank: ending(answer) for rank, answer in self.answers.items() if rank not in self.running}
 
     def mismatched(self) -> bool:
-        """Whether calls on several machines do not fit: on one, a rank would have refused its own (rank/guard.py)."""
+        """Whether ranks are in calls that do not fit and that the guard (rank/guard.py) has not seen in time."""
         board = self.supervisor.board
-        return self.supervisor.door is not None and bool(mismatch(board, list(range(board.ranks))))
+        return self.supervisor.site.late and bool(mismatch(board, list(range(board.ranks))))
 
     def give_up(self) -> None:
         """The ranks that are left wait for ever."""

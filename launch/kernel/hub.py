@@ -47,9 +47,9 @@ class Hub:
         self.session = Session(key=self.key)
         self.loop = asyncio.new_event_loop()
         self.on_iopub: Callable[[str, dict], None] = lambda name, message: None
-        self._authenticator: Any = None
+        self.helpers: list[Any] = []  # stopped when the hub closes
         self._replies: dict[str, asyncio.Future] = {}
-        self.ways: dict[bytes, Callable] = {}  # address of a rank on another machine -> (channel, frames) to there
+        self.ways: dict[bytes, Callable] = {}  # address of a rank -> what is called with (channel, frames) for it
         self._heard = {"shell": self._on_reply, "control": self._on_reply, "iopub": self._on_iopub}
         self.thread = threading.Thread(target=self._serve, name="ringside", daemon=True)
         self.thread.start()
@@ -88,7 +88,7 @@ class Hub:
             self.hears(channel, await self.sockets[channel].recv_multipart())
 
     def hears(self, channel: str, frames: list[bytes]) -> None:
-        """A message of a rank, from wherever."""
+        """Takes a message of a rank."""
         try:
             _, parts = self.session.feed_identities(frames)
             message = self.session.deserialize(parts)
@@ -131,22 +131,13 @@ class Hub:
                     raise
                 await asyncio.sleep(RETRY)
 
-    def let_in(self, who) -> None:
-        """Over encrypted sockets that are bound here nobody else comes in. In the hub's thread."""
-        from zmq.auth.asyncio import AsyncioAuthenticator  # not needed by ranks on this machine
-
-        if self._authenticator is None:  # one for all, since zmq is slow to give up its place
-            self._authenticator = AsyncioAuthenticator(self.context)
-            self._authenticator.start()
-        self._authenticator.configure_curve_callback("*", who)
-
     def close(self) -> None:
         """Closes the sockets and ends the thread; no folder is left, though the agent may have died too soon to take it
         away."""
 
         async def close():
-            if self._authenticator is not None:
-                self._authenticator.stop()
+            for helper in self.helpers:
+                helper.stop()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from launch.kernel.host import Death
 from launch.kernel.hub import Hub
-from launch.kernel.machine import Death
 from launch.shared.errors import LaunchError, RankError
 from launch.shared.text import Text
 

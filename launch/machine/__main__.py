@@ -2,7 +2,7 @@
 
 To the ranks here it is what the notebook's kernel is on one machine: the sockets that they dial in at, who drains their
 pipes, who started their agent. It passes everything on over its one connection to the notebook, in order, and carries
-out what comes from there (kernel/attach.py has the list). What a rank printed before a message goes before it, too. The
+out what comes from there (`listener.py` has the list). What a rank printed before a message goes before it, too. The
 flight recorder is a file of this machine, which is looked at as often as the notebook looks; what has changed is sent.
 So what others have written is here a moment later than there.
 
@@ -35,10 +35,10 @@ import zmq.asyncio
 from zmq.utils.monitor import recv_monitor_message
 
 from launch.kernel.agent_link import AgentLink
-from launch.kernel.attach import ALONE_AFTER, BEAT, LOST_AFTER, unasked
+from launch.kernel.host import Deaths, is_suspended, proportional_memory
 from launch.kernel.hub import Hub
-from launch.kernel.machine import Deaths, is_suspended, proportional_memory
 from launch.kernel.worker import PipeReader
+from launch.machine.listener import ALONE_AFTER, BEAT, LOST_AFTER, forget
 from launch.shared.flight_recorder import HEADER_BYTES, SLOT_BYTES, Board
 from launch.shared.start_file import fresh_environ
 
@@ -101,7 +101,7 @@ class Joined:
     # To the notebook
 
     def send(self, kind: bytes, *frames: bytes) -> None:
-        unasked(self.wire.send_multipart([kind, *frames]))
+        forget(self.wire.send_multipart([kind, *frames]))
 
     def tell(self, **event) -> None:
         self.send(b"tell", json.dumps(event).encode())
@@ -156,7 +156,7 @@ class Joined:
                     for offset, raw in zip(map(int, rest[1::2]), rest[2::2], strict=True):
                         self.board.memory[offset : offset + len(raw)] = raw
             elif kind == b"store":
-                unasked(self.hub.sockets["store"].send_multipart(rest))
+                forget(self.hub.sockets["store"].send_multipart(rest))
             elif kind != b"beat":
                 self.loop.create_task(self.hub.deliver(kind.decode(), rest))
 
@@ -196,7 +196,7 @@ class Joined:
             board.clear(rank)
             self._said.pop(rank, None)  # nor does the notebook know anything of it any more
         session |= {"board": board.path, "environ": environ_here(self.interface) | session.pop("meeting")}
-        session["here"] = sorted(self.ranks)
+        session |= {"here": sorted(self.ranks), "store": f"ipc://{self.hub.folder}/store"}
         self.agent.start(ranks, spawn, serial, self.hub.key, session)
 
     def end(self, why: str = "") -> None:

@@ -1,5 +1,4 @@
-"""The place where the ranks meet: a c10d store that an interrupt can leave, in a file or, from other machines, in the
-notebook.
+"""The place where the ranks meet: a c10d store whose waits an interrupt can end.
 
 torch's own stores wait in C++, where no signal reaches them; a rank that waits in `init_process_group` or `new_group`
 for one that never comes would be lost. This one polls from Python, so that SIGINT works, and `close()` from
@@ -11,27 +10,25 @@ meet again, undisturbed by what is left of the last.
 
 from __future__ import annotations
 
-import itertools
-import json
-import threading
 import time
 from datetime import timedelta
+from typing import Any
 
-import zmq
 from torch.distributed import DistStoreError, FileStore, Store
+
+from launch.machine.kv_store import RemoteStore
 
 FIRST_PAUSE = 0.0005  # seconds between two looks at the file; doubles up to LONGEST_PAUSE
 LONGEST_PAUSE = 0.008
-PATIENCE = 60_000  # milliseconds; the answer takes one way to the notebook and back
 
 
 class PollStore(Store):
-    """A store over the file `path` for ranks on one machine, or over a FarStore; raises DistStoreError when closed or
-    late."""
+    """A store over the file `path`, or over the socket of a machine that is attached, "ipc://..."; raises
+    DistStoreError when closed or late."""
 
-    def __init__(self, path: str | FarStore, generation: int = 0):
+    def __init__(self, path: str, generation: int = 0):
         super().__init__()
-        self._file = FileStore(path, -1) if isinstance(path, str) else path
+        self._file: Any = RemoteStore(path) if path.startswith("ipc:") else FileStore(path, -1)
         self._timeout = timedelta(minutes=30)
         self._closed = False
         self._awaited: list[str] = []
@@ -101,54 +98,3 @@ class PollStore(Store):
             # A file tells nobody that it has grown; the pause grows instead.
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
-
-
-class FarStore:
-    """The notebook's store (kernel/_shelf.py), asked through the sockets of the machine that this rank is on: it stands
-    in the place of the file and answers the same calls.
-
-    One request at a time, from any thread; an answer that comes for a request whose thread was interrupted is dropped.
-    """
-
-    def __init__(self, folder: str):
-        self._socket = zmq.Context.instance().socket(zmq.DEALER)
-        self._socket.linger = 0
-        self._socket.connect(f"ipc://{folder}/store")
-        self._numbers = itertools.count()
-        self._lock = threading.Lock()
-
-    def _ask(self, do: str, *words):
-        with self._lock:
-            number = next(self._numbers)
-            self._socket.send(json.dumps([number, do, *map(_text, words)]).encode())
-            while self._socket.poll(PATIENCE):
-                answered, value = json.loads(self._socket.recv())
-                if answered == number:
-                    return value
-        raise DistStoreError("the notebook, in which the ranks meet, does not answer")
-
-    def set(self, key, value):
-        self._ask("set", key, value)
-
-    def get(self, key):
-        return self._ask("get", key).encode("latin1")
-
-    def add(self, key, value):
-        return self._ask("add", key, str(value))
-
-    def compare_set(self, key, expected, desired):
-        return self._ask("compare_set", key, expected, desired).encode("latin1")
-
-    def delete_key(self, key):
-        return self._ask("delete_key", key)
-
-    def num_keys(self):
-        return self._ask("num_keys")
-
-    def check(self, keys):
-        return self._ask("check", *keys)
-
-
-def _text(word) -> str:
-    """Keys are text; values are bytes, or text of bytes."""
-    return word if isinstance(word, str) else bytes(word).decode("latin1")

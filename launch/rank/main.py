@@ -52,7 +52,7 @@ from launch.hints.place import line_of
 from launch.rank import _loopback, tap
 from launch.rank._reinit import Reinit
 from launch.rank._session import AttentiveIOPub, BoundedSession
-from launch.rank._store import FarStore, PollStore
+from launch.rank._store import PollStore
 from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.network import Network
 from launch.rank.requests import Requests
@@ -257,8 +257,7 @@ def meet(rank: int, session: dict, reinit: Reinit) -> None:
     backend = BACKENDS[session["backend"]]
     if backend.gpus:
         nccl.settle(int(os.environ["LOCAL_RANK"]))
-    place = FarStore(session["folder"]) if session.get("here") else f"{session['folder']}/store"
-    reinit.store = PollStore(place, session["generation"])
+    reinit.store = PollStore(session["store"], session["generation"])
     if session["bare"]:  # the student makes the group, wherever he wants to meet; it is renewed in our store
         reinit.bare = (rank, session["world_size"])
         return

@@ -30,6 +30,7 @@ def write_start_file(folder: str, key: bytes, serial: int, **session) -> str:
         "file": path,
         "serial": serial,
         "key": key.hex(),
+        "store": f"{folder}/store",
         "cwd": os.getcwd(),
         "path": sys.path,
         **session,
@@ -40,9 +41,9 @@ def write_start_file(folder: str, key: bytes, serial: int, **session) -> str:
 
 
 def fresh_environ() -> dict[str, str]:
-    """The notebook's environment for its ranks, with what torch.distributed looks for. RANK and so on come later."""
+    """The notebook's environment for its ranks. RANK, MASTER_ADDR and so on come later."""
     environ = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-    environ.update(meeting_place(), GLOO_SOCKET_IFNAME="lo")
+    environ["GLOO_SOCKET_IFNAME"] = "lo"
     environ.setdefault("OMP_NUM_THREADS", "1")
     # torch's TCPStore looks up the name of 127.0.0.1; without an answer that would take five seconds per connection
     environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")

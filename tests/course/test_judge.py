@@ -297,10 +297,10 @@ def test_a_check_shows_what_it_does_and_leaves_nothing_of_it(notebook):
 
 def test_ranks_that_cannot_be_had_are_no_fault_of_the_function(notebook):
     notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
-    notebook.run("import course.trial\ncourse.trial.end_ranks()\nimport launch.kernel.machine as machine")
-    notebook.run("free = machine.available_memory\nmachine.available_memory = lambda: 100 << 20")
+    notebook.run("import course.trial\ncourse.trial.end_ranks()\nimport launch.kernel.host as host")
+    notebook.run("free = host.available_memory\nhost.available_memory = lambda: 100 << 20")
     told = check(notebook, '"my_share"')
-    notebook.run("machine.available_memory = free")
+    notebook.run("host.available_memory = free")
     assert "  not tried  on 4 ranks, float32: 4 ranks need about" in told and "Not yet" not in told
 
 

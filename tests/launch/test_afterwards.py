@@ -9,7 +9,7 @@ from launch.shared.errors import DeadlockError, RankError
 
 @pytest.fixture(scope="module")
 def ranks(warm):
-    ranks = Ranks(beside=warm)
+    ranks = Ranks(fork_from=warm)
     ranks.ensure(4)
     yield ranks
     ranks.close()

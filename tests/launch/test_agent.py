@@ -11,7 +11,7 @@ from launch.shared.errors import LaunchError
 
 
 def test_ranks_have_what_the_notebook_said_they_will_import(warm):
-    ranks = Ranks(beside=warm)
+    ranks = Ranks(fork_from=warm)
     try:
         ranks.will_import("no_such_module")
         ranks.will_import("this")  # which prints: nobody is to see that

@@ -19,7 +19,7 @@ import pytest
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from launch.kernel._shelf import Shelf
+from launch.machine.kv_store import KVStore
 from launch.shared.processes import descendants
 from tests.launch.hosts import Hosts, ahead_by, needs_root
 from tests.launch.notebook import Notebook
@@ -358,7 +358,7 @@ def test_a_machine_whose_agent_dies_as_it_starts_shows_the_log(new_notebook, tmp
     assert "has lost its agent (ValueError: not the torch that you know)" in notebook.collect(cell).error
 
 
-def test_the_shelf_answers_as_a_store_of_torch_does(tmp_path):
+def test_the_store_answers_as_a_store_of_torch_does(tmp_path):
     import torch.distributed as dist
 
     calls = [("set", "a", "1"), ("get", "a"), ("add", "n", "3"), ("add", "n", "-1"), ("get", "n"), ("num_keys",)]
@@ -369,9 +369,9 @@ def test_the_shelf_answers_as_a_store_of_torch_does(tmp_path):
         ("get", "c"),
     ]
     calls += [("check", "a", "c"), ("check", "a", "d"), ("delete_key", "a"), ("delete_key", "a"), ("check", "a")]
-    shelf, theirs = Shelf(), dist.HashStore()
+    store, theirs = KVStore(), dist.HashStore()
     for number, (do, *words) in enumerate(calls):
-        answered, value = json.loads(shelf.answer(json.dumps([number, do, *words]).encode()))
+        answered, value = json.loads(store.answer(json.dumps([number, do, *words]).encode()))
         given = [list(words)] if do == "check" else [words[0], int(words[1])] if do == "add" else words
         meant = getattr(theirs, do)(*given)
         assert (answered, value) == (number, meant.decode() if isinstance(meant, bytes) else meant), (do, words)

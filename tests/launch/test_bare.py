@@ -16,7 +16,7 @@ ADD = "x = torch.tensor([rank + 1.0])\ndist.all_reduce(x)\nx = x.item()"
 
 @pytest.fixture
 def groupless(warm):
-    ranks = Ranks(beside=warm)
+    ranks = Ranks(fork_from=warm)
     ranks.ensure(3, bare=True)
     yield ranks
     ranks.close()

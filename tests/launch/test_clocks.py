@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from collectives.timed import Clock, uncertainty
-from launch.kernel import clocks
-from launch.kernel.attach import Door
 from launch.kernel.hub import Hub
+from launch.machine import clocks
+from launch.machine.listener import Listener
 from launch.replay._one_clock import agreed
 from launch.replay.recording import Recording, Tapes
 from tests.launch.hosts import ahead_by, needs_root
@@ -105,8 +105,8 @@ def machine(tmp_path, monkeypatch):
     needs_root()
     monkeypatch.setenv("HOME", str(tmp_path))
     hub = Hub()
-    door = Door(hub)
-    ticket = Path(hub.run(door.listen("127.0.0.1")).result())
+    listener = Listener(hub)
+    ticket = Path(hub.run(listener.listen("127.0.0.1")).result())
     content = json.loads(ticket.read_text())
     relay = Relay(int(content["address"].rpartition(":")[2]))
     ticket.write_text(json.dumps(content | {"address": f"tcp://127.0.0.1:{relay.port}"}))
@@ -114,16 +114,16 @@ def machine(tmp_path, monkeypatch):
     started = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "RANK": "0", "WORLD_SIZE": "1"})
 
     async def come():
-        while not door.machines:
-            await door.came.wait()
-            door.came.clear()
-        return next(iter(door.machines.values()))
+        while not listener.machines:
+            await listener.changed.wait()
+            listener.changed.clear()
+        return next(iter(listener.machines.values()))
 
     try:
         yield hub, relay, hub.run(come()).result(timeout=120)
     finally:
         relay.up = relay.down = 0.0
-        hub.run(door.close()).result(timeout=60)
+        hub.run(listener.close()).result(timeout=60)
         started.wait(timeout=60)
         relay.close()
         hub.close()
@@ -133,7 +133,7 @@ def machine(tmp_path, monkeypatch):
 def test_a_clock_is_found_within_the_error_that_is_said_also_where_one_way_is_slow(machine):
     hub, relay, here = machine
     for relay.up, relay.down in ((0, 0), (SLOW, 0), (0, SLOW)):
-        seen = hub.run(here.compare_clocks()).result(timeout=60)
+        seen = hub.run(here.read_clock()).result(timeout=60)
         assert abs(seen.seconds - AHEAD) <= seen.error < AHEAD / 100
         assert seen.error >= (relay.up + relay.down) / 2, "nobody can know which of the two ways is slow"
 

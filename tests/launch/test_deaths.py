@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from launch.kernel import machine
-from launch.kernel.machine import Deaths
+from launch.kernel import host
+from launch.kernel.host import Deaths
 from launch.magics import numbers
 
 LIMIT = 1200 << 20  # bytes for a notebook's kernel, its agent and four ranks, which take 300 MB
@@ -58,7 +58,7 @@ def counted(monkeypatch, tmp_path):
     """Two files instead of the system's counters, of which the first is not there at first."""
     near, far = tmp_path / "memory.events", tmp_path / "vmstat"
     far.write_text("nr_free_pages 17\noom_kill 5\noom_kill_other 9\n")
-    monkeypatch.setattr(machine, "_counters", lambda: [near, far])
+    monkeypatch.setattr(host, "_counters", lambda: [near, far])
     return near, far
 
 
@@ -67,10 +67,8 @@ def test_only_a_count_that_has_risen_names_memory_and_each_kill_explains_one_dea
     watch = Deaths()
     assert str(watch.how(-9)) == "killed by SIGKILL"
     far.write_text("oom_kill 6\n")
-    assert watch.how(-11) == machine.Death("killed by SIGSEGV", 11) and watch.how(3) == machine.Death(
-        "exited with code 3"
-    )
-    assert watch.how(-9) == machine.Death("out of memory: the system killed it with SIGKILL", 9)
+    assert watch.how(-11) == host.Death("killed by SIGSEGV", 11) and watch.how(3) == host.Death("exited with code 3")
+    assert watch.how(-9) == host.Death("out of memory: the system killed it with SIGKILL", 9)
     assert str(watch.how(-9)) == "killed by SIGKILL"
     far.write_text("oom_kill 8\n")
     watch.begin()
@@ -79,9 +77,9 @@ def test_only_a_count_that_has_risen_names_memory_and_each_kill_explains_one_dea
 
 def test_the_nearest_count_that_there_is_is_believed(counted):
     near, _ = counted
-    assert machine.oom_kills() == 5
+    assert host.oom_kills() == 5
     near.write_text("low 0\noom 2\noom_kill 1\n")
-    assert machine.oom_kills() == 1
+    assert host.oom_kills() == 1
 
 
 def test_a_rank_that_takes_all_memory_is_named_and_the_others_keep_their_variables(small, new_notebook):

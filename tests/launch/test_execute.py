@@ -32,7 +32,7 @@ BUILT_IN = {
 
 @pytest.fixture(scope="module")
 def ranks(warm):
-    ranks = Ranks(beside=warm)
+    ranks = Ranks(fork_from=warm)
     yield ranks
     ranks.close()
 

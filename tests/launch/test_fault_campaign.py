@@ -31,7 +31,7 @@ SETUP = "import time, os\nsentinel = 7 * rank"
 
 @pytest.fixture(scope="module")
 def ranks(warm):
-    ranks = Ranks(beside=warm)
+    ranks = Ranks(fork_from=warm)
     yield ranks
     ranks.close()
 
@@ -286,7 +286,7 @@ def test_without_a_process_group_it_says_how_to_make_one(ranks):
 
 def test_groups_are_not_renewed_until_the_machine_has_no_threads_left(ranks, monkeypatch):
     of_size(ranks, 2)
-    monkeypatch.setattr("launch.kernel.supervisor.MOST_THREADS", 1)
+    monkeypatch.setattr("launch.kernel.recovery.MOST_THREADS", 1)
     assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")
     (said,) = ranks.take_notices()
     assert said.startswith("all ranks were started anew, their variables are new (their process groups have been")
@@ -295,7 +295,7 @@ def test_groups_are_not_renewed_until_the_machine_has_no_threads_left(ranks, mon
 
 def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_waiting(ranks, monkeypatch):
     of_size(ranks, 2)
-    monkeypatch.setattr("launch.kernel.supervisor.MEETING", 2)
+    monkeypatch.setattr("launch.kernel.recovery.MEETING", 2)
     stuck = "from launch.rank._reinit import Reinit\nReinit.regroup = lambda *_, **__: __import__('time').sleep(1e6)"
     assert run(ranks, f"if rank == 1: exec({stuck!r})")[1] is None
     assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")

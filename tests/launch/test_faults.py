@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from launch.kernel.machine import has_ended
+from launch.kernel.host import has_ended
 
 PATIENCE = 60  # seconds; bounds for things that take a fraction of one
 

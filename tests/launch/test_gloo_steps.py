@@ -27,7 +27,7 @@ CALLS = {
 
 @pytest.fixture(scope="module", params=(4, 5, 8))
 def ranks(request, warm):
-    ranks = Ranks(beside=warm)
+    ranks = Ranks(fork_from=warm)
     ranks.ensure(request.param)
     ranks.play(Network(alpha=1e-6, beta=1e-10))
     yield ranks

@@ -76,7 +76,7 @@ def does_not(state, bucket):
 
 @pytest.fixture(scope="module")
 def ranks(warm):
-    ranks = Ranks(beside=warm)
+    ranks = Ranks(fork_from=warm)
     ranks.ensure(4)
     yield ranks
     ranks.close()

@@ -54,7 +54,7 @@ def test_slurm_starts_the_machines_and_ends_them(cluster, notebook):
     assert [row.split("  ")[-1] for row in rows] == [nodes[0], nodes[0], nodes[1], nodes[1]]
     cluster.run("scancel", job.strip())
     until = time.monotonic() + LIMIT
-    while notebook.value("len(launch.magics.session().supervisor.machines())"):
+    while notebook.value("len(launch.magics.session().supervisor.site.machines())"):
         assert time.monotonic() < until, cluster.logs()
     ended = r"LaunchError: node[01] \(.*\) was ended by its engine, and no other is left: %ranks attach off, then .*"
     assert re.fullmatch(ended, notebook.run("%%ranks 4\nx").error)

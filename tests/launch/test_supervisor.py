@@ -38,7 +38,7 @@ def test_closing_during_a_start_ends_it_with_a_sentence():
 
 
 def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(warm, monkeypatch):
-    ranks, began, pids = Ranks(beside=warm), launch.kernel.supervisor.Worker.started, []
+    ranks, began, pids = Ranks(fork_from=warm), launch.kernel.supervisor.Worker.started, []
 
     def held_back(worker, pid, *more):
         pids.append(pid)
@@ -61,7 +61,7 @@ def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(warm, monk
 
 def test_none_is_left_of_ranks_that_are_stopped_while_they_are_forked(warm, monkeypatch):
     """Some have been told of, others not yet."""
-    ranks, pids = Ranks(beside=warm), []
+    ranks, pids = Ranks(fork_from=warm), []
     ranks.ensure(2)
     on_agent = ranks.supervisor.agent.on_event
 
@@ -84,7 +84,7 @@ def test_none_is_left_of_ranks_that_are_stopped_while_they_are_forked(warm, monk
 
 def test_without_room_for_its_files_it_says_so(warm):
     """A limit on the size of a file stands for a full disk: both refuse to give the file its room."""
-    ranks, (soft, hard) = Ranks(beside=warm), resource.getrlimit(resource.RLIMIT_FSIZE)
+    ranks, (soft, hard) = Ranks(fork_from=warm), resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         ranks.ensure(1)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))

@@ -1,24 +1,22 @@
-"""Machines other than this one: what the notebook listens at while they come, and its end of each that has come.
+"""The notebook's end of the connections to other machines: the Listener, and a Machine for each that has joined.
 
-An engine (torchrun, srun) starts `python -m launch.machine TICKET` once on each machine. It dials out to the notebook
-over CurveZMQ: what goes over the wire is encrypted, and only who holds the secret of the ticket gets as far as one
-message. Everything of a machine goes over its one connection, in order: requests for its agent, the Jupyter messages
-of its ranks, what they print, what their flight recorders say. Ranks themselves are the same as ever, and dial in at
-sockets of their machine.
+An engine (torchrun, srun) starts `python -m launch.machine TICKET` once on each machine (`__main__.py`). The process
+connects to the notebook over CurveZMQ, which encrypts everything and accepts only clients that hold the ticket's
+secret. All traffic of a machine goes over this one connection, in order: requests to its agent, the Jupyter messages of
+its ranks, what they print, changes of their flight recorder.
 
-The ticket is a file of mode 0600, made anew for each `attach` and removed when the machines are there. So the secret
-stands in no command line, which other users of a machine can list; in no environment, which engines hand around and
-write into logs; and in no output of the notebook, which is saved. On clusters the home folder is on all machines; where
-it is not, the file has to be copied.
+The ticket is a file of mode 0600, new for each `%ranks attach`, removed when all machines have joined. So the secret is
+in no command line (other users can list them), no environment (engines pass it on and log it) and no saved output. On
+clusters all machines share the home folder; elsewhere the file has to be copied.
 
     kernel -> machine   do JSON | a channel, frames | board number offset bytes | store rank answer
     machine -> kernel   come JSON | tell JSON | a channel, frames | text name stream bytes
                         | board number (offset bytes)* | store rank request
 
-A machine is lost when nothing was heard of it for LOST_AFTER seconds. It is told to end when it comes back, and ends by
-itself when the connection is gone or nothing comes from here.
+A machine from which nothing has come for LOST_AFTER seconds is lost. If it reconnects it is told to end; it also ends
+by itself when the connection is gone or the notebook is silent.
 
-Left out: machines that come later, when the others are there. Data between ranks: gloo's own connections, in clear.
+Left out: machines that join later. What ranks send each other: gloo's own connections, not encrypted.
 """
 
 from __future__ import annotations
@@ -37,58 +35,64 @@ from typing import Any
 
 import zmq
 
-from launch.backends import BACKENDS
-from launch.kernel import clocks
-from launch.kernel._shelf import Shelf
-from launch.kernel.clocks import Offset
+from launch.kernel.host import Death
 from launch.kernel.hub import Hub
+from launch.machine import clocks
+from launch.machine.clocks import Offset
+from launch.machine.kv_store import KVStore
 from launch.shared.errors import LaunchError, UsageError
+from launch.shared.flight_recorder import Board, current_epoch
 
-BEAT = 1.0  # seconds between two signs of life
-LOST_AFTER = 15.0  # seconds without one; a machine that computes at its limits still finds time in between
-ALONE_AFTER = 60.0  # the same for the machine: a kernel that computes with Python's lock in its hand may be silent
-LETTING_GO = 5.0  # seconds in which a machine that is let go says that it has heard it
+BEAT = 1.0  # seconds between two heartbeats
+LOST_AFTER = 15.0  # seconds without one; a fully loaded machine still sends them
+ALONE_AFTER = 60.0  # the same for the machine: a kernel that computes holding the GIL is silent
+LETTING_GO = 5.0  # seconds in which a machine confirms that it was let go
 TICKETS = "~/.ringside"
 
 
 class Machine:
-    """One that has come. What a supervisor asks of it is what it asks of an AgentLink."""
+    """A machine that has joined: the link to its agent, with the methods of an AgentLink."""
 
-    def __init__(self, door: Door, peer: bytes, told: dict):
-        self.door, self.peer = door, peer
+    def __init__(self, listener: Listener, peer: bytes, told: dict):
+        self.listener, self.peer = listener, peer
         self.index, self.name, self.address = told["index"], told["name"], told["address"]
-        self.heard = door.hub.loop.time()
+        self.heard = listener.hub.loop.time()
         self.gone = self.why = ""  # how its ranks ended, and why, once it is gone
+        self.ranks: set[int] = set()
         self.suspended: set[int] = set()  # processes there, at the last look
-        self.offset: Offset | None = None  # of its clock, as well as it is known
+        self.offset: Offset | None = None  # of its clock; the best estimate so far
         self.on_event: Callable[[dict, list[int]], None] = lambda event, fds: None
-        self.ready: asyncio.Future[int] = door.hub.loop.create_future()  # how many GPUs it has
+        self.ready: asyncio.Future[int] = listener.hub.loop.create_future()  # its number of GPUs
         self._asked: dict[int, tuple[asyncio.Future, float]] = {}  # and when, by our clock
 
     def __str__(self) -> str:
         return f"{self.name} ({self.address})"
 
     def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> None:
-        own = {"number": self.door.number, "epoch": self.door.epoch(), "meeting": self.door.meeting}
+        board = self.listener.board
+        assert board is not None
+        own = {"number": self.listener.number, "epoch": current_epoch(board.memory)}
         told = {name: value for name, value in session.items() if name not in ("board", "environ")} | own
+        self.ranks |= set(ranks)
+        self.set_clock()
         for rank in ranks:
-            self.door.hub.ways[self.door.hub.address(f"{rank}.{serial}")] = self._carry
+            self.listener.hub.ways[self.listener.hub.address(f"{rank}.{serial}")] = self._carry
         self.send(do="start", ranks=ranks, spawn=spawn, serial=serial, session=told)
 
     def withdraw(self, serial: int) -> None:
         self.send(do="withdraw", serial=serial)
 
     def _carry(self, channel: str, frames: list[bytes]) -> None:
-        self.door.send(self.peer, channel.encode(), *frames)
+        self.listener.send(self.peer, channel.encode(), *frames)
 
     def send(self, **request) -> None:
-        self.door.send(self.peer, b"do", json.dumps(request).encode())
+        self.listener.send(self.peer, b"do", json.dumps(request).encode())
 
     def has_ended(self) -> bool:
         return bool(self.gone)
 
     def has_ended_process(self, pid: int) -> bool:
-        """What is not known here yet will be told."""
+        """Never: the machine reports it."""
         return False
 
     def has_suspended(self, pid: int) -> bool:
@@ -99,12 +103,14 @@ class Machine:
         return {int(pid): taken for pid, taken in told.get("memory", {}).items()}
 
     async def look(self, memory: bool = False) -> dict:
-        """{"memory": bytes by pid, "suspended": pids, "offset": of its clock}; {} if it is lost. What its flight
-        recorder said is here by then."""
+        """{"memory": bytes by pid, "suspended": pids, "offset": of its clock}; {} if it is lost.
+
+        By then its flight recorder is up to date here.
+        """
         if self.gone:
             return {}
-        number = self.door.next_number()
-        answer = self.door.hub.loop.create_future()
+        number = self.listener.next_number()
+        answer = self.listener.hub.loop.create_future()
         self._asked[number] = answer, time.monotonic()
         self.send(do="look", number=number, memory=memory)
         try:
@@ -112,12 +118,17 @@ class Machine:
         finally:
             self._asked.pop(number, None)
 
-    async def compare_clocks(self) -> Offset | None:
-        """The offset of its clock now, from the quickest of several exchanges; None if it is lost."""
+    def set_clock(self) -> None:
+        """The flight recorder is read by the notebook's clock, whatever the machine's clock is."""
+        if self.offset and self.listener.board:
+            self.listener.board.ahead |= dict.fromkeys(self.ranks, self.offset.seconds)
+
+    async def read_clock(self) -> Offset | None:
+        """The offset of its clock now, from the fastest of several exchanges; None if it is lost."""
         seen = [told["offset"] for _ in range(clocks.EXCHANGES) if (told := await self.look())]
         return min(seen, key=lambda offset: offset.error, default=None)
 
-    def tells(self, event: dict) -> None:
+    def hears(self, event: dict) -> None:
         kind = event["event"]
         if kind == "answer":
             back = time.monotonic()
@@ -132,6 +143,8 @@ class Machine:
                 self.ready.set_result(event["gpus"])
         elif kind in ("failed", "gone"):
             self.is_lost(event["why"])
+        elif kind == "exited":
+            self.on_event(event | {"death": Death(**event["death"])}, [])
         else:
             self.on_event(event, [])
 
@@ -139,30 +152,28 @@ class Machine:
         if self.gone:
             return
         self.gone, self.why = f"its machine {self} {why}", why
-        self.door.machines.pop(self.peer, None)
-        self.door.came.set()
+        self.listener.machines.pop(self.peer, None)
+        self.listener.changed.set()
         if not self.ready.done():
             self.ready.set_exception(LaunchError(f"{self} {why}"))
             self.ready.exception()
         for answer, _ in self._asked.values():
             if not answer.done():
                 answer.set_result({})
-        self.on_event({"event": "gone", "how": self.gone}, [])
+        self.on_event({"event": "gone", "death": Death(self.gone)}, [])
 
 
-class Door:
-    """Where machines dial in. `machines` are those that are here; made and used in the hub's thread."""
+class Listener:
+    """Where machines connect. `machines` are those that have joined. Made and used in the hub's thread."""
 
     def __init__(self, hub: Hub):
-        self.hub, self.shelf = hub, Shelf()
+        self.hub, self.store = hub, KVStore()
         self.machines: dict[bytes, Machine] = {}
-        self.expected = 0  # how many there will be, as the first to come says
+        self.expected = 0  # how many will join; the first one tells
         self.open = True
-        self.number = 0  # of the flight recorder in use; what comes for another one is late
-        self.on_board: Callable[[int, bytes], None] = lambda offset, raw: None
-        self.epoch: Callable[[], int] = lambda: 0  # of the flight recorder
-        self.meeting: dict[str, str] = {}  # where ranks meet that make a process group themselves
-        self.came = asyncio.Event()  # or went
+        self.board: Board | None = None  # the flight recorder in use
+        self.number = 0  # of this board; changes of another number are dropped
+        self.changed = asyncio.Event()  # a machine has joined or gone
         self._last = 0
 
     def next_number(self) -> int:
@@ -170,14 +181,14 @@ class Door:
         return self._last
 
     async def listen(self, where: str) -> str:
-        """Listens at an address of this machine, "10.0.0.1" or "10.0.0.1:5000"; the path of the ticket."""
+        """Listens at an address of this machine, "10.0.0.1" or "10.0.0.1:5000". Returns the path of the ticket."""
         host, colon, port = where.partition(":")
         host = host or own_address()
         if colon and not (port.isdecimal() and 0 < int(port) < 1 << 16):
             raise UsageError(f"a port is a number from 1 to 65535, as in %ranks attach {host}:5000, got {where}")
         public, own = zmq.curve_keypair()
         theirs, secret = zmq.curve_keypair()
-        self.hub.let_in(OnlyThis(theirs))
+        self._accept_only(theirs)
         self.socket = self.hub.context.socket(zmq.ROUTER)
         self.socket.linger = 1000
         self.socket.sndhwm = self.socket.rcvhwm = 0
@@ -193,19 +204,29 @@ class Door:
         self.ticket = write_ticket({"address": self.address, "server": public.decode(), "secret": secret.decode()})
         return self.ticket
 
+    def _accept_only(self, key: bytes) -> None:
+        """Encrypted sockets of this hub accept only clients that hold this key."""
+        from zmq.auth.asyncio import AsyncioAuthenticator
+
+        if not self.hub.helpers:  # one for all, since zmq is slow to release its address
+            authenticator = AsyncioAuthenticator(self.hub.context)
+            authenticator.start()
+            self.hub.helpers.append(authenticator)
+        self.hub.helpers[0].configure_curve_callback("*", OnlyThis(key))
+
     async def all_here(self) -> list[Machine]:
         """Waits until all machines are here and have imported torch; LaunchError if one of them fails."""
         while not self.expected or len(self.machines) < self.expected:
-            self.came.clear()
-            await self.came.wait()
+            self.changed.clear()
+            await self.changed.wait()
         here = sorted(self.machines.values(), key=lambda machine: machine.index)
         await asyncio.gather(*(machine.ready for machine in here))
-        await asyncio.gather(*(machine.compare_clocks() for machine in here))
+        await asyncio.gather(*(machine.read_clock() for machine in here))
         self.shut()
         return here
 
     def shut(self) -> None:
-        """Nobody else comes in, and the ticket is of no use any more."""
+        """No further machine can join; removes the ticket."""
         self.open = False
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.ticket)
@@ -215,22 +236,22 @@ class Door:
         self.shut()
         for machine in self.machines.values():
             machine.send(do="bye")
-        self.came.clear()
+        self.changed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LETTING_GO):
                 while self.machines:
-                    await self.came.wait()
-                    self.came.clear()
+                    await self.changed.wait()
+                    self.changed.clear()
         for task in self._tasks:
             task.cancel()
         self.hub.ways.clear()
         self.socket.close(1000)
 
     def send(self, peer: bytes, kind: bytes, *frames: bytes) -> None:
-        unasked(self.socket.send_multipart([peer, kind, *frames]))
+        forget(self.socket.send_multipart([peer, kind, *frames]))
 
-    def write(self, offset: int, raw: bytes) -> None:
-        """Into the flight recorders of all machines."""
+    def publish(self, offset: int, raw: bytes) -> None:
+        """Writes into the flight recorders of all machines."""
         for machine in self.machines.values():
             self.send(machine.peer, b"board", b"%d" % self.number, b"%d" % offset, raw)
 
@@ -243,32 +264,32 @@ class Door:
                     machine.heard = self.hub.loop.time()
                     self._take(machine, *frames)
                 elif frames[0] == b"come" and self.open:
-                    self._comes(peer, json.loads(frames[1]))
-                else:  # it was lost, or comes too late
+                    self._joins(peer, json.loads(frames[1]))
+                else:  # it was given up as lost, or is too late
                     self.send(peer, b"do", b'{"do": "bye"}')
             except (ValueError, LookupError, TypeError) as error:
                 if machine is not None:
                     machine.is_lost(f"has said what makes no sense here ({error!r}): is Ringside the same there?")
 
-    def _comes(self, peer: bytes, told: dict) -> None:
+    def _joins(self, peer: bytes, told: dict) -> None:
         self.expected = self.expected or told["of"]
         self.machines[peer] = machine = Machine(self, peer, told)
         self.send(peer, b"do", json.dumps({"do": "welcome", "key": self.hub.key.hex()}).encode())
         machine.heard = self.hub.loop.time()
-        self.came.set()
+        self.changed.set()
 
     def _take(self, machine: Machine, kind: bytes, *rest: bytes) -> None:
         if kind == b"tell":
-            machine.tells(json.loads(rest[0]))
+            machine.hears(json.loads(rest[0]))
         elif kind == b"text":
             name, stream, text = (frame.decode() for frame in rest)
             machine.on_event({"event": "text", "name": name, "stream": stream, "text": text}, [])
         elif kind == b"store":
-            self.send(machine.peer, b"store", rest[0], self.shelf.answer(rest[1]))
+            self.send(machine.peer, b"store", rest[0], self.store.answer(rest[1]))
         elif kind == b"board":
-            if int(rest[0]) == self.number:
-                for offset, raw in zip(rest[1::2], rest[2::2], strict=True):
-                    self.on_board(int(offset), raw)
+            if int(rest[0]) == self.number and self.board:
+                for offset, raw in zip(map(int, rest[1::2]), rest[2::2], strict=True):
+                    self.board.memory[offset : offset + len(raw)] = raw
                 for other in self.machines.values():
                     if other is not machine:
                         self.send(other.peer, b"board", *rest)
@@ -281,7 +302,7 @@ class Door:
             now = self.hub.loop.time()
             for machine in list(self.machines.values()):
                 self.send(machine.peer, b"beat")
-                if now - before > LOST_AFTER / 2:  # it was this kernel that heard nothing, whoever kept it
+                if now - before > LOST_AFTER / 2:  # this kernel was busy and has not listened
                     machine.heard = now
                 if now - machine.heard > LOST_AFTER:
                     machine.is_lost("does not answer any more")
@@ -289,27 +310,13 @@ class Door:
             await asyncio.sleep(BEAT)
 
 
-def place(rank: int, size: int, machines: int) -> int:
-    """On which machine a rank is: ranks in a row share one."""
-    return rank * machines // size
-
-
-def check_gpus(size: int, backend: str, machines: list[Machine]) -> None:
-    """UsageError if a machine has too few GPUs for its ranks."""
-    for index, each in enumerate(machines):
-        needed = BACKENDS[backend].gpus * sum(place(rank, size, len(machines)) == index for rank in range(size))
-        if needed > (gpus := each.ready.result()):
-            why = f"{size} ranks with {backend} need {needed} GPUs on {each}, which has {gpus}"
-            raise UsageError(f"{why}: use --backend gloo")
-
-
-def unasked(sent: Any) -> None:
-    """A message of which nobody asks how it went: whoever has gone is noticed by the silence."""
+def forget(sent: Any) -> None:
+    """Ignores the outcome of a send: a peer that is gone is noticed by its silence."""
     sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 class OnlyThis:
-    """Lets in who has the secret key to this public one."""
+    """Accepts clients with the secret key that belongs to this public key."""
 
     def __init__(self, key: bytes):
         self.key = key
@@ -319,7 +326,7 @@ class OnlyThis:
 
 
 def write_ticket(content: dict) -> str:
-    """A file of mode 0600 with the address and the keys of this once."""
+    """Writes the address and the one-time keys to a new file of mode 0600; its path."""
     folder = Path(TICKETS).expanduser()
     folder.mkdir(mode=0o700, exist_ok=True)
     handle, path = tempfile.mkstemp(prefix="attach-", dir=folder)  # of mode 0600
@@ -329,10 +336,10 @@ def write_ticket(content: dict) -> str:
 
 
 def own_address() -> str:
-    """By which other machines most likely reach this one: where a packet to the world would come from."""
+    """This machine's address on the interface that packets to other networks leave by."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # an address for documents; a datagram socket sends nothing here
+            probe.connect(("192.0.2.1", 9))  # reserved for documentation; connecting a datagram socket sends nothing
         except OSError:
             raise UsageError(
                 "this machine has no way to others: name the address, as in %ranks attach 10.0.0.1"
