@@ -20,7 +20,7 @@ import pytest
 
 from launch.doctor.snapshot import How
 from launch.kernel import output
-from launch.kernel.supervisor import MOST_THREADS
+from launch.kernel.recovery import MOST_THREADS
 from launch.ranks import Ranks
 from launch.shared.errors import DeadlockError, RankError, RanksStopped
 from tests.launch.faults import DEADLOCKS, DEATHS, ENDLESS, FAULTS, HEAD, MISMATCHES, TAKEN
