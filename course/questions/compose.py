@@ -18,13 +18,6 @@ QUESTIONS = (
         why="No rank adds anything: the pieces of rank 0's vector come to all. That is a broadcast, and a good one.",
     ),
     Statement(
-        name="compose_exchange_twice",
-        topic="composition",
-        text="all_to_all twice (equal chunks) gives back what you had.",
-        true=True,
-        why="The first one puts chunk s of rank r on rank s as chunk r. The second one puts it back.",
-    ),
-    Statement(
         name="compose_reduce_twice",
         topic="composition",
         text="all_reduce (a sum) twice gives the same as once.",
@@ -34,15 +27,18 @@ QUESTIONS = (
     Choose(
         name="compose_price",
         topic="cost",
-        text="Which of these ways to an all_reduce makes the busiest rank send most, on 8 ranks?",
+        text="With one server on 8 ranks 7 N come in there and 7 N go out. In which other way to an all_reduce does a "
+        "rank carry as much?",
         answers=(
-            Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N, the least there is."),
+            Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N in and out, the least there is."),
             Answer(
-                "reduce + broadcast", "3 N, at rank 0 of the tree. It has the fewest steps, but not the most bytes."
+                "reduce + broadcast, by trees",
+                "Rank 0 of a tree has 3 N in and 3 N out: the other ranks add up and pass on for it.",
             ),
             Answer(
                 "all_gather + a local sum",
-                "Each rank sends 7 N, its own vector and those that it passes on: 4 times the ring.",
+                "Each rank sends 7 N, its own vector and those that it passes on, and receives 7 N. Now every rank "
+                "carries what the server did.",
             ),
         ),
         right=2,
@@ -87,6 +83,27 @@ QUESTIONS = (
         unit="%",
         p=4,
         within=0.006,
+    ),
+    Choose(
+        name="compose_classes",
+        topic="which collective",
+        text="Each of 4 ranks has counted 10,000 classes in its own data, and reports on 2,500 of them. Which call "
+        "brings it the finished counts with the fewest bytes?",
+        answers=(
+            Answer("all_reduce", "Right counts, for twice the bytes, and three quarters of them are thrown away."),
+            Answer("reduce_scatter", "The counts are added up, and each rank gets its own quarter, nothing else."),
+            Answer("all_gather", "Every rank gets 40,000 counts, and has to add them up itself."),
+            Answer("gather to rank 0", "Then rank 0 can report. The other ranks have no finished count."),
+        ),
+        right=1,
+    ),
+    Statement(
+        name="compose_pipeline",
+        topic="which collective",
+        text="In a pipeline of four stages only the last stage can compute a loss.",
+        true=True,
+        why="Only the last stage has the model's output. There are no losses of other stages to add up or hand out. "
+        "What goes back is the gradient of a stage's input, in a message to the stage before it.",
     ),
     Choose(
         name="compose_bits",

@@ -4,6 +4,24 @@ from course.questions.question import Answer, Choose, Number, Statement
 
 QUESTIONS = (
     Number(
+        name="topology_data_sheet",
+        topic="topology",
+        text="NVLink 900 GB/s, bidirectional; NIC 400 Gbit/s. How many times as fast does a GPU send over NVLink as "
+        "through its NIC?",
+        right=Answer(
+            "9", "900 GB/s is both directions together, 450 each way. 400 Gbit/s are 50 GB/s. 450 / 50 is the answer."
+        ),
+        wrong=(
+            Answer("18", "900 GB/s is both directions together. What a GPU sends is half of it, 450 GB/s."),
+            Answer("2.25", "900 are gigabytes and 400 are gigabits. 400 Gbit/s are 50 GB/s. And 900 is both ways."),
+            Answer("1.125", "450 are gigabytes and 400 are gigabits. A byte has 8 bits, so 400 Gbit/s are 50 GB/s."),
+            Answer("4.5", "A NIC of 400 Gbit/s carries that in each direction, so it sends 50 GB/s and not 100."),
+        ),
+        unit="times",
+        p=32,
+        within=0.02,
+    ),
+    Number(
         name="topology_ring_cards",
         topic="topology",
         text="One ring over all 32 GPUs. Each machine has 8 NICs. In one machine, how many of its 8 send anything "
@@ -66,6 +84,31 @@ QUESTIONS = (
                 "Only 1.5 GB leave each machine, and it has few steps.",
             ),
             Answer("Recursive doubling", "It sends whole vectors. It is for short ones."),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="topology_smi",
+        topic="topology",
+        text="GPU 1 has a long message for another machine. Which way should its bytes take?",
+        answers=(
+            Answer(
+                "Straight to NIC0",
+                "The crossing of GPU1 and NIC0 says SYS: through both processors and the slow link between them.",
+            ),
+            Answer(
+                "Over NVLink to GPU 3, out from there",
+                "GPU 3 has no NIC on its own PCIe switch either: its row says SYS twice.",
+            ),
+            Answer(
+                "Over NVLink to GPU 0 or 2, out from there",
+                "18 NVLinks are many times faster than any NIC, and GPUs 0 and 2 have a NIC on their own PCIe switch. "
+                "NCCL does this, and calls it PXN.",
+            ),
+            Answer(
+                "None: it cannot leave",
+                "SYS is slow, but it is a way. There is a better one.",
+            ),
         ),
         right=2,
     ),

@@ -209,6 +209,7 @@ FOUND = {
     "groups_models": lambda: len({rank // 4 for rank in range(8)}),
     "groups_flat_card": lambda: through_a_card(all_reduce.ring(8)),
     "groups_hierarchical_card": lambda: through_a_card(all_reduce.hierarchical(2, 4)),
+    "topology_data_sheet": lambda: presets.NDR_INFINIBAND.beta / presets.NVLINK_4.beta,
     "topology_ring_cards": lambda: cards_in_use(all_reduce.ring(32)),
     "topology_hierarchical_bytes": lambda: out_of_machines(all_reduce.hierarchical(4, 8)),
     "topology_switch": lambda: counts("nvls", 8).busiest,
