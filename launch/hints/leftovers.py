@@ -1,7 +1,10 @@
-"""What a cell that came through has left behind, and a student will stumble over in a later one.
+"""What a cell has left behind that a student will stumble over later, below the cell that did it.
 
-A name that every rank begins with and that stands for something else now; a tensor whose name was given to what a call
-returned; a `wait` that was not called. Said once, below the cell that did it.
+A name that every rank begins with and that is something else now; a tensor whose name was given to what a call
+returned; a list that has one tensor n times; a `wait` that was not called.
+
+The notebook's kernel looks at the cell's code once (`suspicious`). Ranks look again, with the values of its names, only
+if something was found (`notes`).
 
 Left out: errors (_calls.py, names.py).
 """
@@ -9,11 +12,11 @@ Left out: errors (_calls.py, names.py).
 from __future__ import annotations
 
 import ast
-import re
 import sys
+from dataclasses import dataclass, field
 
 from launch.hints import _calls
-from launch.hints.place import assigned_calls, bindings, calls_in, functions, is_tensor, op_of, parse, repeated, resolve
+from launch.hints.place import FUNCTIONS, bindings, is_tensor, op_of, parse, resolve
 
 BACK = {  # what brings back the names that every rank begins with
     "rank": "rank = dist.get_rank()",
@@ -22,28 +25,106 @@ BACK = {  # what brings back the names that every rank begins with
     "dist": "import torch.distributed as dist",
 }
 FILLED = {"all_gather": 0, "gather": 1, "all_to_all": 0, "recv": 0, "irecv": 0}  # op -> the argument that it fills
-WORTH_READING = re.compile(
-    r"(\w+)\s*=\s*[\w.]+\(\s*\1\b|\]\s*\*|"
-    rf"[=(]\s*[\w.]*\b({'|'.join(sorted(_calls.BLOCKING | _calls.AT_ONCE))})\(|\.wait\s*$",
-    re.MULTILINE,
-)
+OPS = _calls.BLOCKING | _calls.AT_ONCE | {"batch_isend_irecv"}
 
 
-def notes(code: str, namespace: dict, given: dict, before: dict) -> list[str]:
-    """Sentences about what the cell `code` has left behind. `given` are the names every rank begins with, `before`
-    what they stood for before the cell."""
+@dataclass
+class Scope:
+    """What matters in a function, or in the cell outside of functions.
+
+    taken     (target, call) of `target = call(...)`; a target as it is written: "x", "pieces[0]"
+    printed   calls that are arguments of print
+    calls     all calls
+    repeated  variable -> the `[item()] * n` that it was set to, and the item
+    set       lists of which an item is set
+    """
+
+    top: bool
+    taken: list[tuple[str, ast.Call]] = field(default_factory=list)
+    printed: list[ast.Call] = field(default_factory=list)
+    calls: list[ast.Call] = field(default_factory=list)
+    repeated: dict[str, tuple[ast.BinOp, ast.expr]] = field(default_factory=dict)
+    set: set[str] = field(default_factory=set)
+
+
+def read(tree: ast.Module) -> tuple[list[Scope], list[ast.Attribute]]:
+    """The scopes of the cell, and its lines that are a `wait` without a call, in one walk."""
+    scopes, waits = [Scope(True)], []
+
+    def walk(parent: ast.AST, scope: Scope | None) -> None:
+        for node in ast.iter_child_nodes(parent):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == "wait":
+                waits.append(node.value)
+            elif scope:
+                note(node, scope)
+            if isinstance(node, FUNCTIONS[:2]):
+                scopes.append(inner := Scope(False))
+                walk(node, inner)
+            else:
+                walk(node, None if isinstance(node, FUNCTIONS) else scope)
+
+    def note(node: ast.AST, scope: Scope) -> None:
+        if isinstance(node, ast.Call):
+            scope.calls.append(node)
+            if isinstance(node.func, ast.Name) and node.func.id == "print":
+                scope.printed += [arg for arg in node.args if isinstance(arg, ast.Call)]
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            scope.set.add(node.value.id)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            if isinstance(target, (ast.Name, ast.Subscript)) and isinstance(value, ast.Call):
+                scope.taken.append((ast.unparse(target), value))
+            elif isinstance(target, ast.Name) and (found := repeats(value)) and isinstance(found[1], ast.Call):
+                scope.repeated[target.id] = found
+
+    walk(tree, scopes[0])
+    return scopes, waits
+
+
+def repeats(value: ast.expr | None) -> tuple[ast.BinOp, ast.expr] | None:
+    """(the expression, item) if it is `[item] * n`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List):
+        return (value, value.left.elts[0]) if len(value.left.elts) == 1 else None
+    return None
+
+
+def suspicious(code: str) -> bool:
+    """Whether `notes` may find something in this code. It knows no values: what looks like an op is taken for one."""
+    if (tree := parse(code)) is None:
+        return False
+    scopes, waits = read(tree)
+    last = last_name(tree)
+    return bool(waits) or any(
+        scope.repeated
+        or any(fills(call, name) or (name == last and looks_like_op(call)) for name, call in scope.taken)
+        or any(map(looks_like_op, scope.printed))
+        or any(repeats(arg) for call in scope.calls if looks_like_op(call) for arg in call.args)
+        for scope in scopes
+    )
+
+
+def looks_like_op(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] in OPS
+
+
+def last_name(tree: ast.Module) -> str:
+    """The variable that the cell shows in its last line; "" if that is something else."""
+    last = tree.body[-1] if tree.body else None
+    return last.value.id if isinstance(last, ast.Expr) and isinstance(last.value, ast.Name) else ""
+
+
+def notes(code: str, namespace: dict, given: dict, before: dict, looked_at: bool) -> list[str]:
+    """Sentences about what the cell `code` has left behind. `given` are the names every rank begins with, `before` what
+    they were before the cell; `looked_at` is whether the code is `suspicious`."""
     changed = [n for n in given if not is_still(n, namespace, given) and namespace.get(n) is not before.get(n)]
-    if not changed and not WORTH_READING.search(code):
+    if not changed and not looked_at:
         return []
     tree = parse(code) or ast.Module([], [])
     found = [changed_name(name, namespace, tree) for name in changed]
-    return (
-        found
-        + lost_tensors(tree, namespace)
-        + lost_by_the_code(tree, namespace)
-        + one_for_all(tree, namespace)
-        + not_waited(tree)
-    )
+    scopes, waits = read(tree)
+    for scope in scopes:
+        found += lost_tensors(scope, namespace, last_name(tree)) + one_for_all(scope, namespace)
+    return found + [f"line {wait.lineno}: {ast.unparse(wait)} without () does not wait" for wait in waits]
 
 
 def brings_back(name: str) -> str:
@@ -69,57 +150,43 @@ def changed_name(name: str, namespace: dict, tree: ast.AST) -> str:
     return f"this cell has changed {name}, {back}{other}"
 
 
-def lost_tensors(tree: ast.Module, namespace: dict) -> list[str]:
-    """`x = dist.recv(x, 0)`: x was a tensor, and is a number now. Or `y = dist.all_reduce(x)` with y as the last line,
-    which shows nothing."""
-    last = tree.body[-1].value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+def lost_tensors(scope: Scope, namespace: dict, last: str) -> list[str]:
+    """`x = dist.recv(x, 0)`: x was a tensor and is a number now. `y = dist.all_reduce(x)`, then `y` as the last line;
+    `print(dist.all_reduce(x))`. In functions and in items of lists, a target is a tensor unless something else is
+    known.
+    """
     found = []
-    for name, call in assigned_calls(tree):
+    for name, call in scope.taken:
         function = resolve(call.func, namespace.get)
-        op = op_of(function)
-        if not op and fills(call, name) and function is not None and namespace.get(name, "") is None:
+        op, filled = op_of(function), fills(call, name)
+        known = scope.top and "[" not in name
+        if known and op and name in namespace and _calls.is_what_it_returns(op, call, namespace[name]):
+            if filled or (name == last and namespace[name] is None):
+                found.append(_calls.returned(call, op, name))
+        elif known and not op and filled and function is not None and namespace.get(name, "") is None:
             found.append(f"line {call.lineno}: {name} is None now, which is what {ast.unparse(call.func)} returned")
-        if not op or name not in namespace or not _calls.is_what_it_returns(op, call, namespace[name]):
-            continue
-        shown = isinstance(last, ast.Name) and last.id == name and namespace[name] is None
-        if fills(call, name) or shown:
+        elif not known and filled and op in _calls.BLOCKING and _calls.waits(call):
             found.append(_calls.returned(call, op, name))
-    return found
-
-
-def lost_by_the_code(tree: ast.Module, namespace: dict) -> list[str]:
-    """The same in the functions that the cell defines and in items of lists, where x is a tensor as long as nothing
-    else is known; and None printed."""
-    scopes = [tree, *functions(tree)]
-    given = [pair for scope in scopes for pair in assigned_calls(scope) if scope is not tree or "[" in pair[0]]
-    taken = [(call, name) for name, call in given if fills(call, name)]
-    printing = [call for scope in scopes for call in calls_in(scope) if ast.unparse(call.func) == "print"]
-    taken += [(arg, "") for call in printing for arg in call.args if isinstance(arg, ast.Call)]
-    found = []
-    for call, name in taken:
+    for call in scope.printed:
         op = op_of(resolve(call.func, namespace.get))
-        from_any = op == "recv" and len(call.args) == 1 and not name  # whose return value is news
+        from_any = op == "recv" and len(call.args) == 1  # it returns the sender
         if op in _calls.BLOCKING and _calls.waits(call) and not from_any:
-            found.append(_calls.returned(call, op, name))
+            found.append(_calls.returned(call, op))
     return found
 
 
-def one_for_all(tree: ast.Module, namespace: dict) -> list[str]:
-    """`pieces = [torch.empty(1)] * world_size`, or `[x] * world_size`, to be filled by a call: the piece that comes
-    last is all there is."""
+def one_for_all(scope: Scope, namespace: dict) -> list[str]:
+    """`pieces = [torch.empty(1)] * world_size`, or `[x] * world_size`, that a call fills: n times the same tensor."""
     found = []
-    for scope in (tree, *functions(tree)):
-        known = repeated(scope)
-        for call in calls_in(scope):
-            at = FILLED.get(op_of(resolve(call.func, namespace.get)))
-            filled = call.args[at] if at is not None and at < len(call.args) else None
-            whole = filled.value if isinstance(filled, ast.Subscript) else filled
-            if isinstance(whole, ast.Name) and whole.id in known:
-                value, item = known[whole.id]
-                if scope is not tree or is_one_tensor(namespace.get(whole.id)):
-                    found.append(again_and_again(value, item))
-            elif isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Mult) and isinstance(whole.left, ast.List):
-                found += [again_and_again(whole, item) for item in whole.left.elts if len(whole.left.elts) == 1]
+    for call in scope.calls:
+        at = FILLED.get(op_of(resolve(call.func, namespace.get)))
+        filled = call.args[at] if at is not None and at < len(call.args) else None
+        whole = filled.value if isinstance(filled, ast.Subscript) else filled
+        if isinstance(whole, ast.Name) and whole.id in scope.repeated.keys() - scope.set:
+            if not scope.top or is_one_tensor(namespace.get(whole.id)):
+                found.append(again_and_again(*scope.repeated[whole.id]))
+        elif times := repeats(whole):
+            found.append(again_and_again(*times))
     return list(dict.fromkeys(found))
 
 
@@ -136,12 +203,3 @@ def is_one_tensor(items) -> bool:
 def fills(call: ast.Call, name: str) -> bool:
     """Whether the variable, or the item, is what the call fills."""
     return bool(call.args) and ast.unparse(call.args[0]) == name
-
-
-def not_waited(tree: ast.Module) -> list[str]:
-    """`work.wait` as a line of its own."""
-    return [
-        f"line {node.lineno}: {ast.unparse(node.value)} without () does not wait"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == "wait"
-    ]

@@ -189,44 +189,6 @@ def deletes(tree: ast.AST, name: str) -> bool:
     return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del) and n.id == name for n in ast.walk(tree))
 
 
-def functions(tree: ast.Module) -> list[ast.AST]:
-    """All functions that the cell defines, nested ones too."""
-    return [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS[:2])]
-
-
-def assigned_calls(tree: ast.AST) -> list[tuple[str, ast.Call]]:
-    """(target, call) of every `target = call(...)` at the tree's own level; the target is a name, or as it is written:
-    "pieces[0]"."""
-    return [
-        (ast.unparse(node.targets[0]), node.value)
-        for node in _of_scope(tree)
-        if isinstance(node, ast.Assign)
-        and len(node.targets) == 1
-        and isinstance(node.targets[0], (ast.Name, ast.Subscript))
-        and isinstance(node.value, ast.Call)
-    ]
-
-
-def repeated(tree: ast.AST) -> dict[str, tuple[ast.BinOp, ast.expr]]:
-    """Variables that the tree's own level sets to `[new()] * n`, one thing n times, and whose items it never sets; with
-    the product and the thing."""
-    found: dict[str, tuple[ast.BinOp, ast.expr]] = {}
-    items = set()
-    for node in _of_scope(tree):
-        value = node.value if isinstance(node, ast.Assign) else None
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List):
-            if [type(item) for item in value.left.elts] == [ast.Call] and isinstance(node.targets[0], ast.Name):
-                found[node.targets[0].id] = (value, value.left.elts[0])
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            items.add(node.value.id)
-    return {name: value for name, value in found.items() if name not in items}
-
-
-def calls_in(tree: ast.AST) -> list[ast.Call]:
-    """The calls at the tree's own level, also within each other."""
-    return [node for node in _of_scope(tree) if isinstance(node, ast.Call)]
-
-
 def _of_scope(scope: ast.AST):
     """The nodes of the scope in the order of the source, without what is inside nested functions."""
     for child in ast.iter_child_nodes(scope):

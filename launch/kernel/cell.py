@@ -19,6 +19,7 @@ from launch.doctor import Diagnosis
 from launch.doctor.snapshot import Ending, How
 from launch.doctor.trouble import find_trouble, mismatch
 from launch.hints import Hint
+from launch.hints.leftovers import suspicious
 from launch.kernel.watchdog import Live, Watchdog, doing
 from launch.shared.errors import Trouble, name_ranks
 from launch.shared.flight_recorder import Status
@@ -78,9 +79,8 @@ class Cell:
         self.workers = {worker.rank: worker for worker in workers}
         self.answers = {rank: Answer(rank) for rank in self.workers}
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": False}
-        self.requests = {
-            rank: self.hub.message("execute_request", content, {"execution_count": count}) for rank in self.workers
-        }
+        metadata = {"execution_count": count, "suspicious": suspicious(code)}
+        self.requests = {rank: self.hub.message("execute_request", content, metadata) for rank in self.workers}
         self.idle = {rank: self.hub.loop.create_future() for rank in self.workers}
         self.running = set(self.workers)
         self.stops = 0  # how often the student has asked to stop

@@ -134,20 +134,22 @@ class RankKernel(IPythonKernel):
             with self.requests.cell(request["header"]["msg_id"]):
                 before = {name: self.shell.user_ns.get(name) for name in self.given}
                 reply = await super().do_execute(code, silent, *args, **kwargs)
-            return reply | self.hints(code, before)  # where no interrupt can take the reply away
+            return reply | self.hints(
+                code, before, request["metadata"].get("suspicious", False)
+            )  # where no interrupt can take the reply away
         except (KeyboardInterrupt, Exception) as error:
             # It struck in IPython's own code, before or after the cell's.
             lines = traceback.format_exception_only(error)
             name, words = type(error).__name__, str(error)
             return {"status": "error", "ename": name, "evalue": words, "traceback": lines, "payload": []}
 
-    def hints(self, code: str, before: dict) -> dict:
+    def hints(self, code: str, before: dict, suspicious: bool) -> dict:
         """What may help with this cell: sentences, and the name that it has missed."""
         error = getattr(self.shell.last_execution_result, "error_in_exec", None)
         hint, line = (explain(error), line_of(error)) if error else (Hint(), 0)
         left: list[str] = []
         with contextlib.suppress(Exception):  # it looks at objects of the student's, and must not cost the reply
-            left = notes(code, self.shell.user_ns, self.given, before)
+            left = notes(code, self.shell.user_ns, self.given, before, suspicious)
         if self.complaint:
             left, self.complaint = [self.complaint, *left], ""
         lost = error is not None and is_lost(error)
