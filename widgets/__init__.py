@@ -6,6 +6,7 @@ from widgets.player import Player
 from widgets.question import Question
 from widgets.race import Race
 from widgets.ranklog import RankLog
+from widgets.square import Square
 from widgets.timeline import Timeline
 from widgets.topology_map import TopologyMap
 from widgets.wait_for import WaitFor
@@ -17,6 +18,7 @@ __all__ = [
     "Question",
     "Race",
     "RankLog",
+    "Square",
     "Timeline",
     "TopologyMap",
     "WaitFor",

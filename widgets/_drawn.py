@@ -26,7 +26,7 @@ STYLE = (
     f".rs-line{{stroke:{_still.INK};fill:none}}.rs-slow{{stroke:#d55e00}}text.rs-slow{{fill:#d55e00;stroke:none}}"
     f".rs-own,.rs-empty{{stroke:{_still.INK};stroke-width:1;fill:none;stroke-opacity:.5}}"
     ".rs-own{stroke-dasharray:2 3}"
-    f".rs-box{{fill:{_still.INK};fill-opacity:.12}}.rs-boxed{{fill:{_still.BOXED}}}"
+    f".rs-box{{fill:{_still.INK};fill-opacity:.12}}.rs-sum{{fill:{_still.BOXED}}}"
     + "".join(f".rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(HUES))
     + "".join(f".rs-full.rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(FULL))
 )

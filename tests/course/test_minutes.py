@@ -24,7 +24,7 @@ from tests.course.test_notebooks import CHAPTERS
 
 CLAIM = re.compile(r"[Aa]bout (\d+) minutes")
 ASKS, CHECKS = re.compile(r"\bask\(\"(\w+)\""), re.compile(r"\bcheck\(\"(\w+)\"\)")
-PICTURES = re.compile(r"--watch|\b(?:Butterfly|Player|Race|Timeline|TopologyMap|Zoo|cost_explorer)\(")
+PICTURES = re.compile(r"--watch|\b(?:Butterfly|Player|Race|Square|Timeline|TopologyMap|Zoo|cost_explorer)\(")
 """What is stepped through or played with."""
 
 

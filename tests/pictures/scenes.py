@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from collectives import Schedule, Transfer, all_reduce, broadcast, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Player, Question, Race, RankLog, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Butterfly, Player, Question, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
 from widgets.base import Widget
 
 
@@ -193,6 +193,8 @@ SCENES = {
     "map": Scene(topology_map),
     "butterfly": Scene(butterflies),
     "butterfly-rank": Scene(lambda: Butterfly(all_reduce.recursive_doubling(16), step=2, chosen=3), sizes=LAPTOP),
+    "square": Scene(lambda: Square(step=5)),
+    "square-waste": Scene(lambda: Square("all_reduce", uses="own", step=3), sizes=SMALL),
     "log": Scene(log, sizes=SMALL),
     "log-finished": Scene(lambda: log(finished=True), sizes=SMALL),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),
