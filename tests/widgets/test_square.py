@@ -176,3 +176,15 @@ def test_it_fits(show, page, make, width):
     box = "(nodes) => nodes.map((node) => node.getBBox()).map(({ x, width }) => [x, x + width])"
     ends = page.locator(".rs-drawing text").evaluate_all(box)
     assert min(left for left, _ in ends) >= 0 and max(right for _, right in ends) <= (340 if width == 360 else 700)
+
+
+def test_it_stands_behind_a_question_until_that_is_answered(show):
+    widget = Square("all_reduce", uses="own")
+    answers = [{"text": text, "why": "", "step": None} for text in ("all_reduce", "reduce_scatter")]
+    widget.ask({"kind": "choose", "name": "which", "text": "Which?", "answers": answers, "right": 1})
+    page = show(widget)
+    assert page.locator(".rs-drawing").count() == 0
+    page.focus(".rs-question")
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    assert page.locator(".rs-drawing").count() == 1
