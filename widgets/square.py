@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from collectives import CATALOGUE, Schedule, ScheduleError, build
-from collectives.state import letter
+from collectives.state import EMPTY, Cell, letter
 from widgets._drawn import NARROW, WIDE, Drawn, words
 from widgets.base import join
 
@@ -188,7 +188,7 @@ def _square(cells: np.ndarray, x: float, y: float, cell: int, lost: np.ndarray |
     for kind in range(ranks):
         pale = full = ""
         for rank, piece in np.ndindex(cells.shape):
-            here = cells[rank, piece]
+            here: Cell = cells[rank, piece]
             if here and here.kind == kind:
                 box = f"M{x + piece * cell + 1} {y + rank * cell + 1}h{cell - 2}v{cell - 2}h-{cell - 2}z"
                 gone = lost is not None and lost[rank, piece]
@@ -237,7 +237,8 @@ def _flights(goal: np.ndarray, old: tuple[float, float], new: tuple[float, float
     """Each piece on its way from where a rank had it to where it lands; one group for each way."""
     ways: dict[tuple[float, float], dict[int, str]] = {}
     for rank, piece in np.ndindex(goal.shape):
-        for (source, number), _ in goal[rank, piece].terms if goal[rank, piece] else ():
+        lands: Cell = goal[rank, piece] or EMPTY
+        for source, number in lands.origins:
             way = (old[0] - new[0] + (number - piece) * cell, old[1] - new[1] + (source - rank) * cell)
             boxes = ways.setdefault(way, {})
             box = f"M{new[0] + piece * cell + 1} {new[1] + rank * cell + 1}h{cell - 2}v{cell - 2}h-{cell - 2}z"
