@@ -11,14 +11,16 @@ what it leaves where nothing is promised (Zoo).
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from collectives import CATALOGUE, Schedule, ScheduleError, build
-from collectives.state import EMPTY, Cell, letter
+from collectives.state import EMPTY, letter
 from widgets._drawn import NARROW, WIDE, Drawn, words
 from widgets.base import join
 
+Cells = Any  # an object array [rank, piece] of Cells and None, whose elements numpy gives no type
 MOST_RANKS = 8
 MOVES = {
     "broadcast": ("the root's row,", "copied to every row"),
@@ -101,13 +103,13 @@ def _spec(collective: str, ranks: int) -> Schedule:
     return Schedule(collective, "", ranks, ranks, (), root=0, buffers=buffers, result=buffers[-1])
 
 
-def _start(collective: str, ranks: int) -> np.ndarray:
+def _start(collective: str, ranks: int) -> Cells:
     """[rank, piece] of Cells."""
     plan = _spec(collective, ranks)
     return plan.start().cells[plan.buffers[0]]
 
 
-def _goal(collective: str, ranks: int) -> np.ndarray:
+def _goal(collective: str, ranks: int) -> Cells:
     """[rank, piece] of Cells, None where nothing is promised."""
     plan = _spec(collective, ranks)
     goal = plan.goal()
@@ -115,7 +117,7 @@ def _goal(collective: str, ranks: int) -> np.ndarray:
     return goal[plan.result]
 
 
-def _filled(cells: np.ndarray) -> int:
+def _filled(cells: Cells) -> int:
     return sum(bool(cell) for cell in cells.flat)
 
 
@@ -181,14 +183,14 @@ def _ranks(x: float, y: float, cell: int, ranks: int, wide: bool) -> list[str]:
     return [words(name, x - 6, y + (k + 0.5) * cell + 4, "rs-small rs-end") for k, name in enumerate(names)]
 
 
-def _square(cells: np.ndarray, x: float, y: float, cell: int, lost: np.ndarray | None = None) -> str:
+def _square(cells: Cells, x: float, y: float, cell: int, lost: np.ndarray | None = None) -> str:
     """Cells in the colour of their piece, darker the more ranks' data is in them, those `lost` crossed out."""
     ranks = len(cells)
     parts = ""
     for kind in range(ranks):
         pale = full = ""
         for rank, piece in np.ndindex(cells.shape):
-            here: Cell = cells[rank, piece]
+            here = cells[rank, piece]
             if here and here.kind == kind:
                 box = f"M{x + piece * cell + 1} {y + rank * cell + 1}h{cell - 2}v{cell - 2}h-{cell - 2}z"
                 gone = lost is not None and lost[rank, piece]
@@ -207,7 +209,7 @@ def _square(cells: np.ndarray, x: float, y: float, cell: int, lost: np.ndarray |
     return parts
 
 
-def _letters(cells: np.ndarray, x: float, y: float, cell: int, lost: np.ndarray | None) -> str:
+def _letters(cells: Cells, x: float, y: float, cell: int, lost: np.ndarray | None) -> str:
     """Whose data it is, and Σ for everybody's: a text for each row, with a place for each letter."""
     parts = ""
     for rank, row in enumerate(cells):
@@ -233,11 +235,11 @@ def _arrow(x: float, y: float, long: float) -> str:
     return f'<path class="rs-line" stroke-width="2" d="M{x} {y:g}h{long}{tip}"/>'
 
 
-def _flights(goal: np.ndarray, old: tuple[float, float], new: tuple[float, float], cell: int, step: int) -> list[str]:
+def _flights(goal: Cells, old: tuple[float, float], new: tuple[float, float], cell: int, step: int) -> list[str]:
     """Each piece on its way from where a rank had it to where it lands; one group for each way."""
     ways: dict[tuple[float, float], dict[int, str]] = {}
     for rank, piece in np.ndindex(goal.shape):
-        lands: Cell = goal[rank, piece] or EMPTY
+        lands = goal[rank, piece] or EMPTY
         for source, number in lands.origins:
             way = (old[0] - new[0] + (number - piece) * cell, old[1] - new[1] + (source - rank) * cell)
             boxes = ways.setdefault(way, {})
