@@ -66,8 +66,8 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "At the whiteboard",
-            "Draw both before the picture opens.",
+            "Size a run",
+            "`interview_mfu` and `interview_mesh` on paper; `size_a_run` is for home.",
         ),
         Part(
             4,
@@ -75,7 +75,7 @@ NOTES = Notes(
             "Everybody runs `again()` and takes the list home.",
         ),
     ),
-    home="`again()` until nothing is open.",
+    home="`size_a_run`, and `again()` until nothing is open.",
     room="interview_barriers",
     ask="Play the interviewer: read the candidate's sentence as if you believed it, and ask for a verdict in one "
     "sentence. *So that all ranks are there* sounds right to many. Ask what an all_reduce could return before the last "

@@ -1,6 +1,6 @@
 """The questions of the interview: what a sheet of notes says in a line, asked the way an interviewer asks it."""
 
-from course.questions.question import Answer, Choose, Click, FindLine, Number, Order, Statement
+from course.questions.question import Answer, Choose, FindLine, Number, Order, Statement
 
 WORLD = "10 microseconds to start a message, 10 GB/s"
 
@@ -286,28 +286,6 @@ QUESTIONS = (
         unit="s",
         within=0.05,
     ),
-    FindLine(
-        name="interview_table",
-        topic="which collective",
-        text="A candidate's table: what a training step calls, by kind of parallelism. Which line is wrong?",
-        source="data parallel    all_reduce of the gradients\n"
-        "FSDP             all_gather of the weights, reduce_scatter of the gradients\n"
-        "tensor parallel  all_to_all of the activations, after a row-parallel layer\n"
-        "pipeline         send and recv of activations and their gradients\n"
-        "experts          all_to_all of the tokens, there and back\n",
-        right=(3,),
-        why="A row-parallel layer leaves each rank with a part of a sum, as long as the result: all_reduce, or "
-        "reduce_scatter with sequence parallel.",
-        wrong=(
-            Answer("1", "That is DDP: one all_reduce for each bucket."),
-            Answer("2", "That is FSDP: whole weights while a layer runs, and a shard of the gradient."),
-            Answer(
-                "4",
-                "Neighbouring stages send activations, and their gradients on the way back. No collective is needed.",
-            ),
-            Answer("5", "Each rank has different tokens for each expert. That is what all_to_all is for."),
-        ),
-    ),
     Choose(
         name="interview_checkpoint",
         topic="broadcast",
@@ -330,22 +308,93 @@ QUESTIONS = (
         ),
         right=2,
     ),
-    Click(
-        name="interview_draw_tree",
-        topic="trees",
-        text="Draw it. A binomial broadcast on 8 ranks: in step 1 rank 0 sends to rank 4. Click the cells that step "
-        "2 writes.",
-        step=2,
-        why="Two ranks have the vector, and each sends it half as far as before: rank 0 to rank 2, rank 4 to rank 6.",
+    Number(
+        name="interview_mfu",
+        topic="sizing",
+        text="A model of 70 billion weights trains on 1,024 H100s, 989e12 operations a second each. You see 900,000 "
+        "tokens a second. What is its MFU, as a share (0.5 is one half)?",
+        right=Answer(
+            "6*70e9*900e3/(1024*989e12)",
+            "6 operations for each weight and token: 3.8e17 a second, of 1.01e18 that the GPUs could do.",
+        ),
+        wrong=(
+            Answer("2*70e9*900e3/(1024*989e12)", "2 operations are the forward pass alone. Backward takes 4 more."),
+            Answer(
+                "8*70e9*900e3/(1024*989e12)",
+                "That counts the forward pass twice, as with recomputed activations. MFU counts what the model needs.",
+            ),
+            Answer("6*70e9*900e3/989e12", "That is how many GPUs at their peak would do the same. There are 1,024."),
+        ),
+        unit="",
+        within=0.02,
     ),
-    Click(
-        name="interview_draw_halving",
-        topic="halving",
-        text="Draw it. reduce_scatter by recursive halving, 4 ranks: in step 1 each rank swaps halves with the rank "
-        "that is 2 away, in step 2 quarters with its neighbour, and piece r ends at rank r. Click the cells that "
-        "step 1 writes.",
-        step=1,
-        why="Ranks 0 and 1 end with pieces 0 and 1, so ranks 2 and 3 send them these two. Pieces 2 and 3 go the other "
-        "way.",
+    Choose(
+        name="interview_mesh",
+        topic="sizing",
+        text="70 billion weights, 80 layers, hidden size 8,192, on 512 H100s: 8 on NVLink in each machine, and a card "
+        "of 50 GB/s for each GPU. A step has 512 sequences of 8,192 tokens. Which mesh do you try first?",
+        answers=(
+            Answer(
+                "FSDP over all 512",
+                "8,192 tokens for each GPU. FSDP on such cards needs about 20,000 until computing takes longer than "
+                "sending: the GPUs would wait more than half of the time.",
+            ),
+            Answer(
+                "Tensor parallel over 64, FSDP over 8",
+                "Its all_reduces would go through the cards, nine times slower than NVLink, and the layer waits.",
+            ),
+            Answer(
+                "Tensor parallel over 8, FSDP over 64",
+                "NVLink carries what cannot be hidden. Each group of 8 has 65,000 tokens a step, and FSDP sends an "
+                "eighth: 1 s, behind 5 s.",
+            ),
+            Answer(
+                "Tensor parallel over 8, a pipeline of 64 stages",
+                "80 layers do not go into 64 stages: some have two, and all wait for those. And a batch of 512 "
+                "sequences leaves a bubble of 11 %.",
+            ),
+        ),
+        right=2,
+    ),
+    Number(
+        name="interview_decode",
+        topic="inference",
+        text="A model of 80 layers serves one request on 8 GPUs, tensor parallel: two all_reduces of 16 kB in each "
+        "layer, for each token. A ring starts 14 messages one after the other, 3 microseconds each; the bytes hardly "
+        "count. How long do the all_reduces of one token take?",
+        right=Answer(
+            "80*2*14*3e-6",
+            "160 calls of 42 microseconds: 6.7 ms, for every token. That is why servers have one-shot kernels: each "
+            "GPU writes to all others at once, and waits once.",
+        ),
+        wrong=(
+            Answer("80*2*3e-6", "That is one start for each call, which a one-shot kernel comes near. A ring has 14."),
+            Answer("80*14*3e-6", "That is one all_reduce for each layer: attention has one, and the MLP."),
+            Answer("2*14*3e-6", "That is one layer."),
+        ),
+        unit="s",
+        within=0.03,
+    ),
+    Choose(
+        name="interview_context",
+        topic="long context",
+        text="A text of a million tokens on 32 GPUs in 4 machines. 64 query heads, 8 heads of keys and values. How do "
+        "you cut attention, which is causal?",
+        answers=(
+            Answer(
+                "Ulysses over all 32: two query heads on each",
+                "Two query heads would need a quarter of a head of keys and values: copies, four of each.",
+            ),
+            Answer(
+                "Ulysses over the 8 GPUs of a machine, a zig-zag ring over the machines",
+                "8 KV heads on 8 GPUs, over NVLink. Between machines only keys and values travel, hidden behind the "
+                "matrices, and zig-zag gives all ranks as many scores.",
+            ),
+            Answer(
+                "A ring over all 32, in the order of the text",
+                "The last rank has 63 times as many scores as the first, and all wait for it.",
+            ),
+        ),
+        right=1,
     ),
 )

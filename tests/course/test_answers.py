@@ -256,6 +256,8 @@ FOUND = {
     "interview_ring_time": lambda: seconds(all_reduce.ring(8), 8e3, SHEET),
     "interview_ring_half": lambda: half_starts(all_reduce.ring(8)),
     "interview_overlap": lambda: max(80e-3, 60e-3),
+    "interview_mfu": lambda: (2 + 2 + 2) * 70e9 / (989e12 / (900e3 / 1024)),
+    "interview_decode": lambda: 2 * 80 * seconds(all_reduce.ring(8), 0, Network(3e-6, 0)),
     "estimate_compiled": lambda: counts("ring", 8).busiest * 8192 * 8192 * 2 / 370e9,
     "xla_calls": lambda: 1,  # chapter 16 compiles it
     "xla_processes": lambda: 4 * 2,

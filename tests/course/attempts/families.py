@@ -96,6 +96,7 @@ NOT_GIVEN_X = (
     "redistribute",
     "neighbours_first",
     "survive",
+    "size_a_run",
 )
 """Exercises whose function is given a list, a model, numbers made of x, or one number, or is called several times."""
 
