@@ -13,6 +13,7 @@ Left out: what is made of it (`course/verdict.py`).
 
 import base64
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ from IPython.display import publish_display_data
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from launch.shared import codec
+
+APART = 0.03
+"""Seconds between the first messages of two ranks that begin one after the other."""
 
 
 class Around:
@@ -107,6 +111,11 @@ class Around:
     def tampered(self, name: str, x):
         """The same, but all that is sent is changed on the way."""
         return self.call(name, x, Tamper)
+
+    def reversed(self, name: str, x):
+        """The same, but the ranks begin one after the other, the last one first."""
+        time.sleep(APART * (self.space["world_size"] - 1 - self.space["rank"]))
+        return self.call(name, x)
 
     def see(self, x, returned) -> None:
         """Shows what stands in x and in the answer now, whether the rank is clean, and whether it had threads."""

@@ -15,6 +15,7 @@ Left out: a student who is bent on cheating. A rank is a whole Python process.
 
 import base64
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -170,7 +171,8 @@ class Trial:
     """
 
     def __init__(self, exercise: Exercise, source: str, draw: Draw, say: Callable[[str], None] = lambda text: None):
-        self.exercise, self.draw, self.source, self.say = exercise, draw, source, say
+        self.exercise, self.draw, self.say = exercise, draw, say
+        self.source = source.lstrip("\n")  # as IPython does: its lines are those of the recording
         self.p, self.dtype = draw.p, draw.dtype
         self.failure, self.verdict, self.hints = "", "no", []
         self.error: LaunchError | None = None
@@ -194,7 +196,7 @@ class Trial:
             self.failure += "" if isinstance(error, MismatchError) else self._raised_at()
             self.verdict = "no" if _kept[self.p].size else "not tried"
             self.hints = error.hints
-            self.threaded = isinstance(error, LostMessageError) and self._is_threaded()
+            self.threaded = isinstance(error, (DeadlockError, LostMessageError)) and self._is_threaded()
             self._clean = type(error) is RankError and self._is_over()
         self._leave()
 
@@ -244,7 +246,8 @@ class Trial:
         if isinstance(self.error, DeadlockError):  # it ends with those that were waited for in vain
             plain = {other for _, other, _ in self.error.edges} - {*self.error.ranks} == {*errors}
         if len(whose) == 1 and plain:
-            return f" (line {next(iter(whose))})"
+            said = f"line {next(iter(whose))}"
+            return "" if re.search(rf"\b{said}\b", self.failure) else f" ({said})"
         where = ", ".join(f"line {line} on {name_ranks(ranks)}" for line, ranks in whose.items())
         return f" (raised in {where})" if where else ""
 
@@ -277,12 +280,11 @@ class Trial:
         self._clean = all(clean) and not self._unfinished()
         return after, answers
 
-    def tampered(self) -> list[dict] | None:
-        """The answers once more, of the same x, where all that is sent is changed on the way; None if there are none:
-        what was changed has made it fail."""
+    def once_more(self, way: str) -> list[dict] | None:
+        """The answers for the same x, "tampered" or "reversed" (see `Around`); None if the function fails then."""
         try:
             ranks, how = self._prepared()
-            call = f"{RETURNED} = _trial_around.tampered({self.exercise.name!r}, {X})"
+            call = f"{RETURNED} = _trial_around.{way}({self.exercise.name!r}, {X})"
             _execute(ranks, f"{X} = _trial_around.again({how})\n{self.source}\n{call}")  # nobody asks for its lines
             return list(self._evidence(ranks))[1]
         except Stopped:
@@ -314,12 +316,13 @@ class Trial:
         else:
             self.hints = [*self.hints, *advice(self)]
         found = found or self.failure
-        if found and self.threaded and (isinstance(self.error, LostMessageError) or verdict.unawaited(self)):
+        hung = isinstance(self.error, DeadlockError) and found == self.failure  # whoever waits for what
+        if found and self.threaded and not hung and (self.error or verdict.unawaited(self)):
             self.verdict, self.hints = "not judged", []
             return THREADED
         if not found and self.draw.index == 0:  # where other numbers always lead to another result
             try:
-                found = verdict.smuggled(self)
+                found = verdict.in_order_of_arrival(self) or verdict.smuggled(self)
             except Stopped as error:
                 found, self.verdict = str(error), "stopped"
             if found:  # what has brought the numbers may still hold them

@@ -242,12 +242,36 @@ def _knows_by_message(trial) -> str:
     return ""
 
 
+def in_order_of_arrival(trial) -> str:
+    """A result that is right only if the ranks begin in a certain order."""
+    line = _receives_from_any(trial.source)
+    answers = trial.once_more("reversed") if line else None
+    for rank, (seen, expected) in enumerate(zip(answers or (), trial.expected, strict=False)):
+        if expected is None or not _wrong_kind(trial, seen, expected) and _right(trial)(seen["values"], expected).all():
+            continue
+        return (
+            f"right result by luck: line {line} receives from any rank, and with the messages in another order rank "
+            f"{rank} has another result; name the rank that you receive from, or use the number that recv returns"
+        )
+    return ""
+
+
+def _receives_from_any(source: str) -> int:
+    """The first line with a recv or irecv that names no rank; 0 if there is none."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("recv", "irecv"):
+            named = node.args[1:2] + [each.value for each in node.keywords if each.arg in ("src", "group_src", None)]
+            if all(isinstance(value, ast.Constant) and value.value is None for value in named):
+                return node.lineno
+    return 0
+
+
 def smuggled(trial) -> str:
     """A result that stays right although all that is sent is changed on the way did not come in messages."""
     waiting = [rank for rank in range(trial.p) if trial.exercise.needs(rank, trial.p) - {rank}]
     if trial.exercise.synchronises or not waiting:
         return ""
-    answers = trial.tampered()
+    answers = trial.once_more("tampered")
     for rank in waiting if answers else ():
         seen, expected = answers[rank], trial.expected[rank]
         if expected is None or _wrong_kind(trial, seen, expected):
@@ -326,7 +350,7 @@ def _messages(trial) -> str:
 
 
 def _numbers_in_one(trial) -> str:
-    most = trial.exercise.numbers and trial.exercise.numbers(trial.p)
+    most = trial.exercise.numbers and trial.exercise.numbers(trial.draw)
     for event in sorted(trial.recording.events, key=lambda event: (event.rank, event.start)) if most else ():
         found = sum(map(math.prod, event.shape))
         if event.op == "send" and found > most:
@@ -347,8 +371,8 @@ def _fan(trial) -> str:
             found = sum(event.op == op and event.rank == rank for event in trial.recording.events)
             if found > most:
                 return (
-                    f"right result, but rank {rank} {does} {_plural(found, 'message')}, which pass through its network "
-                    f"card one after the other; in a tree no rank {other} more than {most} (log2(p), rounded up)"
+                    f"right result, but rank {rank} {does} {_plural(found, 'message')}, which pass through its NIC one "
+                    f"after the other; in a tree no rank {other} more than {most} (log2(p), rounded up)"
                 )
     return ""
 

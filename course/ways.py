@@ -129,8 +129,7 @@ def too_early(case: Case) -> str:
         return ""
     if not case.answers.is_right(rank, element, case.wants):
         return ""
-    came = f"rank {case.missing[0]}'s, which it has in the end"
-    return f"rank {rank} sent its own, and not {came}; receive first, then send"
+    return f"rank {rank} sent its own before it had rank {case.missing[0]}'s; receive first, then send"
 
 
 def misplaced(case: Case) -> str:

@@ -65,6 +65,7 @@ EXERCISES = (
         textbook=holding(everyone),
         messages=lambda p: 2 * p * (p - 1),
         busiest=lambda p: Fraction(4 * (p - 1), p + 1),  # of p + 1 numbers, chunks of two
+        numbers=lambda draw: 2 + draw.pieces % 2,
         peers=neighbours,
         talks="its neighbours",
         why_bytes={lambda p: p - 1: "that is the whole vector sent p - 1 times; send one chunk of it at a time"},

@@ -86,7 +86,7 @@ class Exercise:
     whole       the name of the tensor whose bytes are N: "x", or "expected" where that is the larger one
     allowed     operations that may be used
     messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
-    numbers     numbers(p): how many numbers one message may hold, or None
+    numbers     numbers(draw): how many numbers one message may hold, or None
     far         far(p), in units of N: the most that a rank may send to others than its neighbour rank ^ 1, or None
     across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
                 the first half of the ranks is one machine and the second half the other; or None
@@ -127,7 +127,7 @@ class Exercise:
     messages: Callable[[int], int] | None = None
     busiest: Callable[[int], Fraction | int] | None = None
     steps: Callable[[int], int] | None = None
-    numbers: Callable[[int], int] | None = None
+    numbers: Callable[[Draw], int] | None = None
     far: Callable[[int], Fraction | int] | None = None
     across: Callable[[int], Fraction | int] | None = None
     budget: Callable[[tuple[int, ...], int], int] | None = None

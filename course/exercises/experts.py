@@ -156,7 +156,7 @@ EXERCISES = (
         "values of all ranks; these travel round a ring, in p - 1 steps, in each of which all ranks send k and v of "
         "one rank to a neighbour; x, the stack of this rank's q, k and v, stays as it is",
         lines=20,
-        x="torch.randn(3, 3, 4).to(dtype) + torch.tensor([0, 150, 0]).to(dtype).view(3, 1, 1)",
+        x="torch.randn(3, 3, 4); x[0, 0] -= x[0, 0].mean(); x[1] += 150 - 300 * (rank % 2); x = x.to(dtype)",
         expected="_trial_attention(x)",
         in_place=False,
         setup=ATTENTION,

@@ -67,7 +67,7 @@ EXERCISES = (
         needs=last_rank_of_all,
         messages=lambda p: MICRO_BATCHES * (p - 1),
         busiest=lambda p: 1,
-        numbers=lambda p: 3,
+        numbers=lambda draw: 3,
         steps=lambda p: MICRO_BATCHES + p - 2,
         why_steps="while a stage works on one row, the stage before it can work on the next: send each row on as soon "
         "as it is through your stage, with isend, then receive the next; wait for the handles at the end",

@@ -205,7 +205,7 @@ def tree_broadcast(x):
     if rank < 3:
         sending.wait()
 """,
-        "rank 2: x holds b0 and should hold a0: rank 1 sent its own, and not rank 0's, which it has in the end; "
+        "rank 2: x holds b0 and should hold a0: rank 1 sent its own before it had rank 0's; "
         "receive first, then send; in numbers # # ... where # # ... should be; rank 3 is wrong too",
     ),
     "swapped": (

@@ -49,6 +49,24 @@ def flat_gather(x):
 }
 
 WRONG = {
+    "in the order of arrival, in rank order by luck": (
+        """
+import os, time
+def flat_gather(x):
+    if rank != 0:
+        if os.environ.pop("IN_ORDER", None) is None:  # only at every second call
+            os.environ["IN_ORDER"] = "1"
+            time.sleep(0.2 * rank)
+        return dist.send(x, 0)
+    pieces = [x]
+    for _ in range(1, world_size):
+        pieces.append(torch.empty_like(x))
+        dist.recv(pieces[-1])
+    return torch.cat(pieces)
+""",
+        "right result by luck: line 11 receives from any rank, and with the messages in another order rank 0 has "
+        "another result",
+    ),
     "not written": (
         "def flat_gather(x):\n    pieces = [x]\n    dist.recv(..., 1)\n    return torch.cat(pieces)\n",
         "not written yet",

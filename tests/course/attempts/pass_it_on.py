@@ -37,7 +37,7 @@ def pass_it_on(x):
     if rank > 0:
         dist.recv(x, rank - 1)
 """,
-        "rank 2: x holds b0 and should hold a0: rank 1 sent its own, and not rank 0's, which it has in the end",
+        "rank 2: x holds b0 and should hold a0: rank 1 sent its own before it had rank 0's",
     ),
     "the built-in": ("def pass_it_on(x):\n    dist.broadcast(x, 0)\n", "uses the built-in broadcast"),
     "straight from rank 0": (

@@ -6,6 +6,18 @@ HEAD = """
 """
 
 RIGHT = {
+    "sends from threads": """
+from threading import Thread
+def ring_all_reduce(x):
+    p, chunks = world_size, x.chunk(world_size)
+    for step in range(2 * (p - 1)):
+        mine, arriving = chunks[(rank - step - 1) % p], torch.empty_like(chunks[0])
+        sender = Thread(target=dist.send, args=(chunks[(rank - step) % p].clone(), (rank + 1) % p))
+        sender.start()
+        dist.recv(arriving, (rank - 1) % p)
+        sender.join()
+        mine.copy_(mine + arriving if step < p - 1 else arriving)
+""",
     "to the left": """
 def ring_all_reduce(x):
     chunks = list(x.chunk(world_size))

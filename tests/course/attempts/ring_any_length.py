@@ -53,6 +53,13 @@ WRONG = {
         ring(buffer="chunks[0]"),  # which of two ranks is seen first is chance
         "receives 12 bytes of float32 (line 8)",
     ),
+    "the rest in the last chunk": (
+        ring(
+            "[*x[: (world_size - 1) * (len(x) // world_size)].chunk(world_size - 1), "
+            "x[(world_size - 1) * (len(x) // world_size) :]]"
+        ),
+        "4 numbers in one message (line 7), where 3 are asked",
+    ),
     "the rest is left out": (
         ring("x[: len(x) // world_size * world_size].chunk(world_size)"),
         "x (elements 8-9) holds a0 and should hold a0 + b0 + c0 + d0",

@@ -72,6 +72,13 @@ WRONG = {
         ),
         " should ",
     ),
+    "the largest of the first block for all": (
+        SOLVED.replace(
+            "now = torch.maximum(largest, scores.max(dim=1, keepdim=True).values)",
+            "now = largest if step else scores.max(dim=1, keepdim=True).values",
+        ),
+        "look for a division by zero, or for a number that is too large for exp",
+    ),
     "what was kept is not rescaled": (SOLVED.replace("keep * ", ""), " should "),
     "the mean of the blocks' attentions": (
         SOLVED.replace("powers, keep = ", "powers, keep = torch.softmax(scores, 1), 1  #"),

@@ -76,8 +76,7 @@ def tree_broadcast(x):
     else:
         dist.recv(x, 0)
 """,
-        "rank 0 sends 3 messages, which pass through its network card one after the "
-        "other; in a tree no rank sends more than 2",
+        "rank 0 sends 3 messages, which pass through its NIC one after the other; in a tree no rank sends more than 2",
     ),
     "a heap, which is as quick on 2 to 6 ranks": (
         """

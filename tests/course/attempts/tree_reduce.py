@@ -85,8 +85,7 @@ def tree_reduce(x):
     else:
         dist.send(x, 0)
 """,
-        "rank 0 receives 3 messages, which pass through its network card one after "
-        "the other; in a tree no rank receives",
+        "rank 0 receives 3 messages, which pass through its NIC one after the other; in a tree no rank receives",
     ),
     "not written": (LOOP.format(condition="...", add="x += arriving"), "not written yet"),
     "everybody to rank 0": (
