@@ -317,7 +317,8 @@ class Trial:
             self.hints = [*self.hints, *advice(self)]
         found = found or self.failure
         hung = isinstance(self.error, DeadlockError) and found == self.failure  # whoever waits for what
-        if found and self.threaded and not hung and (self.error or verdict.unawaited(self)):
+        lost = isinstance(self.error, LostMessageError) or verdict.unawaited(self)
+        if found and self.threaded and lost and not hung:
             self.verdict, self.hints = "not judged", []
             return THREADED
         if not found and self.draw.index == 0:  # where other numbers always lead to another result

@@ -433,7 +433,8 @@ def _given(trial) -> str:
     for rank in range(trial.p):
         found = [sum(map(math.prod, event.shape)) for event in _built_ins_of(trial, rank)]
         if found != asked:
-            return f"right result, but rank {rank} gives its calls {_row(found)} numbers, where {_row(asked)} are asked"
+            gives, where = (", ".join(map(str, numbers)) for numbers in (found, asked))
+            return f"right result, but rank {rank} gives its calls {gives} numbers, where {where} are asked"
     return ""
 
 
@@ -456,10 +457,6 @@ def _built_ins_of(trial, rank: int) -> list:
     """The calls of built-ins of that rank, in the order of their begin."""
     mine = [event for event in trial.recording.events if event.rank == rank and event.op not in MESSAGES_ONLY]
     return sorted(mine, key=lambda event: event.start)
-
-
-def _row(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _too_many(what: str, number: int, bound, p: int) -> str:
