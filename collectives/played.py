@@ -1,4 +1,4 @@
-"""The network that a run was played on: in words, in a file, and what its links really carried.
+"""The network that a run was played on: in words, in a file, and what its links carried.
 
 Left out: playing it (launch), networks themselves (`collectives.network`), and in a file the switches of a topology.
 """
@@ -13,15 +13,12 @@ from collectives.units import duration, rate
 
 
 class Carried(NamedTuple):
-    """What the ranks' connections carried on a network that was played.
+    """What ranks sent on a network that was played.
 
-    bytes    [src][dst]: what went from rank to rank, the library's own words included
-    reached  what was carried as a share of what the network's links allow in the time they were busy, at most 1, since
-             what would come early is held back; None where too little was sent to tell
+    bytes  [src][dst]: of messages their bytes, of built-ins the bytes of the steps that the library takes inside
     """
 
     bytes: tuple[tuple[int, ...], ...]
-    reached: float | None
 
     def on_links(self, network: Network | Topology) -> list[int]:
         """Bytes on every link, in the order of `network.names`."""

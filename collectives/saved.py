@@ -199,11 +199,11 @@ def _step_seconds(kept: dict[str, Any], schedule: Schedule) -> list[float] | Non
 def _carried(kept: dict[str, Any], schedule: Schedule) -> Carried | None:
     if "carried" not in kept:
         return None
-    rows, reached = kept["carried"]
+    rows, *_ = kept["carried"]  # files of earlier versions have a second item
     if [len(row) for row in rows] != [schedule.ranks] * schedule.ranks:
         raise ValueError("what was carried is not said of every pair of ranks")
     moved = tuple(tuple(_whole(nbytes) for nbytes in row) for row in rows)
-    return Carried(moved, None if reached is None else float(reached))
+    return Carried(moved)
 
 
 def _clock(world: int, ranks: Any, offset: Any, error: Any) -> Clock:

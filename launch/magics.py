@@ -159,7 +159,7 @@ def run_cell(line: str, cell: str) -> None:
         if record:
             ranks.stop_recording()
     finally:
-        end_network(ranks, options, viewer)
+        end_network(ranks, options)
         viewer.finish()
         for notice in ranks.take_notices():
             print(notice)
@@ -201,14 +201,12 @@ def play_for_cell(ranks: Ranks, network) -> None:
     ranks.play(network)
     before, _limits = _limits, []
     if ranks.network is not None:
-        _limits = [networks.too_fast(ranks.network, ranks.size), networks.UNPACED if ranks.unpaced else ""]
+        _limits = [networks.too_fast(ranks.network, ranks.size)]
     ranks.supervisor.notices += [limit for limit in _limits if limit and limit not in before]
 
 
-def end_network(ranks: Ranks, options: Namespace, viewer) -> None:
-    """The measured bandwidth goes to the log only, since it differs on each run. Ends a network of this cell alone."""
-    if ranks.network is not None and ranks.carried is not None:
-        viewer.reached = networks.measured(ranks.network, ranks.carried)
+def end_network(ranks: Ranks, options: Namespace) -> None:
+    """Ends a network of this cell alone."""
     if options.network:
         ranks.play(_network)
 

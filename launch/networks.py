@@ -1,7 +1,7 @@
-"""A network of `collectives` for ranks to run on: chosen by name or given, as the plain table a rank needs, in words.
+"""A network of `collectives` for ranks to run on: by name or given, as the plain table a rank needs, in words.
 
 A rank knows neither Network nor Topology (it loads no `collectives`), so it gets the links that every pair of ranks
-uses and what they cost. What was really carried comes back as bytes per pair of ranks, and is a `Carried` here.
+uses and what they cost. It answers with the bytes that it sent to each rank, which become a `Carried` here.
 
 Left out: what a rank does with the table (rank/network.py).
 """
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 CARRIES = 2e9  # bytes per second that a laptop's memory moves between its processes, all of them together
 OWN_LATENCY = 300e-6  # seconds that a message between two processes of a laptop takes in any case
 SLOWER = (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**4, 10**5, 10**6)
-UNPACED = (
-    "this machine cannot slow down single connections: messages were held back until they may arrive, and built-in "
-    "collectives ran at the machine's own speed and were held back as a whole"
-)
-ENOUGH = 0.05  # seconds of bytes on one connection, below which its rate says nothing
 
 
 def chosen(network, ranks: int) -> Network | Topology | None:
@@ -83,27 +78,8 @@ def too_fast(network, ranks: int) -> str:
     return "\n".join(said)
 
 
-def carried_by(ranks: int, told: dict[int, list]) -> Carried:
-    """From what every rank has said of its connections."""
+def carried_by(ranks: int, told: dict[int, dict[int, int]]) -> Carried:
+    """From the bytes that each rank says it has sent to each other rank."""
     from collectives.played import Carried
 
-    moved = [[0] * ranks for _ in range(ranks)]
-    due = took = 0.0
-    for src, connections in told.items():
-        for dst, nbytes, should, did in connections:
-            moved[src][dst] += nbytes
-            if should >= ENOUGH and did:
-                due, took = due + should, took + did
-    return Carried(tuple(map(tuple, moved)), min(1.0, due / took) if took else None)
-
-
-def measured(network, carried: Carried) -> str:
-    """'asked 12.5 MB/s, measured 12.4 MB/s'; of links that differ the share; '' where too little was sent to tell."""
-    from collectives.played import bandwidths, rate
-
-    if carried.reached is None:
-        return ""
-    asked, *others = bandwidths(network, len(carried.bytes))
-    if others:
-        return f"measured {carried.reached:.0%} of that"
-    return f"asked {rate(asked)}, measured {rate(asked * carried.reached)}"
+    return Carried(tuple(tuple(told.get(src, {}).get(dst, 0) for dst in range(ranks)) for src in range(ranks)))

@@ -71,6 +71,7 @@ class Ranks:
         self._ran_on: tuple = (None, None, ())  # network, Carried and Clocks of what is recorded
         self._clocks: dict = {}  # of machines, as they stood when the recording began
         self.network: Network | Topology | None = None  # that all cells run on
+        self.carried: Carried | None = None  # what the last cell sent over it; None if it ran on none
         self._asked_for: tuple = (None, 0)  # what `network` is, as it was asked for, and for how many ranks
         self._told_of: tuple = (None, 0)  # the network, and how many ranks there were
         atexit.register(self.close)
@@ -117,17 +118,23 @@ class Ranks:
         return self._wait(self._execute(code, only, count, viewer))
 
     async def _execute(self, *cell) -> list[Answer]:
-        await self._play()
-        return await self.supervisor.execute(*cell)
+        self.carried = None
+        self._choose(self._asked_for[0])  # again, since there may be another number of ranks by now
+        if self._told_of != (self.network, self.size):
+            self._told_of = self.network, self.size
+            self.supervisor.played.choose(self.network and networks.table(self.network, self.size))
+        answers = await self.supervisor.execute(*cell)
+        if self.network is not None:
+            self.carried = networks.carried_by(self.size, {answer.rank: answer.carried for answer in answers})
+        return answers
 
     def play(self, network) -> None:
-        """From now on cells run on that network: a name, a Network, a Topology; None is the machine as it is.
+        """From the next cell on, cells run on that network: a name, a Network, a Topology; None is the machine as it
+        is.
 
         UsageError, and nothing changes, if there is no such network or it has too few ranks.
         """
         self._choose(network)
-        if self.size:
-            self._wait(self._play())
 
     def _choose(self, network) -> None:
         if network is not None:
@@ -136,26 +143,6 @@ class Ranks:
         if asked != self._asked_for:
             self.network = networks.chosen(*asked)
             self._asked_for = asked
-
-    async def _play(self) -> None:
-        """Tells the ranks of it, however many there are by now."""
-        self._choose(self._asked_for[0])
-        if self._told_of[0] is not self.network or self._told_of[1] != self.size:
-            self._told_of = self.network, self.size
-            table = None if self.network is None else networks.table(self.network, self.size)
-            self.supervisor.played.choose(table)
-        await self.supervisor.played.tell()
-
-    @property
-    def unpaced(self) -> bool:
-        """Whether the connections of a network that is played could not be paced."""
-        return self.supervisor.played.unpaced
-
-    @property
-    def carried(self) -> Carried | None:
-        """What the last cell has sent over the network that it ran on; None if it ran on none."""
-        told = self.supervisor.played.carried
-        return None if told is None or self.network is None else networks.carried_by(self.size, told)
 
     def lost(self) -> dict[int, str]:
         """The ranks whose process has ended since the last cell, and how."""

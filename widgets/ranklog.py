@@ -43,7 +43,6 @@ class RankLog(Widget):
     finished = traitlets.Bool(False).tag(sync=True)
     network = traitlets.Unicode("").tag(sync=True)  # what the cell runs on, in words; "" where that is the machine
     _own = traitlets.Unicode("").tag(sync=True)  # its model's id, which a page asks for that was late (js/late.js)
-    reached = traitlets.Unicode("").tag(sync=True)  # how fast it was, in words: differs on each run
 
     def __init__(self, ranks: int, network: str = ""):
         if not isinstance(ranks, int) or ranks < 1:

@@ -3,7 +3,7 @@
 Two algorithms may send the same bytes and differ by an order of magnitude in time, because of the links they load. The
 map draws machines, GPUs, network cards and the wires between them, as thick as what they carry, and marks the busiest.
 What is drawn is what `schedule.cost` counts: Python works it out once per step, the browser adds steps up. Of a run
-that was played on the topology it is what its links really carried, counted by the system, built-ins included.
+that was played on the topology it is what its links carried, built-ins included.
 
 Left out: networks that have no links to draw (`Network`), and topologies made by hand, whose shape nobody knows.
 """
@@ -24,7 +24,7 @@ from widgets.base import join, styles
 from widgets.question import Asked
 
 MOST_RANKS = 128
-COUNTED = "What the connections carried, as the system counted it: built-ins and the library's own words are in it."
+COUNTED = "What the ranks sent: messages as they were, built-ins as the steps that the library takes inside."
 LISTED = 5  # links in the fallback
 
 

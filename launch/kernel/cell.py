@@ -68,6 +68,7 @@ class Answer:
     lost: bool = False  # what it raised comes from a connection that has ended, or a wait that was
     has_group: bool = True  # False if the rank has no process group in the end
     groups: list[tuple[str, int, str]] = field(default_factory=list)  # ("new_group([0,1])", line, file): made in it
+    carried: dict[int, int] = field(default_factory=dict)  # bytes it sent to each rank, on a network that is played
     trouble: Trouble | None = None  # between the ranks; the same in every answer of a cell
 
 
@@ -153,6 +154,7 @@ class Cell:
         answer.line, answer.notes = content.get("line", 0), content.get("notes", [])
         answer.lost, answer.has_group = content.get("lost", False), content.get("has_group", True)
         answer.groups = content.get("groups", [])
+        answer.carried = {int(rank): nbytes for rank, nbytes in content.get("carried", {}).items()}
         self.workers[answer.rank].groups += len(answer.groups)
         if content["status"] == "ok":
             return

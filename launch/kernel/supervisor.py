@@ -260,7 +260,6 @@ class Supervisor:
             for answer in answers:
                 if answer.ename == "NameError" and any(other.ename != "NameError" for other in answers):
                     answer.came_back = self.came_back.get(answer.rank, "")
-            await self.played.count()
             self.notices += find_swapped(self.board, code)
             self.notices += find_missing_group(answers, [m.groups for m in self.workers])
             if cell.freed or cell.stops or any(answer.how is not How.LEFT or answer.trouble for answer in answers):

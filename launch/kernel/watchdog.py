@@ -145,7 +145,7 @@ class Watchdog:
                 return
             if diagnosis.proved:
                 self.stuck = {rank: self._place(diagnosis.views[rank]) for rank in diagnosis.stuck}
-            if self._final(diagnosis, any(answer["unsent"] for answer in answers.values())):
+            if self._final(diagnosis):
                 self.diagnosis = diagnosis
                 self.give_up()
         finally:
@@ -164,16 +164,13 @@ class Watchdog:
         before = min((made[rank] for rank in there), default=0)
         return there if any(made[rank] <= before for rank in answers.keys() - there - past) else set()
 
-    def _final(self, diagnosis: Diagnosis, unsent: bool) -> bool:
-        """Whether the cell can never end and nobody in it would lose anything. `unsent`: a slow network has not carried
-        all yet. A proof counts calls and not bytes; all else is believed because nothing comes."""
+    def _final(self, diagnosis: Diagnosis) -> bool:
+        """Whether the cell can never end and no rank in it would lose anything."""
         views, rest = diagnosis.views, time.monotonic() - self._still_since
         if not diagnosis.moving and diagnosis.proved:
             return True
         # Perhaps some are stuck for ever; the others wait for what is on its way, or so it seems, and nothing has come.
-        return (
-            rest > LIKELY_AFTER and not unsent and all(views[rank].state is State.WAITING for rank in diagnosis.moving)
-        )
+        return rest > LIKELY_AFTER and all(views[rank].state is State.WAITING for rank in diagnosis.moving)
 
     def _place(self, view) -> str:
         """Where a stuck rank is: 'all_reduce #2, line 4', 'backward, line 7'."""

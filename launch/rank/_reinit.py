@@ -35,8 +35,6 @@ class Reinit:
         self.bare: tuple[int, int] | None = None  # rank and world size, where the student makes the group by himself
         self._worlds = 0  # default groups that were made here; a second one is the student's own
         self._sockets: dict[int, int] = {}  # inode -> file descriptor
-        self.version = 0  # counts when they change
-        self.on_connections = None  # called when there are new ones
         self._sockets_of_stores: dict[int, int] = {}  # of torch's own stores, in which a student's groups meet
         self._before: dict[int, int] | None = None  # while a group or a store is being made: the sockets from before
         self.gathers = 0  # while a store of torch's is being made: how many ranks have to come to it; 0 if unknown
@@ -61,10 +59,6 @@ class Reinit:
         c10d._new_process_group_helper = make_and_note
         ProcessGroupGloo.__init__ = begin_aside
         _reducer.note_modules()
-
-    def connections(self) -> dict[int, int]:
-        """inode -> file descriptor of gloo's connections; some may have been closed since."""
-        return dict(self._sockets)
 
     @property
     def making(self) -> bool:
@@ -102,9 +96,6 @@ class Reinit:
         if self._before is not None:
             now = connected_sockets()
             self._noted.update({inode: now[inode] for inode in now.keys() - self._before.keys()})
-            self.version += 1
-            if self.on_connections is not None:
-                self.on_connections()
 
     def free(self) -> None:
         """Ends every wait in gloo or in the store. From any thread."""
@@ -118,7 +109,6 @@ class Reinit:
             for inode, fd in sockets.items():
                 shut_down(fd, inode)
             sockets.clear()
-        self.version += 1
 
     def groups(self) -> dict:
         """{"groups": {name: [global ranks]}, "world": its name, "count": how many names torch has given out,

@@ -154,7 +154,9 @@ class RankKernel(IPythonKernel):
             left, self.complaint = [self.complaint, *left], ""
         lost = error is not None and is_lost(error)
         group = {"has_group": dist.is_initialized(), "groups": tap.groups_made()}
-        return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, **group}
+        network = self.requests.network
+        carried = network.carried() if network is not None else {}
+        return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, "carried": carried, **group}
 
 
 def on_ranks_already(line: str, cell: str = "") -> None:
@@ -274,7 +276,7 @@ def serve(rank: int, session: dict) -> None:
     tap.install(slot)
     reinit = Reinit()
     _loopback.install(reinit)
-    network = None if session["network"] is None else Network(rank, reinit, session["network"])
+    network = None if session["network"] is None else Network(rank, session["network"])
     tap.play(network)
     meet(rank, session, reinit)
     name = f"{rank}.{session['serial']}"

@@ -1,18 +1,17 @@
-"""The network that this rank plays: what it sends is paced, and a wait for what it receives is over when that may come.
+"""Plays a network in this rank: every wait is held until the network would have delivered what is waited for.
 
-Messages by hand are put on the shared links when both ranks are there (shared/wires.py), and the wait for one is held
-until it may arrive: that is how several share a card, or a link between machines. A collective of gloo's runs at the
-rates that its steps leave (backends/gloo.py), and is over, on this rank, no earlier than those steps are. Connections
-are a little quicker than the links, so that a process that wakes up late does not make the network slower than it was
-asked to be.
+The bytes go over gloo's own connections at the machine's speed; only the moment at which a wait returns is the
+network's. Messages by hand are put on the shared links when both ranks are there (shared/wires.py). A collective takes
+the steps that gloo takes inside it (backends/gloo.py) and ends, on this rank, no earlier than those steps do; what else
+is in flight on the same links delays it.
 
 The tap calls `begin` when a call is made, and `hold` when the wait for it has returned. A call begins, by the network's
-clock, when the last wait was over by it, plus what the rank did meanwhile: not the time in which the machine was busy
-with other processes (the kernel counts it), and up to SOFTWARE of Python's own, which belongs to the latency.
+clock, when the last wait ended by that clock, plus what the rank did meanwhile. Not counted is the time in which the
+machine ran other processes (the kernel measures it), and up to SOFTWARE of Python's own, which belongs to the latency.
 
-DDP's reducer waits in C++, for a future: that one is done no earlier either (rank/_reducer.py).
+DDP's reducer waits in C++ for a future, which completes no earlier either (rank/_reducer.py).
 
-Left out: a call that nobody waits for costs bandwidth alone, and so does what is asked about with `is_completed`.
+Left out: a call that is never waited for and never asked about costs its rank nothing, only the others bandwidth.
 """
 
 from __future__ import annotations
@@ -20,17 +19,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 
 from launch.backends import gloo
 from launch.rank import interruptible
 from launch.rank._ops import Call
-from launch.rank._pace import Pace
-from launch.rank._reinit import Reinit
 from launch.shared.wires import Links, Wires
 
 SOFTWARE = 0.0005  # seconds
-ROOM = 0.2  # by what share connections are quicker than links: what wakes up late is not late, and the hold is exact
-PACKET = 1 << 16  # bytes that a connection sends at once and makes good later: the next message would come late by them
 LEAST = 1e-6  # seconds; less is not waited for
 
 
@@ -42,23 +38,16 @@ class Network:
     ways     [src][dst] -> (alpha, [[link, rank at that end], ...])
     """
 
-    def __init__(self, rank: int, reinit: Reinit, table: dict):
+    def __init__(self, rank: int, table: dict):
         self.rank, self.table = rank, table
         self.betas, self.ways = table["betas"], table["ways"]
         self.wires = Wires(table["path"], len(self.ways), len(self.betas))
-        self.pace = Pace(rank, reinit, self.wires.ports)
+        self._sent: Counter[int] = Counter()  # bytes to each rank, since they were asked for last
         self._holds: dict[int, float] = {}  # by thread: until when
         self._ended = 0.0  # when the last wait was over, by the network's clock
         self._schedule = main_thread_schedule()
         self._delayed = self._delay()  # until then, how long the main thread had waited for a processor
         self._plans: dict[tuple, tuple | None] = {}
-        for peer, way in enumerate(self.ways[rank]):
-            if peer != rank:
-                self.pace.set(peer, self._alone(way))
-
-    def _alone(self, way) -> float:
-        """Bytes per second of a message that has its links for itself."""
-        return 1 / max(max(self.betas[link] for link, _ in way[1]), 1e-15)
 
     def _now(self) -> float:
         now = time.monotonic()
@@ -79,7 +68,6 @@ class Network:
     def begin(self, call: Call, name: int, nbytes: int) -> float:
         """A call is about to enter the library; a message has a `name` (`wires.name_of`). Returns when the wait for a
         collective may be over, 0.0 if that is not known; of a message when it began."""
-        self.pace.refresh()
         start = self._now()
         if call.kind == "collective":
             return self._collective(call, start)
@@ -91,7 +79,7 @@ class Network:
         dst, way = call.peer, self.ways[self.rank][call.peer]
         with self.wires.locked():
             self.wires.sent(self.rank, dst, name, start, nbytes, way, self.betas)
-        self.pace.set(dst, self._alone(way), ROOM + PACKET / max(nbytes, 1))
+            self._sent[dst] += nbytes
         return start
 
     def _ask(self, src: int, name: int, at: float) -> None:
@@ -109,48 +97,36 @@ class Network:
         plan = self._plans[key]
         if plan is None:
             return 0.0
-        seconds, rates, loads = plan
+        seconds, sent, loads = plan
         with self.wires.locked():  # what is under way already, or comes before this is over, shares the links with it
             ends = [self.wires.links.occupy(link, end, start, alpha, busy) for link, end, alpha, busy in loads]
-        for peer in call.group.ranks:
-            if peer != self.rank:
-                self.pace.set(peer, *(rates.get(peer) or (self._alone(self.ways[self.rank][peer]),)))
+            self._sent.update(sent)
         return max(start + seconds, *ends, 0.0)
 
     def _plan(self, op: str, ranks: tuple[int, ...], root: int, nbytes: int, pieces) -> tuple | None:
-        """(seconds until it is over here if all begin now, (bytes per second, room) of each peer, [(link, this end,
-        seconds of latency, seconds of bytes)] of what this rank sends)."""
+        """(seconds until it ends here if all begin now, {rank: bytes} that this rank sends, [(link, this end, seconds
+        of latency, seconds of bytes)] of those); None for an op whose steps are not known."""
         steps = gloo.steps_of(op, len(ranks), root)
         if steps is None:
             return None
         if pieces:
             steps, nbytes = gloo.uneven(ranks.index(self.rank), *pieces), 1  # which are bytes, not shares
         links = Links(len(self.betas), len(self.ways))
-        ready, rates = dict.fromkeys(ranks, 0.0), {}
+        ready, sent = dict.fromkeys(ranks, 0.0), Counter[int]()
         busy: dict[tuple[int, int], tuple[float, float]] = {}
         for step in steps:
-            messages = [(ranks[src], ranks[dst], share) for src, dst, share in step]
-            load = [0.0] * len(self.betas)
-            ends = {(src, dst) for src, dst, _ in messages}
-            for src, dst, share in messages:
-                for link, _ in self.ways[src][dst][1]:
-                    load[link] += share * self.betas[link]
             after = dict(ready)
-            for src, dst, share in messages:
+            for src, dst, share in [(ranks[src], ranks[dst], share) for src, dst, share in step]:
                 way = self.ways[src][dst]
                 left, arrives = links.send(way, self.betas, ready[src], round(share * nbytes))
                 after[src], after[dst] = max(after[src], left), max(after[dst], arrives)
                 if src == self.rank and share:
-                    rate = share / max(max(load[link] for link, _ in way[1]), 1e-15)
-                    # Both ways on one connection: gloo's notice that a receive is ready waits behind the data.
-                    room = 1.0 if (dst, src) in ends else ROOM / 4
-                    # Of steps that go at different rates the quickest: a step is not to wait for another's rate.
-                    rates[dst] = max(rates.get(dst, (0.0, 0.0)), (rate, room + PACKET / max(share * nbytes, 1)))
+                    sent[dst] += round(share * nbytes)
                     for link, end in way[1]:
                         latency, seconds = busy.get((link, end), (0.0, 0.0))
                         busy[link, end] = latency + way[0], seconds + share * nbytes * self.betas[link]
             ready = after
-        return ready[self.rank], rates, [(*link, *times) for link, times in busy.items()]
+        return ready[self.rank], sent, [(*link, *times) for link, times in busy.items()]
 
     def arrival(self, src: int, name: int, begun: float) -> float:
         """When that message may be here, whose receive was `begun` then."""
@@ -184,12 +160,13 @@ class Network:
         """Whether a wait is held that is over but for the network: the rank will move. From any thread."""
         return any(until > time.monotonic() for until in [*self._holds.values()])
 
-    def unsent(self) -> bool:
-        """Whether bytes wait on this side for the network: a rank may move that waits for them. From any thread."""
-        return self.pace.unsent()
+    def carried(self) -> dict[int, int]:
+        """Bytes that this rank has sent to each rank since it was asked last. Of a collective they are those of gloo's
+        steps."""
+        sent, self._sent = self._sent, Counter()
+        return dict(sent)
 
-    def lift(self) -> None:
-        self.pace.lift()
+    def close(self) -> None:
         self.wires.close()
         if self._schedule is not None:
             os.close(self._schedule)

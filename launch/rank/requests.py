@@ -42,7 +42,7 @@ class Requests:
         self.network = network
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"record": self.record, "tape": self.tape, "has": self.has, "changed": self.changed}
-        on_main_thread |= {"network": self.play, "carried": self.carried}
+        on_main_thread["network"] = self.play
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": reinit.groups, "look": self.look}
         at_any_time["deaf"] = self.stopping.why_deaf
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
@@ -159,17 +159,12 @@ class Requests:
         self.recording = False
         return tap.stop()
 
-    def play(self, table: dict | None) -> bool:
-        """From now on on that network, on none if there is no table. Says whether its connections can be paced."""
+    def play(self, table: dict | None) -> None:
+        """From now on cells run on that network; on none if there is no table."""
         if self.network is not None:
-            self.network.lift()
-        self.network = None if table is None else Network(self.slot.rank, self.reinit, table)
+            self.network.close()
+        self.network = None if table is None else Network(self.slot.rank, table)
         tap.play(self.network)
-        return self.network is None or self.network.pace.works
-
-    def carried(self) -> list:
-        """As `Pace.carried` says it, since the last time; nothing without a network."""
-        return [] if self.network is None else self.network.pace.carried()
 
     def interrupt(self, cell: str) -> str:
         """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started. Returns the
@@ -194,9 +189,9 @@ class Requests:
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""
-        told, network = _threads.look(self.reinit), self.network
-        held, unsent = (network.holds(), network.unsent()) if network is not None else (False, False)
-        return told | {"threads": told["threads"] or held, "unsent": unsent}
+        told = _threads.look(self.reinit)
+        held = self.network is not None and self.network.holds()
+        return told | {"threads": told["threads"] or held}
 
     def free(self, cell: str) -> bool:
         """Ends the waits in gloo and in the store, if this cell is still under way. Says whether it was."""

@@ -16,6 +16,7 @@ Left out: what the calls of different ranks mean together; that is the driver's 
 """
 
 import sys
+import time
 from functools import wraps
 from weakref import WeakKeyDictionary
 
@@ -291,6 +292,8 @@ def _wait(work, *args, **kwargs):
 def _is_completed(work):
     """Instead of Work.is_completed, which says of a message of gloo's that it is over only when it was waited for."""
     done, pending = _plain_completed(work), _calls and _calls._posting_of(work)
+    if done and pending is not None and pending.due > time.monotonic():  # the network has not delivered it yet
+        return False
     if not done and pending is not None and pending.kind != "collective" and not pending.on_gpu:
         pending.asked += 1
         if pending.asked == OFTEN:

@@ -8,9 +8,7 @@ From that follows when the message has left its sender, and when it may arrive; 
 name, where either rank finds them. It is the model of `collectives.network`, with the moments in which messages really
 meet instead of steps.
 
-The file also says which rank owns which TCP port, by which a rank knows who is at the other end of a connection.
-
-Left out: pacing (rank/_pace.py), and waiting until a moment has come (rank/network.py).
+Left out: waiting until a moment has come (rank/network.py).
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ import os
 import threading
 from contextlib import contextmanager, suppress
 
-PORTS = 1 << 16
 REMEMBERED = 64  # messages of each pair of ranks
 COLUMNS = 8  # of 8 bytes
 
@@ -72,14 +69,13 @@ class Wires:
     def __init__(self, path: str, ranks: int, links: int):
         self.path, self.ranks = path, ranks
         rows = ranks * ranks * REMEMBERED
-        size = 2 * PORTS + Links.room(links, ranks) + 8 * COLUMNS * rows
+        at = Links.room(links, ranks)
+        size = at + 8 * COLUMNS * rows
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if os.fstat(self._file).st_size != size:
             os.ftruncate(self._file, size)
         memory = memoryview(mmap.mmap(self._file, size))
-        self.ports = memory[: 2 * PORTS].cast("H")  # rank + 1; 0 of a port that belongs to none
-        at = 2 * PORTS + Links.room(links, ranks)
-        self.links = Links(links, ranks, memory[2 * PORTS : at].cast("d"))
+        self.links = Links(links, ranks, memory[:at].cast("d"))
         names, moments = memory[at : at + 24 * rows].cast("Q"), memory[at + 24 * rows :].cast("d")
         # Of every pair's last messages: the names of what was sent, was asked for and is on the links; ...
         self._sent, self._asked, self._put = (names[i * rows : (i + 1) * rows] for i in range(3))
@@ -133,10 +129,9 @@ class Wires:
 
 
 def clear(path: str) -> None:
-    """Frees the links and forgets all messages; ports stay whose they are. Nobody may be sending anything."""
+    """Frees the links and forgets all messages. No rank may be sending anything."""
     with suppress(FileNotFoundError), open(path, "r+b") as file:  # no rank may have made it yet
-        zeros = bytes(os.fstat(file.fileno()).st_size - 2 * PORTS)
-        os.pwrite(file.fileno(), zeros, 2 * PORTS)
+        os.pwrite(file.fileno(), bytes(os.fstat(file.fileno()).st_size), 0)
 
 
 def name_of(key: int, tag: int, seq: int, epoch: int) -> int:

@@ -38,19 +38,6 @@ def timed(call):
     dist.barrier()
     return time.perf_counter() - began
 """
-PACES = """
-import ctypes, os, socket
-from launch.rank._pace import PACING, UNPACED
-from launch.backends.gloo import connected_sockets
-def pace_of(fd):
-    told, size = ctypes.c_uint64(0), ctypes.c_uint(8)
-    ctypes.CDLL(None).getsockopt(fd, socket.SOL_SOCKET, PACING, ctypes.byref(told), ctypes.byref(size))
-    return told.value
-paces = [pace_of(fd) for fd in connected_sockets().values()]
-paced = sum(pace < 2 ** 63 for pace in paces)
-"""
-
-
 DDP = """
 from torch.nn.parallel import DistributedDataParallel
 def model_with(hook=None):
@@ -241,17 +228,6 @@ def test_an_uneven_all_to_all_takes_as_long_as_the_card_that_gets_most(ranks):
     quickest(*calls, fit=lambda *took: all(0.9 * due < t < 1.5 * due for t, due in zip(took, prices, strict=True)))
 
 
-def test_off_leaves_no_pace_on_any_connection(ranks):
-    groups = "own = dist.new_group([0, 1]); all_ = dist.new_group(); dist.all_reduce(torch.ones(4), group=all_)"
-    run(ranks, groups)
-    ranks.play("ethernet")
-    run(ranks, "later = dist.new_group(); dist.all_reduce(torch.ones(4), group=later)")
-    paced = run(ranks, PACES, "paced")
-    assert paced == [10, 10, 9, 9]  # one to each other rank in the world, in all_ and in later; ranks 0 and 1 in own
-    ranks.play(None)
-    assert run(ranks, PACES, "paced") == [0] * 4
-
-
 def test_groups_that_a_cell_makes_are_slow_too(ranks):
     code = MESSAGE.replace("SIZE", "50_000") + "group = dist.new_group()\n"
     call = "lambda: dist.all_reduce(x, group=group)"
@@ -264,7 +240,6 @@ def test_a_deadlock_is_proved_and_the_next_cell_is_as_slow_as_before(ranks):
     answers = ranks.execute("if rank != 2: dist.all_reduce(torch.ones(4))")
     assert answers[0].trouble.kind is DeadlockError and "rank 2" in answers[0].trouble.sentence
     assert longest(ranks, "message") > 0.19
-    assert min(run(ranks, PACES, "paced")) >= 3
 
 
 def test_a_rank_that_dies_comes_back_on_the_same_network(ranks):
@@ -272,7 +247,6 @@ def test_a_rank_that_dies_comes_back_on_the_same_network(ranks):
     answers = ranks.execute("import os\nif rank == 3: os._exit(1)\ndist.all_reduce(torch.ones(100_000))")
     assert answers[3].how is How.DIED
     assert longest(ranks, "lambda: dist.all_reduce(x)") > 0.19
-    assert min(run(ranks, PACES, "paced")) >= 3
 
 
 class StopsWhenAllWait:
@@ -291,23 +265,27 @@ class StopsWhenAllWait:
         return lambda *args: None
 
 
-def test_stop_death_and_restart_end_what_the_network_alone_delays_and_leave_no_pace(ranks):
+def test_stop_ends_what_the_network_alone_delays_and_restart_keeps_the_network(ranks):
     run(ranks, "x = torch.ones(4)")
+    reduced = "lambda: dist.all_reduce(torch.ones(50_000))"
     for cell in ("dist.all_reduce(x)", "if rank == 0: dist.send(x, 1)\nelse: dist.recv(x, rank - 1)"):
         ranks.play(Network(alpha=600, beta=1 / 1e6))
         answers = ranks.execute(cell, viewer=StopsWhenAllWait(ranks))
         assert {answer.ename for answer in answers} == {"KeyboardInterrupt"}, (cell, [a.ename for a in answers])
         ranks.play(Network(alpha=0, beta=1 / 1e6))
-        assert longest(ranks, "lambda: dist.all_reduce(torch.ones(50_000))") > 0.19
-    assert ranks.execute("if rank == 1: __import__('os')._exit(1)\ndist.barrier()")[1].how is How.DIED
-    assert min(run(ranks, PACES, "paced")) >= 3
-    ranks.play(None)
-    assert set(run(ranks, PACES, "paced")) == {0}
-    ranks.play("ethernet")
+        assert longest(ranks, reduced) > 0.19
     ranks.restart()
-    assert min(run(ranks, "dist.barrier()\n" + PACES, "paced")) >= 3
+    assert longest(ranks, reduced) > 0.19
     ranks.play(None)
-    assert set(run(ranks, PACES, "paced")) == {0}
+    quickest(partial(longest, ranks, reduced), fit=lambda without: without < 0.19)
+
+
+def test_a_collective_is_not_completed_before_the_network_has_carried_it(ranks):
+    """It is asked about for half of its time, and not waited for."""
+    ranks.play(Network(alpha=0.1, beta=1e-12))
+    run(ranks, "import time\nx = torch.ones(4)\nbegan = time.monotonic()\nwork = dist.all_reduce(x, async_op=True)\n"
+        "while not work.is_completed(): time.sleep(0.001)\nseconds = time.monotonic() - began")  # fmt: skip
+    assert min(ranks.pull("seconds")) > 0.5
 
 
 FREE = """
@@ -356,13 +334,12 @@ def test_nobody_is_accused_because_a_network_is_slow(ranks):
 def test_a_proof_does_not_wait_for_bytes_that_change_nothing(ranks):
     """A barrier without rank 2, while rank 1 has ten seconds of bytes to receive: those who wait are free before."""
     ranks.play(Network(alpha=0, beta=1e-5))
-    run(ranks, "x = torch.arange(250_000.) + 1 if rank == 0 else torch.zeros(250_000)")
+    run(ranks, "x = torch.ones(250_000)")
     begin = "if rank == 0: sent = dist.isend(x, 1)\nif rank == 1: came = dist.irecv(x, 0)\n"
-    answers = ranks.execute(f"{begin}if rank != 2: dist.barrier()")
+    answers = ranks.execute(f"import time\nbegan = time.monotonic()\n{begin}if rank != 2: dist.barrier()")
     assert [answer.how for answer in answers] == [How.FREED, How.FREED, How.LEFT, How.FREED]
     assert "rank 2" in answers[0].trouble.sentence
-    both = run(ranks, "both = [x[0].item(), x[-1].item()]", "both")[1]
-    assert both == [1, 0]  # some have come, not all
+    assert max(run(ranks, "seconds = time.monotonic() - began", "seconds")) < 8
 
 
 def buckets_of(ranks, code, rank=0):
@@ -444,10 +421,13 @@ def test_what_went_where_is_counted(ranks):
     ranks.play(Topology.machines(2, gpus=2, inside=Link(0, 1 / 50e6), between=Link(0, 1 / 20e6)))
     run(ranks, "x = torch.ones(500_000)\nif rank == 1: dist.send(x, 2)\nif rank == 2: dist.recv(x, 1)")
     carried = ranks.carried
-    assert 2e6 <= carried.bytes[1][2] < 2.1e6 and carried.bytes[0][3] < 1e4
+    assert carried.bytes[1][2] == 2e6 == sum(map(sum, carried.bytes))
     links = carried.by_link(ranks.network)
-    assert links["nic of gpu 1 out"] == links["nic of gpu 2 in"] == max(links.values()) >= 2e6
-    assert carried.reached is not None and carried.reached <= 1
+    assert links["nic of gpu 1 out"] == links["nic of gpu 2 in"] == max(links.values()) == 2e6
+    run(ranks, "dist.all_reduce(x)")
+    assert ranks.carried.bytes == tuple(
+        tuple(3_000_000 * (dst == (src - 1) % 4) for dst in range(4)) for src in range(4)
+    )
 
 
 @pytest.mark.parametrize(
@@ -475,21 +455,6 @@ def test_every_name_runs(ranks, name):
     run(ranks, "x = torch.ones(1000)\ndist.all_reduce(x)\nassert x[0] == 4")
 
 
-def test_where_connections_cannot_be_paced_messages_are_held_back_alone(ranks):
-    """As on macOS: the option is refused."""
-    refuse = "from launch.rank import _pace\nkept = _pace.set_rate\n_pace.set_rate = lambda fd, rate: False"
-    run(ranks, refuse)
-    ranks.play(Network(alpha=0, beta=1 / 1e6))
-    try:
-        assert ranks.unpaced
-        assert longest(ranks, "message") > 0.19
-        assert set(run(ranks, PACES, "paced")) == {0}
-    finally:
-        ranks.play(None)
-        run(ranks, "_pace.set_rate = kept")
-    assert not ranks.unpaced
-
-
 def test_a_notebook_says_what_each_cell_runs_on(notebook):
     shown = "RankLog(ranks=4, network='ethernet, 10 times slower: 12.5 MB/s, 1 ms')"
 
@@ -504,7 +469,7 @@ def test_a_notebook_says_what_each_cell_runs_on(notebook):
     said = notebook.run("%ranks network ethernet").stdout
     assert said == "cells run on ethernet, 10 times slower: 12.5 MB/s, 1 ms; %ranks network off ends it\n"
     output, logs = log(f"%%ranks\n{cell}")
-    assert logs == [shown] and output.stdout == ""  # what is measured is in the live log alone
+    assert logs == [shown] and output.stdout == ""
     assert log("%%ranks --network off\nNone")[1] == ["RankLog(ranks=4)"]
     assert log(f"%%ranks\n{cell}")[1] == [shown]
     assert notebook.run("%ranks network off").stdout.startswith("cells run without a network of their own")
@@ -572,7 +537,7 @@ def test_a_recording_knows_what_it_ran_on_and_so_does_its_file(ranks, tmp_path):
     loaded = collectives.load(tmp_path / "run.json")
     assert recording.network is network
     for told in (recording, loaded):
-        assert 8e5 <= told.carried.by_link(told.network)["nic of machine 0 out"] < 8.2e5
+        assert told.carried.by_link(told.network)["nic of machine 0 out"] == 8e5
         near, far = told.step_seconds
         # 800 kB at 50 and at 10 MB/s; a machine that is busy with other things is forgiven its delays
         assert near > 0.008 and near + far > 0.05, (near, far)
@@ -584,7 +549,7 @@ def test_a_recording_knows_what_it_ran_on_and_so_does_its_file(ranks, tmp_path):
         assert race.measured and [step["lines"][0][0] for step in race.metas[0]["work"]] == [near, far]
         assert not Race(told, told, nbytes=1e6).measured
         assert TopologyMap(told).room["links"] == network.names(4)
-        assert np.frombuffer(TopologyMap(told).data)[:16].max() >= 8e5
+        assert np.frombuffer(TopologyMap(told).data)[:16].max() == 8e5
     ring = all_reduce.ring(ranks=4)
     assert ring.cost(nbytes=1e6, network=loaded.network) == ring.cost(nbytes=1e6, network=network)
     ranks.play("ethernet")

@@ -44,7 +44,7 @@ class RankLogView {
     this.nodes = new WeakMap();
     this.#build(el);
     listenToKeys(this.root, (key, target) => this.#press(key, target), signal);
-    for (const name of ["batch", "history", "states", "finished", "reached"]) model.on(`change:${name}`, () => this.#changed(name));
+    for (const name of ["batch", "history", "states", "finished"]) model.on(`change:${name}`, () => this.#changed(name));
     signal.addEventListener("abort", () => cancelAnimationFrame(this.frame));
     this.#draw();
   }
@@ -126,9 +126,9 @@ class RankLogView {
   #draw() {
     this.frame = 0;
     this.#drawChips();
-    const [network, reached] = [this.model.get("network"), this.model.get("reached")];
+    const network = this.model.get("network");
     this.network.hidden = !network;
-    this.network.textContent = `on ${[network, reached].filter(Boolean).join("; ")}`;
+    this.network.textContent = `on ${network}`;
     const { log, folded } = this;
     this.root.classList.toggle("rs-folded", folded);
     this.output.hidden = folded;
