@@ -122,7 +122,8 @@ class Ranks:
         self._choose(self._asked_for[0])  # again, since there may be another number of ranks by now
         if self._told_of != (self.network, self.size):
             self._told_of = self.network, self.size
-            self.supervisor.played.choose(self.network and networks.table(self.network, self.size))
+            table = None if self.network is None else networks.table(self.network, self.size)
+            self.supervisor.played.choose(table)
         answers = await self.supervisor.execute(*cell)
         if self.network is not None:
             self.carried = networks.carried_by(self.size, {answer.rank: answer.carried for answer in answers})
