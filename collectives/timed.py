@@ -37,7 +37,7 @@ class Clock(NamedTuple):
     error   seconds by which `offset` may be wrong at most, at any time of the run
 
     Measured from messages both ways before and after the run, as in D. L. Mills et al., "Network Time Protocol Version
-    4", RFC 5905; launch/machine/clocks.py has the arithmetic. The error holds however different the two ways are, and
+    4", RFC 5905; launch/machine/listener.py has the arithmetic. The error holds however different the two ways are, and
     as long as the same one of the two clocks is the faster one throughout the run.
     """
 

@@ -6,7 +6,7 @@ Importing this package is cheap (the agent and every rank do it too); what a nam
 
 def load_ipython_extension(shell):
     """`%load_ext launch`: registers the magics and starts the agent in the background. Returns at once."""
-    from launch.signpost import shadowed
+    from launch.load_hint import shadowed
 
     if told := shadowed():
         raise ImportError(told)

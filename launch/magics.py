@@ -24,9 +24,9 @@ from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.kernel import output, whereabouts
 from launch.kernel.watchdog import doing
+from launch.load_hint import help_with_errors
 from launch.ranks import DEFAULT_SIZE, Ranks
 from launch.shared.errors import CellSyntaxError, DeadlockError, RankError, RanksStopped, UsageError, name_ranks
-from launch.signpost import help_with_errors
 
 MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from course import ringside
-from launch import signpost
+from launch import load_hint
 from launch.rank.torch_internals import complaint
 from tests.conftest import not_as_locked
 
@@ -53,11 +53,11 @@ def test_a_package_of_another_project_is_named(tmp_path):
     code = f"import sys; sys.path.append({str(ROOT)!r}); import launch; launch.load_ipython_extension(None)"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert f"{tmp_path}/widgets/__init__.py has the name of Ringside's widgets and hides it" in run.stderr
-    assert signpost.shadowed() == ""
+    assert load_hint.shadowed() == ""
 
 
 def test_a_missing_jax_gets_the_one_command():
-    assert signpost.hint_for(ModuleNotFoundError("No module named 'jax'", name="jax"), None) == signpost.JAX
+    assert load_hint.hint_for(ModuleNotFoundError("No module named 'jax'", name="jax"), None) == load_hint.JAX
 
 
 def test_lab_refuses_a_folder_whose_module_would_hide_ours(tmp_path, capsys):

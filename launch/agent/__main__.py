@@ -1,6 +1,6 @@
 """The agent: a process that has imported torch once and forks the ranks, so that four of them are there in 0.1 s.
 
-`python -m launch.agent FD PARENT FOLDER` is started by the notebook's kernel (launch/kernel/agent_link.py, which speaks
+`python -m launch.agent FD PARENT FOLDER` is started by the notebook's kernel (launch/kernel/site.py, which speaks
 the other end of the socket FD: one JSON object per packet). It watches three things: requests, the deaths of its ranks,
 and the death of the kernel, which ends everything and removes the session's private folder.
 

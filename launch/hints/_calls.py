@@ -316,11 +316,14 @@ def reduce_op(error, place: Place) -> str:
     return f"op is one of torch's: op=dist.ReduceOp.{name if is_reduction(name) else 'SUM'}"
 
 
-def no_group(error, place: Place) -> str:
-    """A bare cell, or one after `dist.destroy_process_group()`."""
-    if place.innermost.f_code.co_name != "_get_default_group" or not isinstance(error, ValueError):
+def group(error, place: Place) -> str:
+    """No process group, in a bare cell or after `dist.destroy_process_group()`; or one already."""
+    if not isinstance(error, ValueError):
         return ""
-    return 'there is no process group: dist.init_process_group("gloo") on every rank makes one'
+    if str(error).startswith("trying to initialize the default process group twice"):
+        return "every rank has a process group already: leave out this call, or have none made with %%ranks --bare"
+    missing = place.innermost.f_code.co_name == "_get_default_group"
+    return 'there is no process group: dist.init_process_group("gloo") on every rank makes one' if missing else ""
 
 
 # To whom it speaks
@@ -375,6 +378,6 @@ RULES = (
     argument_of_another_kind,
     wrong_peer,
     reduce_op,
-    no_group,
+    group,
     call_that_does_not_fit,
 )

@@ -18,8 +18,6 @@ from launch.kernel.cell import Answer
 from launch.kernel.watchdog import doing
 from launch.shared.errors import DeadlockError, RankError, RanksStopped, Trouble, name_ranks
 
-GROUP_IS_GONE = "Default process group has not been initialized"
-GROUP_IS_THERE = "trying to initialize the default process group twice"
 SHOWN_TRACEBACKS = 4  # different ones; more are named only
 
 Thing = TypeVar("Thing")
@@ -186,12 +184,6 @@ def what_failed(answer: Answer) -> str:
     if answer.how is How.DIED:
         return f" died ({answer.evalue})"
     evalue = re.sub(r" at 0x[0-9a-f]+", "", answer.evalue)  # addresses differ from run to run
-    if evalue.startswith(GROUP_IS_THERE):  # torch's words; a program from elsewhere begins with init_process_group
-        evalue += " The ranks have a process group already; %%ranks --bare leaves it to the cell."
-    elif evalue.startswith(GROUP_IS_GONE):
-        evalue = (
-            "there is no process group (was it destroyed?): dist.init_process_group('gloo') on every rank makes one"
-        )
     if answer.came_back:
         evalue += f" (rank {answer.rank} {answer.came_back} and came back without its variables)"
     return f": {answer.ename}: {evalue}" if evalue else f": {answer.ename}"

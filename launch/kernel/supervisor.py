@@ -18,10 +18,9 @@ from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import recovery
 from launch.kernel._played import Played
-from launch.kernel.agent_link import AgentLink
 from launch.kernel.cell import Answer, Cell
 from launch.kernel.hub import Hub
-from launch.kernel.site import Here, Site
+from launch.kernel.site import AgentLink, Here, Site
 from launch.kernel.worker import COMING, Worker
 from launch.shared import flight_recorder
 from launch.shared.errors import LaunchError, RankError, UsageError, name_ranks

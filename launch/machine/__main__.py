@@ -34,9 +34,9 @@ import zmq
 import zmq.asyncio
 from zmq.utils.monitor import recv_monitor_message
 
-from launch.kernel.agent_link import AgentLink
 from launch.kernel.host import Deaths, is_suspended, proportional_memory
 from launch.kernel.hub import Hub
+from launch.kernel.site import AgentLink
 from launch.kernel.worker import PipeReader
 from launch.machine.listener import ALONE_AFTER, BEAT, LOST_AFTER, forget
 from launch.shared.flight_recorder import HEADER_BYTES, SLOT_BYTES, Board

@@ -16,9 +16,7 @@ from typing import Any
 from collectives.timed import Clock
 from launch.backends import BACKENDS
 from launch.kernel.site import Site
-from launch.machine import clocks
-from launch.machine.clocks import Offset
-from launch.machine.listener import Listener, Machine
+from launch.machine.listener import Listener, Machine, Offset, meanwhile
 from launch.shared.errors import LaunchError, RanksStopped, UsageError
 from launch.shared.flight_recorder import Board
 
@@ -95,7 +93,7 @@ class Attached(Site):
         return {each: offset for each, offset in zip(here, found, strict=True) if offset}
 
     def clocks_of_ranks(self, before: dict[Machine, Offset], after: dict[Machine, Offset]) -> tuple[Clock, ...]:
-        seen = {each: clocks.meanwhile(before[each], after[each]) for each in after if each in before and each.ranks}
+        seen = {each: meanwhile(before[each], after[each]) for each in after if each in before and each.ranks}
         return tuple(Clock(tuple(sorted(each.ranks)), offset.seconds, offset.error) for each, offset in seen.items())
 
     async def close(self) -> None:

@@ -31,14 +31,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import zmq
 
 from launch.kernel.host import Death
 from launch.kernel.hub import Hub
-from launch.machine import clocks
-from launch.machine.clocks import Offset
 from launch.machine.kv_store import KVStore
 from launch.shared.errors import LaunchError, UsageError
 from launch.shared.flight_recorder import Board, current_epoch
@@ -47,6 +45,8 @@ BEAT = 1.0  # seconds between two heartbeats
 LOST_AFTER = 15.0  # seconds without one; a fully loaded machine still sends them
 ALONE_AFTER = 60.0  # the same for the machine: a kernel that computes holding the GIL is silent
 LETTING_GO = 5.0  # seconds in which a machine confirms that it was let go
+EXCHANGES = 8  # the fastest counts; NTP's clock filter holds as many
+PHI = 15e-6  # seconds per second by which two clocks may drift apart (RFC 5905)
 TICKETS = "~/.ringside"
 
 
@@ -125,7 +125,7 @@ class Machine:
 
     async def read_clock(self) -> Offset | None:
         """The offset of its clock now, from the fastest of several exchanges; None if it is lost."""
-        seen = [told["offset"] for _ in range(clocks.EXCHANGES) if (told := await self.look())]
+        seen = [told["offset"] for _ in range(EXCHANGES) if (told := await self.look())]
         return min(seen, key=lambda offset: offset.error, default=None)
 
     def hears(self, event: dict) -> None:
@@ -135,8 +135,8 @@ class Machine:
             self.suspended = set(event["suspended"])
             answer, sent = self._asked.get(event["number"], (None, 0.0))
             if answer and not answer.done():
-                offset = clocks.exchanged(sent, event["came"], event["left"], back)
-                self.offset = clocks.latest(self.offset, offset)
+                offset = exchanged(sent, event["came"], event["left"], back)
+                self.offset = latest(self.offset, offset)
                 answer.set_result(event | {"offset": offset})
         elif kind == "ready":
             if not self.ready.done():
@@ -345,3 +345,43 @@ def own_address() -> str:
                 "this machine has no way to others: name the address, as in %ranks attach 10.0.0.1"
             ) from None
         return probe.getsockname()[0]
+
+
+# How far another machine's clock is from the notebook's, as NTP works it out from one exchange of messages.
+#
+# Ranks stamp what they do with the monotonic clock of their machine (`time.monotonic` and `time.perf_counter` are the
+# same clock). It counts from the boot, so two machines differ by hours, and they drift by some microseconds a second.
+# The notebook sends at `sent`, the message arrives at `came`, the answer leaves at `left` and arrives at `back`; `came`
+# and `left` are read on the other clock. If both ways took equally long, the other clock is ahead by ((came - sent) +
+# (left - back)) / 2. In any case that is wrong by at most half of the round trip, since neither way took less than no
+# time. Nothing is assumed about the network; the fastest of several exchanges gives the tightest bound (D. L. Mills et
+# al., "Network Time Protocol Version 4", RFC 5905, section 8: offset and delay; section 10: the filter).
+#
+# Left out: the drift rate, which would give better times in a cell that runs for hours; messages between two machines,
+# which may be faster than those to the notebook (launch/replay/_one_clock.py uses them for the order of events).
+
+
+class Offset(NamedTuple):
+    """Another machine's clock is ahead of the notebook's by `seconds`, give or take `error` seconds. `at` is when this
+    was measured, by the notebook's clock."""
+
+    seconds: float
+    error: float
+    at: float
+
+
+def exchanged(sent: float, came: float, left: float, back: float) -> Offset:
+    """The offset from one exchange."""
+    return Offset(((came - sent) + (left - back)) / 2, ((back - sent) - (left - came)) / 2, back)
+
+
+def latest(known: Offset | None, new: Offset) -> Offset:
+    """The tighter offset, allowing for drift since it was measured."""
+    return new if known is None or new.error <= known.error + PHI * (new.at - known.at) else known
+
+
+def meanwhile(before: Offset, after: Offset) -> Offset:
+    """An offset that holds at all times between the two, if the same clock is the faster one all the time."""
+    low = min(each.seconds - each.error for each in (before, after))
+    high = max(each.seconds + each.error for each in (before, after))
+    return Offset((low + high) / 2, (high - low) / 2, after.at)

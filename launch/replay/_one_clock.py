@@ -1,6 +1,6 @@
 """One clock for tapes of several machines, by which nothing comes before its cause.
 
-What messages between the notebook and the machines say of their clocks (launch/machine/clocks.py) is right within an
+What messages between the notebook and the machines say of their clocks (launch/machine/listener.py) is right within an
 error, and a message between two machines may take less time than that: by those clocks alone it could arrive before it
 was sent. So if one does, the offsets are moved, no further than their errors let them, until none does (A. Duda et al.,
 "Estimating Global Time in Distributed Systems", 1987). Each thing that came after one on another machine says

@@ -15,7 +15,7 @@ class LaunchError(Exception):
     """A request that cannot be met, in one sentence that says what to do instead."""
 
     hints: list[str] = []  # further sentences that may help (launch/hints), shown below it
-    afterwards: Callable[[], object] | None = None  # that shows what belongs below that (launch/signpost.py calls it)
+    afterwards: Callable[[], object] | None = None  # that shows what belongs below that (launch/load_hint.py calls it)
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]

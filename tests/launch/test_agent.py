@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from launch.kernel.agent_link import AgentLink
+from launch.kernel.site import AgentLink
 from launch.ranks import Ranks
 from launch.shared.errors import LaunchError
 

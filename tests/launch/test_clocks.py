@@ -18,7 +18,7 @@ import pytest
 
 from collectives.timed import Clock, uncertainty
 from launch.kernel.hub import Hub
-from launch.machine import clocks
+from launch.machine import listener as clocks
 from launch.machine.listener import Listener
 from launch.replay._one_clock import agreed
 from launch.replay.recording import Recording, Tapes

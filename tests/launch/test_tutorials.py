@@ -297,7 +297,8 @@ def test_torchruns_environment_is_there(notebook):
 def test_a_second_process_group_is_told_the_way(notebook):
     notebook.run("%ranks stop")
     ran = notebook.run("%%ranks 2\n" + BEGIN + "setup(rank, world_size, '1')")
-    assert ran.evalue.endswith("The ranks have a process group already; %%ranks --bare leaves it to the cell.")
+    said = "every rank has a process group already: leave out this call, or have none made with %%ranks --bare"
+    assert ran.traceback.splitlines()[-1] == f"ranks 0-1: {said}"
 
 
 def test_a_group_may_be_made_destroyed_and_made_again(notebook, tmp_path):
