@@ -164,13 +164,4 @@ QUESTIONS = (
         why="Half the bytes, yes. But each rank has one eighth of the sum: the other half of the bytes would bring "
         "it the rest.",
     ),
-    Statement(
-        name="all_to_all_below_n",
-        topic="all_to_all",
-        text="A rank has N bytes for all ranks together. In an all_to_all it sends less than N, however many ranks "
-        "there are.",
-        true=True,
-        why="Its own piece does not travel: (p - 1)/p N. What grows with p squared is the number of messages, p (p "
-        "- 1).",
-    ),
 )

@@ -5,10 +5,12 @@ The attempts stand in `tests/course/attempts/NAME.py`. They are run by the real 
 
 import importlib
 import inspect
+import re
 
 import pytest
 
 from course import carry, trial
+from course.chapters import notebooks
 from course.exercises import EXERCISES
 from tests.course.attempts.families import family
 from tests.course.cells import executed
@@ -53,6 +55,14 @@ def test_the_solution_passes(name):
     written = len(inspect.getsource(getattr(module, name)).splitlines())
     asked = EXERCISES[name].lines
     assert asked / 2 <= written <= 2 * asked, f"the exercise promises about {asked} lines, the solution has {written}"
+
+
+@pytest.mark.parametrize("path", notebooks()[:11], ids=lambda path: path.stem)
+def test_the_solutions_of_a_chapter_explain_themselves(path):
+    """The idea in a sentence, two mistakes that people make, another way to write it. Left out: chapters from 11 on."""
+    for name in re.findall(r'check\(\\"(\w+)\\"\)', path.read_text(encoding="utf-8")):
+        said = importlib.import_module(f"course.solutions.{name}").__doc__ or ""
+        assert re.fullmatch(r".+\n\nTwo mistakes: .+ and .+\nAnother way: .+\n", said, re.DOTALL), name
 
 
 @pytest.mark.parametrize("name, source", attempts("RIGHT"))

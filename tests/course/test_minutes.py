@@ -15,6 +15,7 @@ Left out: chapters from 11 on.
 """
 
 import re
+from collections.abc import Iterator
 
 import nbformat
 import pytest
@@ -23,33 +24,74 @@ from course.exercises import EXERCISES
 from tests.course.test_notebooks import CHAPTERS
 
 CLAIM = re.compile(r"[Aa]bout (\d+) minutes")
+PART = re.compile(r"^\| \[[^]]*\]\(#([^)]+)\).*\| (\d+) \|$", re.MULTILINE)
+LEVEL = re.compile(r"\*(Easy|Medium|Hard), (\d+) minutes\.\*")
+BLANK = "# <- your blank"
 ASKS, CHECKS = re.compile(r"\bask\(\"(\w+)\""), re.compile(r"\bcheck\(\"(\w+)\"\)")
 PICTURES = re.compile(r"--watch|\b(?:Butterfly|Player|Race|Square|Timeline|TopologyMap|Zoo|cost_explorer)\(")
 """What is stepped through or played with."""
 
 
-def minutes(chapter) -> float:
-    """By the model above."""
-    text = " ".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
-    seconds = len(text.split()) / 120 * 60
-    blanks = 0
+def costs(chapter) -> Iterator[tuple[str, float]]:
+    """The minutes of each cell by the model above, beside the heading that it is below."""
+    heading, blanks = "", 0
     for cell in chapter.cells:
-        if cell.cell_type != "code":
+        if cell.cell_type == "markdown":
+            before, *pieces = re.split(r"^## (.*)$", cell.source, flags=re.MULTILINE)
+            yield heading, len(before.split()) / 120
+            for heading, text in zip(pieces[::2], pieces[1::2], strict=True):
+                yield heading, len(text.split()) / 120
             continue
-        lines = [line for line in cell.source.splitlines() if line.strip()]
+        seconds = 20 + 6 * len([line for line in cell.source.splitlines() if line.strip()])
         seconds += 70 * len(ASKS.findall(cell.source)) + 60 * len(PICTURES.findall(cell.source))
-        if "..." in cell.source and "# <- " in cell.source:
-            blanks += 1
+        blanks += cell.source.count(BLANK)
         for name in CHECKS.findall(cell.source):
-            seconds += 300 if blanks else 75 * EXERCISES[name].lines
+            seconds += 300 * blanks or 75 * EXERCISES[name].lines
             blanks = 0
-        seconds += 20 + 6 * len(lines)
-    return seconds / 60
+        yield heading, seconds / 60
+
+
+def prose(chapter) -> str:
+    return "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
 
 
 @pytest.mark.parametrize("path", CHAPTERS[:11], ids=lambda path: path.stem)
 def test_a_chapter_takes_as_long_as_it_says(path):
     chapter = nbformat.read(path, as_version=4)
-    text = " ".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
-    claimed, found = int(CLAIM.search(text)[1]), minutes(chapter)
+    claimed, found = int(CLAIM.search(prose(chapter))[1]), sum(minutes for _, minutes in costs(chapter))
     assert 2 / 3 < claimed / found < 4 / 3, f"{path.stem} claims {claimed} minutes, and by the model it is {found:.0f}"
+
+
+@pytest.mark.parametrize("path", CHAPTERS[:11], ids=lambda path: path.stem)
+def test_so_does_each_of_its_parts(path):
+    """The table of parts adds up to the chapter, and no part is off by more than five minutes or a third."""
+    chapter = nbformat.read(path, as_version=4)
+    text = prose(chapter)
+    parts = {anchor.replace("-", " "): int(minutes) for anchor, minutes in PART.findall(text)}
+    assert sum(parts.values()) == int(CLAIM.search(text)[1])
+    found = dict.fromkeys(parts, 0.0)
+    part = next(iter(parts))  # what is above the first one is read, too
+    for heading, minutes in costs(chapter):
+        heading = heading.replace("-", " ")  # as the table's links have it
+        part = heading if heading in parts else part
+        found[part] += minutes
+    off = {
+        part: (parts[part], round(found[part]))
+        for part in parts
+        if abs(parts[part] - found[part]) > max(5, found[part] / 3)
+    }
+    assert all(found.values()) and not off, f"{path.stem}: claimed and by the model {off}"
+
+
+@pytest.mark.parametrize("path", CHAPTERS[:11], ids=lambda path: path.stem)
+def test_each_exercise_says_how_hard_and_how_long_it_is(path):
+    level, blanks = None, 0
+    for cell in nbformat.read(path, as_version=4).cells:
+        level, blanks = LEVEL.search(cell.source) or level, blanks + cell.source.count(BLANK)
+        for name in CHECKS.findall(cell.source) if cell.cell_type == "code" else ():
+            found = 5 * blanks or 1.25 * EXERCISES[name].lines
+            assert level, f"{name} does not say how hard it is"
+            assert 2 / 3 < int(level[2]) / found < 3 / 2, (
+                f"{name} claims {level[2]} minutes, and by the model {found:.0f}"
+            )
+            level, blanks = None, 0
