@@ -1,4 +1,4 @@
-"""The exercises of chapter 12: a step on shards of the optimizer's state, and a weight that is gathered when needed."""
+"""The exercises of chapter 12: a step on shards of the optimizer's state, a weight that is gathered, Muon's step."""
 
 from course.exercises.exercise import VECTOR, Exercise
 
@@ -47,6 +47,32 @@ def _by_the_book(x):
     return torch.cat([whole, grad.chunk(world_size)[rank]])
 """
 
+ORTHOGONAL = """
+def _newton_schulz(g, steps=6):
+    if not isinstance(g, torch.Tensor) or g.shape != (6, 6):
+        what = list(g.shape) if isinstance(g, torch.Tensor) else type(g).__name__
+        raise ValueError(f"newton_schulz takes one whole matrix, here of shape [6, 6], and is given {{what}}")
+    x = g / g.norm()
+    for step in range(steps):
+        x = 1.5 * x - 0.5 * x @ x.T @ x
+    return x
+def _muon(muon_updates, x):
+    called = []
+    def newton_schulz(g):
+        called.append(1)
+        return _newton_schulz(g)
+    updates = muon_updates(x, newton_schulz)
+    if len(called) > 1:
+        raise ValueError(f"newton_schulz was called {{len(called)}} times: each rank does one matrix, and gets the "
+            "results of the others")
+    return updates
+def _muon_by_the_book(x):
+    total = x.clone()
+    dist.all_reduce(total)
+    return torch.stack([_newton_schulz(g) for g in total])
+"""
+"""A Newton-Schulz that tells a matrix from a piece of one, and how often it was called."""
+
 EXERCISES = (
     Exercise(
         name="zero1_step",
@@ -93,6 +119,31 @@ EXERCISES = (
             "be added up, and the sum belongs to the rank that has the shard.",
             "That is dist.reduce_scatter_single(piece, grad.contiguous()); return piece.",
             "Call it with Gather.apply(x): Gather.forward(...) would know nothing of the backward pass.",
+        ),
+        dtypes=FLOATS,
+        more=(5, 6),
+    ),
+    Exercise(
+        name="muon_updates",
+        asks="x has p matrices, this rank's gradients; it returns newton_schulz of the sum of all ranks' gradients, of "
+        "each matrix, stacked as in x. Each rank calls newton_schulz once, on a whole matrix; one reduce_scatter and "
+        "one all_gather, and x stays as it is",
+        lines=8,
+        x="torch.randn(p, 6, 6).to(dtype)",
+        expected="_muon_by_the_book(x)",
+        in_place=False,
+        setup=ORTHOGONAL,
+        call="_muon({name}, x)",
+        allowed=GATHER | SCATTER,
+        uses={SCATTER: (1, GATHERED)},
+        calls=lambda p: 2,
+        rtol=1e-3,
+        hints=(
+            "Matrix r of the stack is piece r of x.flatten(): one reduce_scatter leaves on rank r the sum of matrix r, "
+            "whole.",
+            "newton_schulz takes that piece as a matrix, mine.view_as(x[0]). The sum will do: it divides by the norm "
+            "first.",
+            "dist.all_gather_single(out, update.flatten()) brings the p results together; out.view_as(x) is the stack.",
         ),
         dtypes=FLOATS,
         more=(5, 6),

@@ -81,10 +81,10 @@ NOTES = Notes(
         Part(
             4,
             "Myth check",
-            "Both. The first one is true.",
+            "`sharding_myth_zero2_bytes`.",
         ),
     ),
-    home="`zero1_step`, and `gathered` for those who know autograd functions.",
+    home="`zero1_step`, `muon_updates`, and `gathered` for those who know autograd functions.",
     room="sharding_which_stage",
     ask="Write the budget on the board: 40 GB, 10 of them for activations, 30 left. Pairs compute GB per GPU for each"
     " stage first (128, 38, 23, 8); only then ask. Some take the stage that saves most. Ask what it costs on a "

@@ -97,6 +97,7 @@ NOT_GIVEN_X = (
     "neighbours_first",
     "survive",
     "size_a_run",
+    "muon_updates",
 )
 """Exercises whose function is given a list, a model, numbers made of x, or one number, or is called several times."""
 
