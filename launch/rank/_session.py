@@ -7,7 +7,7 @@ Left out: what ranks print, which does not go through messages and is bounded wh
 and variables that are asked for by name (launch.pull).
 
 The thread that sends it looks after every send whether somebody has begun to listen. The notebook's kernel takes a rank
-for up when it hears its `iopub_welcome`, which ipykernel sends when a subscription arrives. zmq announces that once, by
+for up when it hears its `iopub_welcome`, which is sent when a subscription arrives. zmq announces that once, by
 waking a file descriptor; a send that happens to come first handles the announcement, and the descriptor sleeps on. With
 a limit to the messages that wait something else wakes it soon, but a rank has none (it drops nothing): no welcome, and
 the start waits for ever, once in a thousand on a busy machine.
@@ -16,6 +16,7 @@ the start waits for ever, once in a thousand on a busy machine.
 import zmq
 from ipykernel.iostream import IOPubThread
 from jupyter_client.session import Session
+from zmq.eventloop.zmqstream import ZMQStream
 
 from launch.shared.text import clipped
 
@@ -48,6 +49,20 @@ def _bounded(data: dict) -> dict:
 
 
 class AttentiveIOPub(IOPubThread):
+    """It welcomes its subscriber itself: ipykernel does so from 7 on."""
+
+    def __init__(self, socket: zmq.Socket, session: Session):
+        super().__init__(socket)
+        self._welcome = session.serialize(session.msg("iopub_welcome", {"subscription": ""}))
+        if not hasattr(self, "_xpub_stream"):
+            self._xpub_stream = ZMQStream(socket, self.io_loop)
+        self._xpub_stream.on_recv(self._subscribed)
+
+    def _subscribed(self, frames: list[bytes]) -> None:
+        for frame in frames:
+            if frame[:1] == b"\1":
+                self.socket.send_multipart(self._welcome)
+
     def _really_send(self, msg, *args, **kwargs):
         super()._really_send(msg, *args, **kwargs)
         if not self.closed:

@@ -201,7 +201,7 @@ class RankApp(IPKernelApp):
         self.control_thread = ControlThread(daemon=True)
         self.shell_channel_thread = NoThread()
         self.configure_tornado_logger()
-        self.iopub_thread = AttentiveIOPub(self._dial(zmq.XPUB, "iopub"), session=self.session)
+        self.iopub_thread = AttentiveIOPub(self._dial(zmq.XPUB, "iopub"), self.session)
         self.iopub_thread.start()
         self.iopub_socket = self.iopub_thread.background_socket
 
