@@ -2,6 +2,7 @@
 
 from widgets.butterfly import Butterfly
 from widgets.cost_explorer import cost_explorer
+from widgets.mesh import Mesh
 from widgets.player import Player
 from widgets.question import Question
 from widgets.race import Race
@@ -14,6 +15,7 @@ from widgets.zoo import Zoo
 
 __all__ = [
     "Butterfly",
+    "Mesh",
     "Player",
     "Question",
     "Race",

@@ -27,6 +27,7 @@ STYLE = (
     f".rs-own,.rs-empty{{stroke:{_still.INK};stroke-width:1;fill:none;stroke-opacity:.5}}"
     ".rs-own{stroke-dasharray:2 3}"
     f".rs-box{{fill:{_still.INK};fill-opacity:.12}}.rs-sum{{fill:{_still.BOXED}}}"
+    ".rs-line.rs-slow,path.rs-band{stroke-linecap:round;stroke-linejoin:round;fill:none!important}"
     + "".join(f".rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(HUES))
     + "".join(f".rs-full.rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(FULL))
 )
@@ -74,6 +75,22 @@ class Drawn(Asked):
         parts = [part for part in self._parts if "rs-flight" not in part]
         svg = _still.sheet(WIDE, self._height + 28, STYLE, [head, *parts, "</g>"])
         return _still.image(svg, f"{self.headline}: {' '.join(self.told)}")
+
+
+class Followed(Drawn):
+    """One in which a rank can be followed (js/follow.js).
+
+    chosen      the rank whose parts stand out, -1 for none
+    takes_part  by rank, the sentence about it
+    """
+
+    chosen = traitlets.Int(-1).tag(sync=True)
+    takes_part = traitlets.List().tag(sync=True)
+
+    @traitlets.validate("chosen")
+    def _a_rank(self, proposal):
+        """Ranks that there are not become none, or the last."""
+        return max(-1, min(proposal["value"], len(self.takes_part) - 1))
 
 
 def _svg(width: int, height: int, parts: Sequence[str]) -> str:

@@ -12,14 +12,12 @@ Left out: ranks without a partner, as on 6 ranks, and the sums' letters (Player)
 from collections.abc import Sequence
 from fractions import Fraction
 
-import traitlets
-
 from collectives import Schedule
 from collectives.columns import COPY, NEW
 from collectives.state import State, single_chunks
 from collectives.steps import Step
 from collectives.units import size
-from widgets._drawn import NARROW, WIDE, Drawn, words
+from widgets._drawn import NARROW, WIDE, Followed, words
 from widgets.base import join
 
 MOST_RANKS = 16
@@ -28,7 +26,7 @@ HEAD = 56  # above the first rank: title, distance, amount
 THICKEST = 5
 
 
-class Butterfly(Drawn):
+class Butterfly(Followed):
     """Draws `schedules`, one above the other, on one clock.
 
     >>> Butterfly(all_reduce.halving_doubling(8))                                          # doctest: +SKIP
@@ -44,8 +42,6 @@ class Butterfly(Drawn):
 
     _entry = "butterfly.js"
     _esm = join(_entry)
-    chosen = traitlets.Int(-1).tag(sync=True)
-    meetings = traitlets.List().tag(sync=True)  # by rank, the sentence about it
 
     def __init__(self, *schedules: Schedule, local: int | None = None, **traits):
         _check(schedules, local)
@@ -60,16 +56,11 @@ class Butterfly(Drawn):
             size=f"{schedules[0].ranks} ranks" + (f", {local} on each machine" if local else ""),
             told=[_before(wings), *(_sentence(wings, step) for step in range(steps))],
             phases=_phases(wings),
-            meetings=[
+            takes_part=[
                 f"Rank {rank} meets {'; '.join(wing.met(rank, len(wings) > 1) for wing in wings)}." for rank in ranks
             ],
             **traits,
         )
-
-    @traitlets.validate("chosen")
-    def _a_rank(self, proposal):
-        """Ranks that there are not become none, or the last."""
-        return max(-1, min(proposal["value"], self.schedules[0].ranks - 1))
 
     def summary(self) -> str:
         return f"{', '.join(s.title for s in self.schedules)}, {self.size}"

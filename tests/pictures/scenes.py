@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from collectives import Schedule, Transfer, all_reduce, broadcast, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Player, Question, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Butterfly, Mesh, Player, Question, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
 from widgets.base import Widget
 
 
@@ -148,6 +148,18 @@ def butterflies() -> Butterfly:
     return Butterfly(all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8), local=4, step=2)
 
 
+def mesh() -> Mesh:
+    """A hierarchical all-reduce on two machines of four: what each rank calls, in its line and in its column."""
+    events = []
+    for rank in range(8):
+        line, column = tuple(range(rank // 4 * 4, rank // 4 * 4 + 4)), (rank % 4, rank % 4 + 4)
+        calls = [("reduce_scatter_single", line, 1e6), ("all_reduce", column, 25e4), ("all_gather_single", line, 1e6)]
+        for start, (op, group, nbytes) in enumerate(calls):
+            events.append(SimpleNamespace(rank=rank, op=op, group=group, bytes=nbytes, start=start, peer=None))
+    run = SimpleNamespace(events=events, ranks=8, network=None)
+    return Mesh(run, shape=(2, 4), names=("machine", "gpu"), local=4, step=2)
+
+
 SMALL = ("laptop", "phone")  # what has no projector mode
 LAPTOP = ("laptop",)
 
@@ -195,6 +207,8 @@ SCENES = {
     "butterfly-rank": Scene(lambda: Butterfly(all_reduce.recursive_doubling(16), step=2, chosen=3), sizes=LAPTOP),
     "square": Scene(lambda: Square(step=5)),
     "square-waste": Scene(lambda: Square("all_reduce", uses="own", step=3), sizes=SMALL),
+    "mesh": Scene(mesh),
+    "mesh-rank": Scene(lambda: Mesh(shape=(2, 2, 4), local=8, step=3, chosen=6), sizes=LAPTOP),
     "log": Scene(log, sizes=SMALL),
     "log-finished": Scene(lambda: log(finished=True), sizes=SMALL),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),

@@ -6,7 +6,7 @@ import pytest
 
 from collectives import all_reduce, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Butterfly, Mesh, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
 
 PACKAGE = "axe-core@4.10.3"
 
@@ -71,6 +71,7 @@ WIDGETS = {
     "zoo with a player": (lambda: Zoo(ranks=4), ["[data-name='all_reduce.ring']", "ArrowRight"]),
     "map": (lambda: TopologyMap(all_reduce.ring(32), topology=presets.dgx_h100(), nbytes=1e9), ["ArrowDown"]),
     "butterfly": (lambda: Butterfly(all_reduce.swing(8), local=4), ["ArrowRight", "ArrowDown"]),
+    "mesh": (lambda: Mesh(shape=(2, 2, 4), local=8), ["ArrowRight", "ArrowDown"]),
     "square": (Square, ["ArrowRight"]),
     "square with waste": (lambda: Square("all_reduce", uses="own"), ["End"]),
     "wait-for": (lambda: WaitFor([(0, 2, "all_reduce, line 4"), (3, 1, "recv, line 7")], 4), []),

@@ -13,7 +13,7 @@ import pytest
 
 from collectives import all_reduce, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Butterfly, Mesh, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
 
 
 def log():
@@ -39,6 +39,7 @@ WIDGETS = {  # how it is made, what a key is pressed in, the key, and the trait 
     "Player": (lambda: Player(all_reduce.ring(ranks=4)), "input[type=range]", "ArrowRight", "step"),
     "Race": (lambda: Race(all_reduce.naive(4), all_reduce.ring(4)), *STEPS),
     "Butterfly": (lambda: Butterfly(all_reduce.swing(4)), *STEPS),
+    "Mesh": (lambda: Mesh(shape=(2, 2)), *STEPS),
     "Square": (lambda: Square(ranks=3), *STEPS),
     "Zoo": (lambda: Zoo(ranks=3, opened="all_reduce.ring"), *STEPS),
     "Timeline": (timeline, ".rs-times", "ArrowRight", "chosen"),

@@ -8,6 +8,7 @@ from collectives import all_reduce
 from widgets import base
 from widgets.base import html
 from widgets.butterfly import Butterfly
+from widgets.mesh import Mesh
 from widgets.player import Player
 from widgets.race import Race
 from widgets.ranklog import RankLog
@@ -61,7 +62,9 @@ def test_a_module_opens_by_saying_what_it_is(name):
     assert SOURCES[name].startswith("/**\n * ")
 
 
-@pytest.mark.parametrize("widget", [Butterfly, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo])
+@pytest.mark.parametrize(
+    "widget", [Butterfly, Mesh, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo]
+)
 def test_joined_is_one_module_within_190_kB(widget):
     """As written, the Player is 170 kB, twice what a minifier leaves. It comes from memory or disk, not over a network.
 

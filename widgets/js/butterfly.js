@@ -1,57 +1,10 @@
 /**
- * Butterfly: ranks that meet in pairs, and the rank whose meetings stand out.
+ * Butterfly: ranks that meet in pairs, with one rank to follow.
  *
- * Left out: the picture (widgets/butterfly.py) and its steps (drawn.js).
+ * Left out: the picture (widgets/butterfly.py), its steps (drawn.js) and the rank (follow.js).
  */
 
-import { Drawing, stepped } from "./drawn.js";
+import { stepped } from "./drawn.js";
+import { FollowView } from "./follow.js";
 
-/** Lights up the meetings of the chosen rank. */
-class ButterflyView {
-  constructor(/** @type {any} */ given) {
-    const { model, signal } = given;
-    this.model = model;
-    this.drawing = new Drawing(given, {
-      name: "rs-drawn rs-butterfly",
-      keys: [["↑ ↓", "follow one rank"]],
-      press: (key) => this.#press(key),
-      drawn: () => this.#light(),
-    });
-    const { stage } = this.drawing;
-    stage.addEventListener("click", (event) => {
-      const rank = /** @type {Element} */ (event.target).closest("[data-rank]")?.getAttribute("data-rank") ?? -1;
-      this.#choose(Number(rank) === model.get("chosen") ? -1 : Number(rank));
-    });
-    const light = () => this.#light();
-    model.on("change:chosen", light);
-    signal.addEventListener("abort", () => model.off("change:chosen", light));
-    light();
-  }
-
-  #press(/** @type {string} */ key) {
-    const way = { ArrowUp: -1, ArrowDown: 1 }[key];
-    if (!way) return false;
-    const ranks = this.model.get("meetings").length;
-    this.#choose(((this.model.get("chosen") + 1 + way + ranks + 1) % (ranks + 1)) - 1);
-    return true;
-  }
-
-  #choose(/** @type {number} */ rank) {
-    this.model.set("chosen", rank);
-    this.model.save_changes();
-  }
-
-  #light() {
-    if (!this.drawing) return; // it is being drawn for the first time
-    const chosen = this.model.get("chosen");
-    const { stage, frame } = this.drawing;
-    stage.classList.toggle("rs-chosen", chosen >= 0);
-    for (const node of stage.querySelectorAll("[data-rank], [data-ends]")) {
-      const { rank, ends = "" } = /** @type {SVGElement} */ (node).dataset;
-      node.classList.toggle("rs-lit", rank === String(chosen) || ends.split(" ").includes(String(chosen)));
-    }
-    frame.find(".rs-detail").textContent = this.model.get("meetings")[chosen] ?? "";
-  }
-}
-
-export default () => stepped((given) => new ButterflyView(given));
+export default () => stepped((given) => new FollowView(given, "rs-butterfly"));
