@@ -1,12 +1,12 @@
-"""One cell on some of the ranks, from the request until the last of them is idle or dead.
+"""A running cell, from the request until the last of its ranks is idle or dead.
 
-A cell has ended when every rank has said "idle" or has died; there is no barrier and no time limit. While it runs the
-flight recorder is read twenty times a second: it tells the student what each rank is doing, and it shows when ranks
-wait for ever (kernel/watchdog.py). Those are freed (rank/_reinit.py); so are ranks that the stop button does not reach
-in Python. A rank that still runs three seconds after the stop button is ended; the others keep their variables.
+A cell is over when each rank has sent "idle" or has died; there is no barrier and no time limit. While it runs, the
+flight recorder is read twenty times a second: it shows what each rank is doing, and when ranks wait forever
+(kernel/watchdog.py). Those are freed (rank/_reinit.py), and so are ranks that the stop button does not reach in Python.
+A rank that still runs three seconds after the stop button is killed; the others keep their variables.
 
-Runs in the hub's thread. What was printed and raised is collected in `Answer`s; nothing is shown from here except to
-the viewer (a widgets.RankLog or None), which gets the text as it comes.
+Runs in the hub's thread. What ranks print and raise is collected in `Answer`s; only the viewer (a widgets.RankLog or
+None) gets text while the cell runs.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from launch.shared.flight_recorder import Status
 from launch.shared.text import Text
 
 LOOK = 0.05  # seconds between two looks at the flight recorder
-DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is taken for stuck in C++
-LOST_AFTER = 10  # seconds after its connections were ended until a rank that still waits in gloo is ended itself
+DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is considered stuck in C++
+LOST_AFTER = 10  # seconds after its connections were closed until a rank that still waits in gloo is killed
 CLEANUP = 1.5  # seconds that a cell has to clean up after an interrupt, before the second one
-ASK_AFTER = 0.3  # seconds until a rank that still runs is asked why, and then once more: it may only be slow
+ASK_AFTER = 0.3  # seconds until a rank that still runs is asked why, and then again: it may only be slow
 ANSWER_WITHIN = 0.4  # seconds
-MOST_LEAVING = 6  # times that a rank which is on its way out of the cell is asked, on a busy machine
+MOST_LEAVING = 6  # times that a rank which is leaving the cell is asked, on a busy machine
 REPLY_AFTER_IDLE = 0.5  # seconds; an interrupt at the wrong moment can cost a rank its reply, never its "idle"
-REPLY_LATE = 15  # seconds; without an interrupt it comes, on a busy machine late
+REPLY_LATE = 15  # seconds; without an interrupt the reply does come, late on a busy machine
 
 
 @dataclass
 class Answer:
-    """What one rank made of a cell.
+    """The outcome of a cell on one rank.
 
-    how         it came to do nothing more in it; LEFT until it is over
-    signal      that its process was killed by, if it has died; 0 otherwise
+    how         the cell ended there; LEFT until it has
+    signal      that killed its process; 0 if none
     out, err    standard output and error
     value       mime bundle {"data", "metadata"} of the last expression, or None
     displays    mime bundles in the order in which they were displayed, with "display_id" or None
@@ -58,22 +58,22 @@ class Answer:
     value: dict | None = None
     displays: list[dict] = field(default_factory=list)
     ended: bool = False  # the process, in this cell or after it: its variables are gone
-    came_back: str = ""  # "died (killed by SIGKILL)", if it misses variables that went with the process before it
+    came_back: str = ""  # "died (killed by SIGKILL)", if it misses variables of the process that it replaces
     was_doing: Status | None = None  # when the stop button was pressed
     was_at: str = ""  # "line 3": the line that ran then, if the rank could say it
-    deaf: str = ""  # why the stop button did not reach the rank, so that it had to be ended
+    deaf: str = ""  # why the stop button did not reach the rank, which was killed for that
     line: int = 0  # of this cell, in which it raised; 0 if unknown
-    hint: Hint = Hint()  # what may help with what it raised
-    notes: list[str] = field(default_factory=list)  # what the cell has left behind that will be stumbled over
-    lost: bool = False  # what it raised comes from a connection that has ended, or a wait that was
-    has_group: bool = True  # False if the rank has no process group in the end
-    groups: list[tuple[str, int, str]] = field(default_factory=list)  # ("new_group([0,1])", line, file): made in it
+    hint: Hint = Hint()  # about what it raised
+    notes: list[str] = field(default_factory=list)  # about what the cell has left behind (hints/leftovers.py)
+    lost: bool = False  # it raised because a connection, or its wait, was ended
+    has_group: bool = True  # False if the rank has no process group after the cell
+    groups: list[tuple[str, int, str]] = field(default_factory=list)  # ("new_group([0,1])", line, file) made in it
     carried: dict[int, int] = field(default_factory=dict)  # bytes it sent to each rank, on a network that is played
     trouble: Trouble | None = None  # between the ranks; the same in every answer of a cell
 
 
 class Cell:
-    """A cell under way."""
+    """A running cell."""
 
     def __init__(self, supervisor, workers, code: str, count: int, viewer):
         self.supervisor, self.hub, self.viewer = supervisor, supervisor.hub, viewer
@@ -86,7 +86,7 @@ class Cell:
         self.running = set(self.workers)
         self.stops = 0  # how often the student has asked to stop
         self.freed: set[int] = set()
-        self._lost: set[int] = set()  # of these, who had to be ended
+        self._lost: set[int] = set()  # of these, the ranks that had to be killed
         self._watchdog = Watchdog(
             supervisor.board,
             self.running,
@@ -113,7 +113,7 @@ class Cell:
         failed = failed_before(diagnosis, self.answers) if diagnosis else set()
         excuse(self.answers, self.freed - failed)
         for rank, answer in self.answers.items():
-            if answer.how is How.FREED:  # also of those that gloo threw out, before it was known why
+            if answer.how is How.FREED:  # also of those that gloo raised in before the reason was known
                 self._live.ended(rank, not self.stops, answer.ename, answer.ename == "KeyboardInterrupt")
         trouble = find_trouble(self.supervisor.board, self.answers, diagnosis, self.supervisor.site.late)
         for answer in self.answers.values():
@@ -133,7 +133,7 @@ class Cell:
             if reply.done():
                 self._judge(answer, reply.result()["content"])
             elif rank in self._lost and not self.stops:
-                answer.how = How.FREED  # its end is no news: it is what freed it
+                answer.how = How.FREED  # killing it is what freed it
             elif worker.ended.done():
                 death = worker.ended.result()
                 answer.how, answer.evalue, answer.signal = How.DIED, str(death), death.signal
@@ -162,10 +162,10 @@ class Cell:
         answer.ename, answer.evalue = content["ename"], content["evalue"]
         answer.traceback = content["traceback"]
 
-    # What the rank says
+    # Messages of the ranks
 
     def rank_of(self, name: str) -> int | None:
-        """The rank that has this name on the wire; None if it has none here."""
+        """The rank with this name on the wire; None if it is not in this cell."""
         return next((rank for rank, worker in self.workers.items() if worker.name == name), None)
 
     def on_text(self, rank: int, stream: str, text: str) -> None:
@@ -196,7 +196,7 @@ class Cell:
             else:
                 answer.displays.clear()
 
-    # What is seen from outside
+    # The flight recorder, and the stop button
 
     async def _watch(self) -> None:
         while True:
@@ -205,7 +205,7 @@ class Cell:
             await asyncio.sleep(LOOK)
 
     def endings(self) -> dict[int, Ending]:
-        """Which ranks do nothing more in this cell, and what they did last."""
+        """The ranks that are past this cell, and what they did last."""
         absent = {rank: Ending(How.ABSENT) for rank in range(self.supervisor.size) if rank not in self.workers}
         return absent | {rank: ending(answer) for rank, answer in self.answers.items() if rank not in self.running}
 
@@ -215,7 +215,7 @@ class Cell:
         return self.supervisor.site.late and bool(mismatch(board, list(range(board.ranks))))
 
     def give_up(self) -> None:
-        """The ranks that are left wait for ever."""
+        """The remaining ranks wait forever."""
         self._free(set(self.running))
 
     def interrupt(self) -> None:
@@ -227,8 +227,8 @@ class Cell:
             self._errand(self._stop())
 
     async def _stop(self) -> None:
-        """Python first. Connections are ended when nothing moves any more: what is under way then may be forgotten by
-        gloo and waited for by a rank for ever."""
+        """Interrupts Python first. Connections are closed only when nothing moves any more: gloo may forget a message
+        that is in flight then, and a rank would wait for it forever."""
         self._act("wake", self.running)
         for rank in self.running:
             self._errand(self._interrupt(rank))
@@ -248,18 +248,18 @@ class Cell:
             before = now
 
     async def _interrupt(self, rank: int) -> None:
-        """What it was at is in the reply, if it can give one before it ends."""
+        """The reply, if the rank can send one before it ends, has its line."""
         reply = await self._request(rank, "interrupt")
         self.answers[rank].was_at = reply["content"].get("value") or ""
 
     async def _why_deaf(self) -> dict[int, str]:
-        """Of each rank that still runs the cell, why; "" if it is on its way out."""
+        """Why each rank still runs the cell; "" if it is leaving."""
         asked = set(self.running)
         said = await self.supervisor.ask(asked, {"do": "deaf"}, ANSWER_WITHIN)
         found = {}
         for rank in asked:
             status = self.supervisor.doing(rank)
-            if status.state == "idle":  # the cell is over there, and the rank could not say so: it never will
+            if status.state == "idle":  # the cell is over there, but its message was lost
                 found[rank] = "it could not say that the cell had ended"
             elif status.state == "waiting":
                 found[rank] = f"its wait in {doing(status)} could not be ended"
@@ -270,7 +270,7 @@ class Cell:
         return found
 
     def _act(self, what: str, ranks: set[int]) -> None:
-        """Has the agent do something to processes."""
+        """As `Supervisor.act`."""
         self.supervisor.act(what, [self.workers[rank] for rank in ranks])
 
     def _free(self, ranks: set[int]) -> None:
@@ -280,16 +280,16 @@ class Cell:
         self._errand(self._end_the_lost(ranks, time.monotonic()))
 
     async def _end_the_lost(self, ranks: set[int], freed: float) -> None:
-        """What is under way when a connection ends may be forgotten by gloo: nobody can leave the wait for it."""
+        """Kills ranks whose wait did not end: gloo may forget a message that was in flight when a connection closed."""
         await asyncio.sleep(LOST_AFTER)
         doing = {rank: self.supervisor.doing(rank) for rank in ranks & self.running}
         self._lost |= (lost := {rank for rank, now in doing.items() if now.state == "waiting" and now.since < freed})
-        if lost and not self.stops:  # what the stop button does is told elsewhere
+        if lost and not self.stops:  # output.failure reports what the stop button did
             self.supervisor.notices.append(f"{name_ranks(lost)} had to be ended, the variables there are new")
         self._act("kill", lost)
 
     def _tell(self, rank: int, what: str) -> None:
-        """A word to a rank about this very cell; nobody waits for the reply, since a rank may be past replying."""
+        """Sends a request about this cell and waits for no reply: the rank may not be able to send one."""
         self._errand(self._request(rank, what))
 
     async def _request(self, rank: int, what: str) -> dict:
@@ -308,16 +308,15 @@ class Cell:
 
 
 def failed_before(diagnosis: Diagnosis, answers: dict[int, Answer]) -> set[int]:
-    """Ranks that were stuck while they tidied up after an exception of their own, and have ended with it."""
+    """Ranks that were stuck in cleanup after an exception of their own, and ended with it."""
     raised = {view.rank: call.raised[0] for view in diagnosis.views for call in view.waits if call.after}
     return {rank for rank, name in raised.items() if answers[rank].ename == name}
 
 
 def excuse(answers: dict[int, Answer], freed: set[int]) -> None:
-    """Ranks that were freed did not fail of themselves, nor did those whose partner was freed or has died.
+    """Ranks that were freed are not to blame, nor are those whose partner was freed or has died.
 
-    These see the end of their connection, often before it is known here that the other one has died: so this is asked
-    when the cell is over.
+    The latter see their connection end, often before the death is known here, so this is decided after the cell.
     """
     disturbed = freed or any(answer.how is How.DIED for answer in answers.values())
     for rank, answer in answers.items():
@@ -326,7 +325,7 @@ def excuse(answers: dict[int, Answer], freed: set[int]) -> None:
 
 
 def ending(answer: Answer) -> Ending:
-    """How a rank left the cell, for the doctor. Whom gloo has thrown out has lost his connections."""
+    """How a rank left the cell, for the doctor. If gloo raised in it, its connections are gone."""
     if answer.how is How.DIED:
         return Ending(How.DIED, answer.evalue, cut=True)
     if answer.how is How.LEFT:
@@ -336,7 +335,7 @@ def ending(answer: Answer) -> Ending:
 
 def bundle(content: dict) -> dict:
     data = dict(content["data"])
-    if len(data) > 1:  # a live widget of a rank has nobody to talk to; what it shows as text is left
+    if len(data) > 1:  # a rank's widget would have no comm to talk to; its text form stays
         data.pop("application/vnd.jupyter.widget-view+json", None)
     display_id = content.get("transient", {}).get("display_id")
     return {"data": data, "metadata": content.get("metadata", {}), "display_id": display_id}

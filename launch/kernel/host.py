@@ -1,12 +1,12 @@
-"""What this machine says of processes: memory for ranks, what one takes of it, and why one has ended.
+"""Process and memory queries on this host: memory for ranks, memory of a rank, why a process has ended.
 
-All of it is read from Linux's /proc and cgroups. When memory runs out Linux ends a process of its choice with SIGKILL,
-which looks like any other `kill -9`. But it counts what it kills, for each cgroup (in a container: for the container)
-and for the machine. The count is read when a cell begins and again when a rank has died by SIGKILL: where it has risen,
-that was the cause. Ranks offer themselves to be chosen before the notebook's kernel and the agent (rank/main.py).
+All of it is read from Linux's /proc and cgroups. When memory runs out, Linux kills a process with SIGKILL, which looks
+like any other `kill -9`. But it counts these kills, for each cgroup (so for a container) and for the host. The count is
+read when a cell begins and when a rank has died by SIGKILL: if it has risen, that was the cause. Ranks are preferred as
+victims over the notebook's kernel and the agent (rank/main.py).
 
-Left out: a process that is not a rank and is killed during the cell, on a machine without cgroups; it would be taken
-for the rank if that was killed with SIGKILL in the same cell. Elsewhere than on Linux nothing counts.
+Left out: on a host without cgroups, another process that is killed for memory in a cell in which a rank is killed with
+SIGKILL is mistaken for it. Outside Linux nothing is counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from launch.shared.errors import UsageError
 
 
 def available_memory() -> int:
-    """Bytes that new processes can still take: what the machine has left, or this container if that is less."""
+    """Bytes that new processes can still take: what is free on the host, or in this container if that is less."""
     fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     room = int(fields["MemAvailable"].split()[0]) * 1024
     try:
@@ -29,16 +29,16 @@ def available_memory() -> int:
         if limit != "max":
             used = int(Path("/sys/fs/cgroup/memory.current").read_text())
             stat = dict(line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines())
-            room = min(room, int(limit) - used + int(stat["inactive_file"]))  # cached files give way
+            room = min(room, int(limit) - used + int(stat["inactive_file"]))  # the file cache is evicted first
     except (OSError, KeyError):
         pass  # no limit of this kind
     return room
 
 
 def choose_backend(ranks: int, backend: str | None, gpus: int, running: int) -> str:
-    """The backend for `ranks` ranks in the place of the `running` ones; UsageError if the machine has no room for them.
+    """The backend for `ranks` ranks in place of the `running` ones; UsageError if they do not fit on this host.
 
-    Without a wish it is nccl where every rank can have one of the `gpus`, else gloo.
+    `backend` None means nccl if there are `gpus` for all ranks, else gloo.
     """
     backend = backend or ("nccl" if gpus >= ranks else "gloo")
     needed = BACKENDS[backend].gpus * ranks
@@ -51,7 +51,7 @@ def choose_backend(ranks: int, backend: str | None, gpus: int, running: int) -> 
 
 
 def check_room(ranks: int, running: int = 0, each: int = FORKED_RANK) -> None:
-    """UsageError if `ranks` ranks of `each` bytes do not fit, when the `running` ones have made way."""
+    """UsageError if `ranks` ranks of `each` bytes do not fit, once the `running` ones have ended."""
     room = available_memory() + running * each
     if ranks * each > room:
         raise UsageError(
@@ -61,7 +61,7 @@ def check_room(ranks: int, running: int = 0, each: int = FORKED_RANK) -> None:
 
 
 def proportional_memory(pid: int) -> int:
-    """Bytes of the process (PSS): pages that it shares with n processes count as 1/n. 0 if it is gone."""
+    """Bytes of the process (PSS): a page shared by n processes counts as 1/n. 0 if it is gone."""
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -72,7 +72,7 @@ def proportional_memory(pid: int) -> int:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether the process is gone, or dead and not yet buried by its parent."""
+    """Whether the process is gone, or dead and not yet reaped by its parent."""
     return _state(pid) in "ZX"
 
 
@@ -90,38 +90,38 @@ def _state(pid: int) -> str:
 
 @dataclass(frozen=True)
 class Death:
-    """How a process has ended. As a text it is what is said of it: 'killed by SIGKILL', 'exited with code 3'."""
+    """How a process has ended; as text 'killed by SIGKILL', 'exited with code 3'."""
 
     how: str
-    signal: int = 0  # that has killed it; 0: none has, or it is not known
+    signal: int = 0  # that killed it; 0: none, or unknown
 
     def __str__(self) -> str:
         return self.how
 
 
 class Deaths:
-    """Watches the count. `begin` before a cell, `how` for every process that ends."""
+    """Watches the count of kills for memory. `begin` before a cell, `how` for every process that ends."""
 
     def __init__(self):
         self.begin()
 
     def begin(self) -> None:
-        """Only who dies from now on can have died of what happens from now on."""
+        """Kills up to now explain no later death."""
         self._known = oom_kills()
 
     def how(self, code: int) -> Death:
-        """What the exit code of a process means, as `subprocess` has it: a signal is negative."""
+        """What the exit code of a process means, as in `subprocess`: a signal is negative."""
         if code >= 0:
             return Death(f"exited with code {code}")
         name = signal.Signals(-code).name
         if code == -signal.SIGKILL and oom_kills() > self._known:
-            self._known += 1  # every kill that was counted explains one death
+            self._known += 1  # each kill explains one death
             return Death(f"out of memory: the system killed it with {name}", -code)
         return Death(f"killed by {name}", -code)
 
 
 def oom_kills() -> int:
-    """How many processes the system has killed for want of memory: in this process's cgroup, else on the machine."""
+    """How many processes the system has killed for memory: in this process's cgroup, else on the host."""
     for counter in _counters():
         try:
             lines = counter.read_text().splitlines()
@@ -134,7 +134,7 @@ def oom_kills() -> int:
 
 
 def _counters() -> list[Path]:
-    """The nearest first. In a container the cgroup's own path may not be visible; the container's is the root then."""
+    """The nearest first. In a container the cgroup's own path may be invisible; then the container's is the root."""
     found = []
     try:
         cgroups = Path("/proc/self/cgroup").read_text().splitlines()

@@ -1,11 +1,10 @@
-"""The exchange in the notebook's kernel: three sockets that the ranks dial in at, served by a thread of its own.
+"""The sockets in the notebook's kernel that ranks connect to, and the thread that serves them.
 
-The sockets lie in a private folder (mode 0700) and speak the Jupyter protocol; one key signs every message, and the
-addresses of the ranks are derived from it. All traffic runs in one asyncio loop in the thread `ringside`, so that
-output streams and interrupts are handled while the kernel's main thread waits for a cell; `run` carries a coroutine
-over there.
+The three sockets are in a private folder (mode 0700) and speak the Jupyter protocol. One key signs every message, and
+the addresses of the ranks are derived from it. All traffic runs in one asyncio loop in the thread `ringside`, so output
+and interrupts are handled while the kernel's main thread waits for a cell; `run` runs a coroutine there.
 
-The hub knows names ("2.1" is rank 2 of the first start) and messages, not what a rank is; see launch/ranks.py.
+The hub deals in names ("2.1" is rank 2 of the first start) and messages only; see launch/ranks.py for the ranks.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ RETRY = 0.001  # seconds between two attempts to reach a rank whose sockets are 
 
 
 class Hub:
-    """The loop, the sockets, and who waits for which reply.
+    """The loop, the sockets, and the pending replies.
 
     on_iopub(name, message) is called for every message of a rank's iopub channel; set it before ranks are started.
     """
@@ -64,7 +63,7 @@ class Hub:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def address(self, name: str) -> bytes:
-        """Where the rank of this name is reached; only who has the key can be there (cf. rank.main.identity)."""
+        """The socket identity of the rank of this name; deriving it takes the key (cf. rank.main.identity)."""
         return hmac.new(self.key, name.encode(), hashlib.sha256).digest()[:16]
 
     async def _open(self) -> None:
@@ -108,7 +107,7 @@ class Hub:
         return self.session.msg(kind, content, metadata=metadata)
 
     async def request(self, name: str, channel: str, message: dict, buffers: Iterable[bytes] = ()) -> dict:
-        """Sends the message to a rank and returns the reply. Never returns if the rank dies: wait for both."""
+        """Sends the message to a rank and returns the reply. Never returns if the rank dies: wait for that, too."""
         msg_id = message["header"]["msg_id"]
         reply = self._replies[msg_id] = self.loop.create_future()
         try:
@@ -118,7 +117,7 @@ class Hub:
             del self._replies[msg_id]
 
     async def deliver(self, channel: str, frames: list[bytes]) -> None:
-        """To the rank whose address comes first, as soon as it is there."""
+        """Sends to the rank whose address is the first frame, as soon as it is connected."""
         if way := self.ways.get(frames[0]):
             way(channel, frames)
             return
@@ -132,8 +131,7 @@ class Hub:
                 await asyncio.sleep(RETRY)
 
     def close(self) -> None:
-        """Closes the sockets and ends the thread; no folder is left, though the agent may have died too soon to take it
-        away."""
+        """Closes the sockets, ends the thread, and removes the folder in case the agent died before it could."""
 
         async def close():
             for helper in self.helpers:
@@ -165,7 +163,7 @@ def result_of(future: Future):
 
 
 async def all_or_none(coroutines: list) -> list:
-    """The results of all; when one fails the others are cancelled, and when they have ended it raises."""
+    """The results of all. If one fails the others are cancelled; it raises when they have ended."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         return await asyncio.gather(*tasks)

@@ -1,9 +1,8 @@
-"""What the ranks answered, as the durable output of the cell: the same bytes on every run.
+"""The answers of the ranks as the saved output of the cell, which has the same bytes on every run.
 
 Text first, grouped by rank and in rank order, then the values of the last expression, then figures and other rich
-output, each with the ranks it came from. Ranks that said exactly the same share one entry. The live picture of the
-running cell is a widget (widgets.RankLog); what is printed here is what a notebook file keeps and what nbval
-compares.
+output, each with its ranks. Ranks with equal output share one entry. While the cell runs, a widget shows the text
+(widgets.RankLog); what is printed here is what a notebook file keeps and nbval compares.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from launch.kernel.cell import Answer
 from launch.kernel.watchdog import doing
 from launch.shared.errors import DeadlockError, RankError, RanksStopped, Trouble, name_ranks
 
-SHOWN_TRACEBACKS = 4  # different ones; more are named only
+SHOWN_TRACEBACKS = 4  # different ones; of more, the exception alone
 
 Thing = TypeVar("Thing")
 
 
 def show(answers: list[Answer]) -> None:
-    """Writes and displays everything that the ranks printed, returned and displayed."""
+    """Shows everything that the ranks printed, returned and displayed."""
     show_text(sys.stdout, alike(answers, lambda answer: str(answer.out)))
     show_text(sys.stderr, alike(answers, lambda answer: str(answer.err)))
     show_values(answers)
@@ -38,7 +37,7 @@ def show_text(stream, groups: list[tuple[list[int], str]]) -> None:
 
 
 def alike(answers: list[Answer], key: Callable[[Answer], Thing]) -> list[tuple[list[int], Thing]]:
-    """[(ranks, what they have in common)] in the order of their lowest ranks; empty things are left out."""
+    """[(ranks, their common key)] in the order of their lowest ranks; without empty keys."""
     groups: list[tuple[list[int], Thing]] = []
     for answer in answers:
         thing = key(answer)
@@ -54,7 +53,7 @@ def alike(answers: list[Answer], key: Callable[[Answer], Thing]) -> list[tuple[l
 
 
 def prefixed(ranks: list[int], text: str) -> str:
-    """Every line with the ranks that wrote it in front: '[ranks 0-3] hello'."""
+    """Each line with the ranks that wrote it: '[ranks 0-3] hello'."""
     label = f"[{name_ranks(ranks)}] "
     return "".join(f"{label}{line}\n" for line in text.removesuffix("\n").split("\n"))
 
@@ -65,7 +64,7 @@ def prefixed_lines(sentences: list[tuple[list[int], str]]) -> list[str]:
 
 
 def show_values(answers: list[Answer]) -> None:
-    """Values that are text, one entry per group, aligned: 'ranks 0-3: tensor([6.])'."""
+    """Values that are text, one entry per group of ranks, aligned: 'ranks 0-3: tensor([6.])'."""
     lines = []
     for ranks, text in alike(answers, lambda a: plain_value(a.value)):
         label = f"{name_ranks(ranks)}: "
@@ -76,12 +75,12 @@ def show_values(answers: list[Answer]) -> None:
 
 
 def plain_value(value: dict | None) -> str:
-    """The text of a value that has no other form; '' for figures and the like, which are displayed."""
+    """The text of a value that has no other form; '' for figures and the like."""
     return value["data"].get("text/plain", "") if value and value["data"].keys() <= {"text/plain"} else ""
 
 
 def show_displays(answers: list[Answer]) -> None:
-    """Figures, HTML and the like, rank by rank; ranks that displayed the same things share one showing."""
+    """Figures, HTML and the like, rank by rank; ranks that displayed the same share one entry."""
     from IPython.display import publish_display_data
 
     for ranks, shown in alike(answers, rich_output):
@@ -95,7 +94,7 @@ def show_displays(answers: list[Answer]) -> None:
 
 
 def rich_output(answer: Answer) -> list[dict]:
-    """What the rank displayed, and its last value where that has more than one form."""
+    """What the rank displayed, and its value if that has more than one form."""
     shown = list(answer.displays)
     if answer.value is not None and not plain_value(answer.value):
         shown.append(answer.value)
@@ -126,7 +125,7 @@ def failure(answers: list[Answer]) -> RankError | RanksStopped | None:
     report = []
     for ranks, _ in failures[:SHOWN_TRACEBACKS]:
         answer = next(a for a in answers if a.rank == ranks[0])
-        if answer.traceback and answer.ename != "MismatchError":  # which the sentence below tells better
+        if answer.traceback and answer.ename != "MismatchError":  # the sentence below says more
             report += [f"{name_ranks(ranks)}:", *answer.traceback, ""]
     freed = [a.rank for a in answers if a.how is How.FREED and not a.ended]
     if freed and not trouble:
@@ -145,7 +144,7 @@ def failure(answers: list[Answer]) -> RankError | RanksStopped | None:
 
 
 def was_doing(answer: Answer) -> tuple[str, str]:
-    """What the rank was at when the stop button was pressed, as it is said of one rank and of several."""
+    """What the rank was doing when the stop button was pressed: the words for one rank and for several."""
     status = answer.was_doing
     if status is None:
         words = ("had finished",) * 2
@@ -160,7 +159,7 @@ def was_doing(answer: Answer) -> tuple[str, str]:
 
 
 def cut_off(answers: list[Answer]) -> list[str]:
-    """Who had no process group any more when others waited for it; [] if that is not so."""
+    """A sentence if ranks had no process group any more while others waited for them; else []."""
     lost = any(answer.how is How.RAISED and answer.lost for answer in answers)
     gone = [answer.rank for answer in answers if not answer.has_group]
     if not lost or not gone:

@@ -65,19 +65,19 @@ class Supervisor:
 
     @property
     def board(self) -> Board:
-        """The flight recorder of the ranks; there is one as long as they run."""
+        """The flight recorder of the ranks, as long as they run."""
         assert self._board is not None
         return self._board
 
     def interrupt(self) -> bool:
-        """The stop button, whatever is going on. False if nothing is."""
+        """The stop button: stops a cell or a start. False if there is none."""
         if self.cell:
             self.cell.interrupt()
         elif self._work:
             self._work.cancel()
         return bool(self.cell or self._work)
 
-    # What the agent and the ranks say
+    # Events of links and ranks
 
     def _on_link(self, link: Any, event: dict, fds: list[int]) -> None:
         """What happens to ranks; see `Site`."""
@@ -115,15 +115,15 @@ class Supervisor:
         else:
             worker.late.setdefault(stream, Text()).append(text)
 
-    # Beginning and end
+    # Start and end
 
     async def start(self, size: int, backend: str | None, bare: bool, viewer) -> None:
-        """New processes; those that run are ended, but not before it is known that the new ones have room."""
+        """Starts new processes; ends those that run once it is known that the new ones fit."""
         await self._end_cell()
         await self._interruptible(self._start(size, backend, bare, viewer))
 
     async def _end_cell(self) -> None:
-        """Ends the cell that still runs, since its call was interrupted before it could wait, and its ranks with it."""
+        """Kills the ranks of a cell that still runs because its call was interrupted before it could wait."""
         self._replaced = self._turn.locked()  # else two starts would wait for the same processes
         if self._replaced:
             self.act("kill", [worker for worker in self.workers if worker.pid and not worker.ended.done()])
@@ -133,7 +133,7 @@ class Supervisor:
                 self._replaced = False
 
     async def close(self) -> None:
-        """Ends a start that is under way; none begins after this."""
+        """Ends a running start; none begins after this."""
         self._closed = True
         if self._work:
             self._work.cancel()
@@ -194,14 +194,14 @@ class Supervisor:
         for link in dict.fromkeys(links.values()):
             link.start([m.rank for m in wanted if m.link is link], spawn, serial, self.hub.key, session)
         try:
-            async with asyncio.timeout(COMING):  # wait_for would leave a cancelled gather to complain of that later
+            async with asyncio.timeout(COMING):  # wait_for would leave a cancelled gather that logs an error later
                 await asyncio.gather(*(worker.up for worker in wanted))
         except BaseException as error:
             await self._kill(wanted)
             if isinstance(error, TimeoutError):
                 raise LaunchError(f"the ranks did not come up within {COMING} seconds: run the cell again") from None
             raise
-        else:  # now, and not when others have met them, since meanwhile they may die
+        else:  # now, and not once the groups are made, since they may die meanwhile
             self.workers = sorted([*(m for m in self.workers if m.rank not in ranks), *wanted], key=lambda m: m.rank)
         finally:
             self._coming = {}
@@ -211,7 +211,7 @@ class Supervisor:
     async def _kill(self, workers: list[Worker]) -> None:
         while alive := [worker for worker in workers if worker.pid and not worker.ended.done()]:
             self.act("kill", alive)
-            await asyncio.gather(*(worker.ended for worker in alive))  # more may have started meanwhile
+            await asyncio.gather(*(worker.ended for worker in alive))  # meanwhile more may have started
         for worker in workers:
             worker.close()
 
@@ -229,10 +229,10 @@ class Supervisor:
             os.unlink(self._board.path)
             self._board = None
 
-    # A cell, and what it asks for
+    # Cells and requests
 
     async def execute(self, code: str, only: list[int] | None, count: int, viewer) -> list[Answer]:
-        """Runs a cell on all ranks, or on those in `only`, and restores what it has broken; see `Ranks.execute`."""
+        """Runs a cell on all ranks, or on those in `only`, and recovers; see `Ranks.execute`."""
         if self.cell:  # of a call that was interrupted before it could wait
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
         async with self._turn:
@@ -271,21 +271,21 @@ class Supervisor:
             return answers
 
     async def ask(self, ranks: Iterable[int], content: dict, seconds: float) -> dict[int, dict]:
-        """What those ranks answer to a request on the control channel that do so in time."""
+        """The answers, by rank, to a request on the control channel that arrive in time."""
         living = [self.workers[rank] for rank in ranks if not self.workers[rank].ended.done()]
         tasks = {asyncio.ensure_future(worker.request("control", content)): worker.rank for worker in living}
         if not tasks:
             return {}
         try:
             done, _ = await asyncio.wait(tasks, timeout=seconds)
-        finally:  # also if the cell is over meanwhile, and nobody wants to know any more
+        finally:  # also if this is cancelled because the cell is over
             for task in tasks:
                 task.cancel()
         replies = {tasks[task]: task.result()["content"] for task in done if task.exception() is None}
         return {rank: reply["value"] for rank, reply in replies.items() if reply["status"] == "ok"}
 
     def suspended(self, ranks: Iterable[int]) -> set[int]:
-        """Those of the ranks whose process SIGSTOP or the like keeps from running."""
+        """The ranks whose process SIGSTOP or the like keeps from running."""
         return {rank for rank in ranks if self.workers[rank].link.has_suspended(self.workers[rank].pid)}
 
     async def memory(self) -> dict[int, int]:
@@ -298,7 +298,7 @@ class Supervisor:
         return found
 
     def act(self, what: str, workers: list[Worker]) -> None:
-        """Has the agent "kill" or "wake" processes."""
+        """Has the agents "kill" or "wake" processes."""
         for link in {worker.link for worker in workers}:
             link.send(do=what, pids=[worker.pid for worker in workers if worker.link is link])
 
@@ -318,7 +318,7 @@ class Supervisor:
         return flight_recorder.open_calls(self.board, rank)
 
     async def dead(self) -> list[Worker]:
-        """The workers whose process has ended; of one that ended a moment ago the agent's word is waited for."""
+        """The workers whose process has ended. Waits for the agent's event about a process that is gone already."""
         await asyncio.gather(*(worker.ended for worker in self.workers if worker.link.has_ended_process(worker.pid)))
         return [worker for worker in self.workers if worker.ended.done()]
 
@@ -333,7 +333,7 @@ class Supervisor:
                 self.notices.append(f"all ranks were started anew, their variables are new ({error})")
 
     async def request_all(self, channel: str, what: str, content: dict, buffers=(), workers=None) -> list:
-        """(value, buffers) of each rank; RankError with every rank that refused or died."""
+        """(value, buffers) of each rank. RankError names every rank that refused or died."""
         workers = self.workers if workers is None else workers
         replies = await asyncio.gather(*(m.request(channel, {"do": what, **content}, buffers) for m in workers))
         wrong = {m.rank: r["content"] for m, r in zip(workers, replies, strict=True) if r["content"]["status"] != "ok"}

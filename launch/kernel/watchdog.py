@@ -1,25 +1,20 @@
-"""Watches a running cell from outside: what each rank is doing, and whether ranks wait for ever.
+"""Watches a running cell from outside: what each rank is doing, and whether ranks wait forever.
 
-Both are read off the flight recorder, and each needs the other: `Live` says beside a rank that the `Watchdog` has
-proved it to be stuck, and the proof is told in the words that stand there.
+The `Watchdog` reads the flight recorder and which ranks are past the cell. When two looks in a row are the same, it
+asks each living rank about itself (rank/_threads.py), takes one snapshot, and has the doctor examine it. The snapshot
+counts only if nothing has moved from before the questions until after it. A rank that does not answer may do anything.
+A cell is given up when some ranks are proved to be stuck and no other rank can move. While another rank computes, the
+cell goes on, since its result may matter.
 
-The watchdog notices that nothing moves, asks the ranks, and has the doctor say whether that is for ever. Its looks are
-cheap: the records of the flight recorder, and which ranks are past the cell. When two looks in a row are the
-same, every living rank is asked about itself (rank/_threads.py) and one snapshot is taken; it is believed only if
-nothing has moved from before the questions until after it. A rank that does not answer may do anything.
+`Live` shows for each rank, in the log of the cell, one of
 
-A cell is given up when the doctor has proved that some ranks are stuck and no other rank can move any more. While one
-still computes, the cell goes on: its result may matter, and it loses nothing by that.
-
-`Live` shows beside every rank, in the log of the cell, one of
-
-    running          its own code; on which line is known once nothing has moved for a moment and the rank was asked
+    running          its own code, and the line once nothing has moved for a moment and the rank was asked
     waiting          inside a call of torch.distributed
-    stuck            it waits for what nobody can provide any more; that is proved, though others may go on for a while
+    stuck            proved to wait for what no rank can provide any more, though other ranks may still run
     done, stopped    past the cell
-    failed           past the cell too: what was raised and in which line, or how the process died
+    failed           past the cell: what was raised and in which line, or how the process died
 
-with the place, and from SAID_AFTER on since when: stragglers are seen at a glance.
+with the place, and for how long if that is more than SAID_AFTER.
 
 Left out: freeing the ranks (kernel/cell.py), the words of a deadlock (doctor/explain.py), what the log looks like
 (widgets/js/ranklog.js).
@@ -37,29 +32,29 @@ from launch.doctor.snapshot import Ending, How, Report, State, take
 from launch.shared.flight_recorder import Board, Status
 
 LOOK = {"do": "look"}  # what is asked (rank/_threads.py answers)
-COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits somewhere in C++
-STILL_FOR = 0.3  # seconds between two questions; a thread that waits uses no processor time meanwhile
-ANSWER_WITHIN = 5.0  # seconds; a rank that holds Python's lock cannot answer, and computes
-LIKELY_AFTER = 1.0  # seconds of rest before a diagnosis that is not proved is believed
+COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits in C++
+STILL_FOR = 0.3  # seconds between two questions; a waiting thread uses no processor time meanwhile
+ANSWER_WITHIN = 5.0  # seconds; a rank that holds the GIL computes and cannot answer
+LIKELY_AFTER = 1.0  # seconds without any change before a diagnosis that is not proved is believed
 LONGEST_PAUSE = 2.0  # seconds between two examinations of ranks that compute for long
-SAID_AFTER = 2  # seconds in one place, before it is said for how long
+SAID_AFTER = 2  # seconds in one place before the duration is shown
 STOPPING = "stopping; this takes three seconds at most"
 
 
 class Watchdog:
-    """Attends to one cell. `diagnosis` is set when the cell has been given up.
+    """Watches one cell. `diagnosis` is set when the cell has been given up.
 
-    While nothing moves, `lines` says where ranks are that were asked ("line 7"), and `stuck` where those are that are
-    proved to wait for ever. What it may look at and call:
+    While nothing moves, `lines` has the places of ranks that were asked ("line 7"), and `stuck` those of ranks that are
+    proved to wait forever. Its arguments:
 
-    board      the flight recorder
-    running    the ranks that are inside the cell, kept up to date by whoever runs it
-    endings    () -> how all others came to do nothing more in it
-    ask        coroutine of (ranks, request, seconds) -> the answers of the ranks that give one in that time
-    refresh    coroutine of () that waits until the board shows what ranks have written up to now
-    suspended  (ranks) -> those of them that SIGSTOP or the like keeps from running
-    mismatched () -> whether calls that ranks are in do not fit together, and the library has not refused them
-    give_up    () ends the cell: the ranks that are left wait for ever
+    board       the flight recorder
+    running     the ranks that are inside the cell, kept up to date by the caller
+    endings     () -> how the other ranks left it
+    ask         coroutine of (ranks, request, seconds) -> the answers that come in that time, by rank
+    refresh     coroutine of () that waits until the board shows what ranks have written up to now
+    suspended   (ranks) -> those that SIGSTOP or the like keeps from running
+    mismatched  () -> whether ranks are in calls that do not fit together and that were not refused
+    give_up     () ends the cell: the remaining ranks wait forever
     """
 
     def __init__(
@@ -86,7 +81,7 @@ class Watchdog:
         self._examination: asyncio.Task | None = None
 
     def look(self, stopping: bool) -> None:
-        """Called at every look at the flight recorder. Ranks that are being stopped are not examined any more."""
+        """Called at each look at the flight recorder. Ranks that are being stopped are not examined any more."""
         now, seen = time.monotonic(), self._state()
         if seen != self._seen:
             self._forget(seen)
@@ -95,7 +90,7 @@ class Watchdog:
             self._examination = asyncio.ensure_future(self._examine())
 
     def _forget(self, seen) -> None:
-        """Something has moved. What was proved stays true of those that have not moved themselves."""
+        """Something has moved. Proofs stay valid for ranks that have not."""
         self.lines = {}
         if self.diagnosis is None:
             self.stuck = {rank: where for rank, where in self.stuck.items() if seen[0][rank] == self._seen[0][rank]}
@@ -112,7 +107,7 @@ class Watchdog:
         return not in_own_code or now - self._still_since > COMPUTES_FOR
 
     def _state(self) -> tuple[dict[int, Status], dict[int, Ending]]:
-        """Everything that can change while ranks move: their records, and how they have left the cell."""
+        """Everything that changes when ranks move: their records, and how they have left the cell."""
         return {rank: self.board.read(rank) for rank in range(self.board.ranks)}, self.endings()
 
     async def _examine(self) -> None:
@@ -153,9 +148,11 @@ class Watchdog:
             self._again_at = time.monotonic() + min(LONGEST_PAUSE, rest / 2)
 
     def _waits_for_absent(self, answers: dict[int, dict], endings: dict[int, Ending]) -> set[int]:
-        """Ranks that make a store to which all ranks have to come, while some are elsewhere: neither at the store nor
-        past it, at the group that is made there or wherever. Else one may only sleep until he tries again to connect,
-        and another be through already."""
+        """Ranks that make a store which all ranks must join, while some are elsewhere: not at the store and not past
+        it.
+
+        Without such a rank, one may only be pausing before it connects again, and another be through already.
+        """
         size = self.board.ranks
         there = {rank for rank, answer in answers.items() if answer["gathers"] == size}
         past = {rank for rank, answer in answers.items() if answer["making"] or answer["meeting"]}
@@ -169,18 +166,18 @@ class Watchdog:
         views, rest = diagnosis.views, time.monotonic() - self._still_since
         if not diagnosis.moving and diagnosis.proved:
             return True
-        # Perhaps some are stuck for ever; the others wait for what is on its way, or so it seems, and nothing has come.
+        # Some may be stuck forever; the others seem to wait for messages in flight, and nothing has arrived.
         return rest > LIKELY_AFTER and all(views[rank].state is State.WAITING for rank in diagnosis.moving)
 
     def _place(self, view) -> str:
-        """Where a stuck rank is: 'all_reduce #2, line 4', 'backward, line 7'."""
+        """The place of a stuck rank: 'all_reduce #2, line 4', 'backward, line 7'."""
         if not view.place:
             return doing(self._seen[0][view.rank])
         return ", ".join(filter(None, (view.place, self.lines.get(view.rank))))
 
 
 def _where(report: dict) -> str:
-    """'line 7', 'line 7 of train.py'; '' if the rank is in nobody's code."""
+    """'line 7', 'line 7 of train.py'; '' if no line of the student's is running."""
     if not report["line"]:
         return ""
     return f"line {report['line']}" + (f" of {report['file']}" if report["file"] else "")
@@ -204,7 +201,7 @@ def doing(status: Status) -> str:
 
 
 class Live:
-    """Tells the viewer (a widgets.RankLog or None) what changes. `watchdog` knows the lines and who is stuck."""
+    """Tells the viewer (a widgets.RankLog or None) what changes. Lines and stuck ranks come from `watchdog`."""
 
     def __init__(self, viewer, board: Board, watchdog):
         self.viewer, self.board, self.watchdog = viewer, board, watchdog
@@ -216,13 +213,13 @@ class Live:
             self._show(rank, "not in this cell", "")
 
     def look(self, ranks: set[int], stopping: bool) -> None:
-        """Called at every look at the flight recorder, with the ranks that run the cell."""
+        """Called at each look at the flight recorder, with the ranks that run the cell."""
         for rank in ranks:
             state, note, seconds = self._live(rank)
             self._show(rank, state, *((STOPPING, 0) if stopping else (note, seconds)))
 
     def ended(self, rank: int, freed: bool, failure: str, stopped: bool = False) -> None:
-        """The rank is past the cell; `failure` is "" if it got through. `stopped`: that was the stop button."""
+        """The rank is past the cell; `failure` is "" if it succeeded. `stopped`: by the stop button."""
         if freed:
             self._show(rank, "stuck", self.watchdog.stuck.get(rank, ""))
         elif stopped:

@@ -1,10 +1,9 @@
-"""One rank's process as the notebook's kernel knows it: its name on the wire, its pipes, its beginning and its end.
+"""A rank's process in the notebook's kernel: its name on the wire, its pipes, its start and its end.
 
-What the process writes to its standard output and error comes through pipes. The first bytes are passed on at once.
-While more keeps coming a pipe is looked at only every PAUSE seconds, so that a rank that prints ten thousand short
-lines is not ten thousand wake-ups; the pipe is made large enough to hold what comes meanwhile. `drain` takes what is
-there right now: the rank's "idle" message is sent after its last byte was written, so that draining when it arrives
-makes the cell's text complete, without waiting and without guessing.
+Its standard output and error are pipes. The first bytes are passed on at once. While more keeps coming, a pipe is read
+every PAUSE seconds only, so ten thousand short lines are not ten thousand wake-ups; the pipe is large enough to hold
+what comes meanwhile. `drain` reads what is there now. A rank sends "idle" after it has written its last byte, so
+draining when that message arrives makes the cell's text complete.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from launch.kernel.hub import Hub
 from launch.shared.errors import LaunchError, RankError
 from launch.shared.text import Text
 
-COMING = 120  # seconds in which a new process dials in, also on a machine that is busy with eighty others
+COMING = 120  # seconds in which a new process connects, also if eighty others start beside it
 PAUSE = 0.01  # seconds between two looks at a pipe into which more keeps coming
 CAPACITY = 1 << 20  # bytes; the most that Linux lets a user's pipe hold unless configured otherwise
 
@@ -40,7 +39,7 @@ class PipeReader:
         try:
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, CAPACITY)
         except PermissionError:
-            pass  # this user's share of pipe memory is used up; a small pipe does as well, slower
+            pass  # the user's limit of pipe memory is used up; a small pipe works too, slower
         loop.add_reader(fd, self._on_readable)
 
     def _on_readable(self) -> None:
@@ -65,7 +64,7 @@ class PipeReader:
         return bool(raw)
 
     def drain(self) -> None:
-        """Passes on all that has been written up to now (a writer that goes on writing does not keep us)."""
+        """Passes on all that has been written up to now, and not what is written meanwhile."""
         if self.fd >= 0:
             (waiting,) = struct.unpack("i", fcntl.ioctl(self.fd, termios.FIONREAD, b"\0" * 4))
             if waiting:
@@ -81,19 +80,21 @@ class PipeReader:
 
 
 class Worker:
-    """A process under the number `rank`, from the start numbered `serial`. Made and used in the hub's thread."""
+    """The process of `rank` from the start numbered `serial`. Made and used in the hub's thread."""
 
     def __init__(self, rank: int, serial: int, hub: Hub, link: Any, viewer=None):
         self.rank, self.hub, self.viewer = rank, hub, viewer
         self._tell("")
-        self.link = link  # to its agent: an AgentLink, or a Machine
-        self.name = f"{rank}.{serial}"  # never used twice, so that nothing from a dead rank is taken for a living one's
+        self.link = link  # to its agent; see kernel/site.py
+        self.name = (
+            f"{rank}.{serial}"  # never used twice, so messages of a dead rank are never taken for a living one's
+        )
         self.pid = 0
         self.spawned = False
         self.last_words: list[str] = []  # what it wrote while it was starting
         self.late: dict[str, Text] = {}  # stream -> what it wrote between two cells
         self.readers: list[PipeReader] = []
-        self.groups = 0  # that it has made with all others since their calls were counted anew
+        self.groups = 0  # made since calls were last renumbered
         self.plays = 0  # the number of the network that it was told of last; 0: none
         self._dialled_in = False
         self.up: asyncio.Future[None] = hub.loop.create_future()
@@ -101,7 +102,7 @@ class Worker:
 
     def started(self, pid: int, spawned: bool, fds: list[int], on_text: Callable[[Worker, str, str], None]) -> None:
         self.pid, self.spawned = pid, spawned
-        self.readers = [  # none of a rank on another machine, which sends what it reads there
+        self.readers = [  # none if the link sends the text of its ranks itself
             PipeReader(self.hub.loop, fd, partial(on_text, self, stream))
             for fd, stream in zip(fds, ("stdout", "stderr"), strict=False)
         ]
@@ -109,7 +110,7 @@ class Worker:
         self._come_up()
 
     def _tell(self, note: str) -> None:
-        """Shows how far its start has come, to who looks (a widgets.RankLog or None)."""
+        """Shows the progress of its start in the viewer (a widgets.RankLog or None)."""
         if self.viewer:
             self.viewer.state(self.rank, "starting", note)
 
@@ -118,7 +119,7 @@ class Worker:
         self._come_up()
 
     def _come_up(self) -> None:
-        """Once its process is known and has dialled in, in either order: a busy agent may tell of it late."""
+        """It is up once its process is known and has connected, in either order: a busy agent may report it late."""
         if self.pid and self._dialled_in and not self.up.done():
             self.up.set_result(None)
 
