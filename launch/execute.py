@@ -1,11 +1,10 @@
-"""Run any Schedule on real ranks: the textbook's algorithm, carried out by torch's point-to-point calls.
+"""Runs a Schedule on real ranks with torch's point-to-point calls.
 
-A schedule says what every rank sends; this cuts it into one plain program per rank, sends the programs to the ranks,
-and rank/perform.py carries them out there. So an algorithm that was only drawn so far can be compared with the
-built-in on the same data, recorded and timed.
+A schedule holds what every rank sends. This cuts it into one program per rank and sends it there, where rank/perform.py
+executes it. So a textbook algorithm can be compared with the built-in on the same data, recorded and timed.
 
-Left out: speed. Chunks that arrive are kept aside until their step is over, as the schedule's rule demands; a
-library that pipelines is faster.
+Left out: speed. Chunks that arrive are buffered until their step is over, as a schedule demands; a library that
+pipelines is faster.
 """
 
 from itertools import groupby
@@ -22,11 +21,11 @@ del _run, _programs
 
 
 def execute(schedule, name: str = "x", ranks: Ranks | None = None) -> None:
-    """Carry out `schedule` on the ranks, with each rank's one-dimensional tensor `name` as its first buffer.
+    """Executes `schedule` on the ranks, with each rank's one-dimensional tensor `name` as its first buffer.
 
-    The tensor is always as long as the whole first buffer (`schedule.chunks` chunks of equal length), whatever part of
-    it the collective fills at the start; afterwards `name` holds the buffer of the result. With all_gather, say,
-    rank r's own numbers stand in its r-th part before, and every part is filled after.
+    The tensor is as long as the whole first buffer (`schedule.chunks` chunks of equal length), whatever part of it is
+    filled at the start; afterwards `name` is the buffer of the result. With all_gather, rank r's own numbers are in the
+    r-th chunk before, and all chunks are filled after.
 
     `ranks` are the notebook's unless others are given. UsageError if their number is not the schedule's; RankError if
     a rank has no such tensor, or it does not divide into the schedule's chunks.
@@ -46,7 +45,7 @@ def execute(schedule, name: str = "x", ranks: Ranks | None = None) -> None:
 
 
 def programs(schedule) -> dict:
-    """What each rank has to do, as plain lists and dicts in chunks: see `rank.perform`."""
+    """The program of each rank, as lists and dicts in units of chunks: see `rank.perform`."""
     steps: list[list[dict]] = [[] for _ in range(schedule.ranks)]
     for step in schedule.steps:
         for rank, part in enumerate(_parts(step, schedule.ranks)):
@@ -55,7 +54,7 @@ def programs(schedule) -> dict:
 
 
 def _parts(step, ranks: int) -> list[dict]:
-    """One step, cut up by rank. The pieces of one message stand in the same order at both ends."""
+    """One step, cut up by rank. The pieces of a message are in the same order at both ends."""
     parts = [{"sends": [], "recvs": [], "locals": []} for _ in range(ranks)]
     messages = [transfer for transfer in step.transfers if transfer.src != transfer.dst]
     for (src, dst), group in groupby(sorted(messages, key=_ends), key=_ends):

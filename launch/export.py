@@ -59,7 +59,7 @@ if dist.is_initialized():
 
 @dataclass
 class Ran:
-    """A `%%ranks` cell as it ran: number as in In[number]; `cell` is the front end's name of it, "" if it says none."""
+    """A `%%ranks` cell as it ran. number as in In[number]; `cell` is the front end's id of it, "" if it has none."""
 
     number: int
     cell: str
@@ -69,12 +69,11 @@ class Ran:
     only: list[int] | None = None
     bare: bool = False
     played: bool = False  # on a network that Ringside played
-    ended: bool = False  # well
+    ended: bool = False  # without an error
 
 
 def export(path: str, ran: list[Ran]) -> str:
-    """Writes the cells to the file; what to tell the student. UsageError, and nothing is written, if that makes no
-    sense."""
+    """Writes the cells to the file and returns what to tell the student. UsageError if nothing can be written."""
     if os.path.isdir(path):
         raise UsageError(f"{path} is a folder: name a file in it, as in %ranks export {os.path.join(path, 'ring.py')}")
     if hides := _hides(path):
@@ -94,7 +93,7 @@ def export(path: str, ran: list[Ran]) -> str:
 
 
 def _hides(path: str) -> str:
-    """The module that Python would no longer find beside the file; "" if there is none of that name."""
+    """The module that a file of this name would hide from Python; "" if there is none."""
     name, _ = os.path.splitext(os.path.basename(path))
     found = PathFinder.find_spec(name) if name.isidentifier() and name not in sys.stdlib_module_names else None
     elsewhere = found is not None and found.origin and os.path.realpath(found.origin) != os.path.realpath(path)
@@ -143,7 +142,7 @@ def program(ran: list[Ran], name: str) -> tuple[str, int, list[str]]:
 
 
 def _last_runs(ran: list[Ran]) -> list[Ran]:
-    """A cell that was changed and run again counts once, when it ran last."""
+    """The last run of each cell, in the order of these runs."""
     latest: dict[str | int, Ran] = {}
     for cell in ran:
         latest.pop(cell.cell or cell.number, None)
@@ -152,7 +151,7 @@ def _last_runs(ran: list[Ran]) -> list[Ran]:
 
 
 def _unfit(cell: Ran, like: Ran) -> str:
-    """Why the cell does not go into a script with cells as `like` is; "" if it does."""
+    """Why the cell does not go into a script together with `like`; "" if it does."""
     if not cell.ended:
         return "it failed or was stopped"
     if cell.size != like.size:
@@ -167,8 +166,7 @@ def _unfit(cell: Ran, like: Ran) -> str:
 
 
 def _without_future(source: str) -> tuple[str, list[str]]:
-    """The cell without its lines `from __future__ import ...`, which Python takes only at the top of a file; and
-    these."""
+    """The cell without its `from __future__ import ...` lines, which must be at the top of a file; and these lines."""
     lines, found = source.splitlines(keepends=True), []
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -179,7 +177,7 @@ def _without_future(source: str) -> tuple[str, list[str]]:
 
 
 def _body(source: str, only: list[int] | None) -> str:
-    """The cell's lines as they stand, but that the value of its last expression is shown."""
+    """The cell's lines, with the value of its last expression shown."""
     text = _showing(source.strip("\n") + "\n")
     if only is None:
         return text
@@ -187,7 +185,7 @@ def _body(source: str, only: list[int] | None) -> str:
 
 
 def _showing(source: str) -> str:
-    """IPython shows the value of a last expression that no semicolon follows; a script has to print it."""
+    """IPython shows the value of a last expression without a semicolon; a script has to print it."""
     tree = ast.parse(source)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or _prints(last.value):
@@ -206,7 +204,7 @@ def _prints(node: ast.expr) -> bool:
 
 
 def _indented(source: str) -> str:
-    """Every line four to the right, but those that begin inside a string, which would be another string then."""
+    """Indented by four, except lines that begin inside a string, which would change the string."""
     strings = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Constant, ast.JoinedStr))]
     within = {line for node in strings for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}
     lines = source.splitlines(keepends=True)
@@ -216,14 +214,14 @@ def _indented(source: str) -> str:
 
 
 def _unset(tree: ast.AST) -> set[str]:
-    """Names that the program reads and that nothing in it binds, anywhere."""
+    """Names that the program reads and never binds."""
     read: set[str] = set()
     bound = GIVEN | set(vars(builtins)) | {"__file__"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (read if isinstance(node.ctx, ast.Load) else bound).add(node.id)
         elif isinstance(node, ast.alias):
-            if node.name == "*":  # which may bind anything
+            if node.name == "*":  # may bind anything
                 return set()
             bound.add(node.asname or node.name.partition(".")[0])
         else:

@@ -1,14 +1,14 @@
-"""What a notebook says before `%load_ext launch`, and below the errors of its own cells.
+"""Hints before `%load_ext launch`, and below the errors of the notebook's own cells.
 
 A restarted kernel does not know `%%ranks`, and IPython's "Cell magic not found" does not say what to do. Installing
-this project puts a line into the environment's IPython configuration (etc/ipython in the repository) that loads this
-module in every kernel of the environment: it puts up a `%%ranks` that says what to run, and starts nothing.
-`%load_ext launch` puts the real one in its place.
+this project adds a line to the environment's IPython configuration (etc/ipython in the repository) that loads this
+module in every kernel: it registers a `%%ranks` that says what to run, and starts nothing. `%load_ext launch` replaces
+it.
 
-Errors of ordinary cells get the sentence of launch/hints or launch/kernel/whereabouts.py below them, as a note of the
-exception; how they look otherwise is IPython's. Below the errors of the ranks stand the pictures, however tall.
+Errors of ordinary cells get a sentence of launch/hints or launch/kernel/whereabouts.py as a note of the exception. The
+pictures of a `%%ranks` cell are shown below its error.
 
-Left out: kernels of other environments, which cannot load this project at all.
+Left out: kernels of other environments, which cannot load this project.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ON_TOP = "%%ranks goes into the first line of the cell, also above comments: mov
 
 
 def load_ipython_extension(shell) -> None:
-    """Puts up the sign, unless the real magics are there."""
+    """Registers the placeholder, unless the real magics are there."""
     if "ranks" not in shell.magics_manager.magics["cell"]:
         shell.register_magic_function(lambda line, cell: _not_yet(), "cell", "ranks")
         shell.register_magic_function(lambda line: _not_yet(), "line", "ranks")
@@ -38,7 +38,7 @@ def load_ipython_extension(shell) -> None:
 
 
 def shadowed() -> str:
-    """A sentence if a package of ours would be taken from another project; "" if not."""
+    """A sentence if another project hides one of our packages; "" if not."""
     ours = Path(__file__).parents[1]
     for name in ("collectives", "widgets", "launch", "course"):
         loaded = sys.modules.get(name)
@@ -57,10 +57,10 @@ def _on_top(line: str):
 
 
 def help_with_errors(shell) -> None:
-    """From now on what the notebook's own cells raise gets its hint. Done once for a shell."""
+    """Adds hints to the errors of the notebook's own cells. Once per shell."""
     if "showtraceback" in vars(shell):
         return
-    shell.register_magic_function(_on_top, "line", "%ranks")  # what IPython takes a `%%ranks` further down for
+    shell.register_magic_function(_on_top, "line", "%ranks")  # how IPython reads a `%%ranks` below the first line
     show = shell.showtraceback
 
     def showtraceback(exc_tuple=None, *args, **kwargs):
@@ -69,24 +69,24 @@ def help_with_errors(shell) -> None:
         if hint and hint not in getattr(error, "__notes__", ()):
             error.add_note(hint)
         show(exc_tuple, *args, **kwargs)
-        if hint and isinstance(error, NoSuchMagic):  # of which IPython shows the message alone
+        if hint and isinstance(error, NoSuchMagic):  # IPython shows its message only, without notes
             print(hint, file=sys.stderr)
         if afterwards := getattr(error, "afterwards", None):
             error.afterwards = None
             try:
                 afterwards()
-            except Exception:  # it comes below the first one
+            except Exception:  # shown below the first error
                 show()
 
     shell.showtraceback = showtraceback
 
 
 def hint_for(error: BaseException, shell) -> str:
-    """The sentence below an error of the notebook's own cells; "" if there is none."""
+    """The hint for an error of the notebook's own cells; "" if there is none."""
     from launch.kernel import whereabouts
 
     magics = sys.modules.get("launch.magics")
-    try:  # a hint must never cost the student the error itself
+    try:  # a bug in a hint must not hide the error
         if isinstance(error, NoSuchMagic):
             return misspelt_magic(shell)
         if isinstance(error, ModuleNotFoundError) and error.name == "jax":
@@ -97,7 +97,7 @@ def hint_for(error: BaseException, shell) -> str:
 
 
 def misspelt_magic(shell) -> str:
-    """`%%rank 4`, `%%Ranks`, `%%ranks4`: a magic that is not there, and nearly ours."""
+    """`%%rank 4`, `%%Ranks`, `%%ranks4`: an unknown magic, spelt nearly like ours."""
     for line in shell.history_manager.input_hist_raw[-1].splitlines():
         found = re.match(r"\s*(%%?) ?([A-Za-z]+)", line)
         if found and get_close_matches(found[2].lower(), ["ranks"], cutoff=0.75):

@@ -1,9 +1,8 @@
 """The ranks of this notebook: start, cells, variables, recordings, status, restart, stop.
 
-`Ranks` is what the magics, the checks of the course and `launch.pull` work with. Its methods are called from the
-kernel's main thread and block until the answer is there; the stop button reaches the ranks meanwhile. The work is
-done in the hub's thread by launch/kernel/supervisor.py (processes, one cell after the other) and launch/kernel/cell.py
-(a cell under way).
+The magics, the checks of the course and `launch.pull` use `Ranks`. Its methods are called from the kernel's main thread
+and block until the answer is there; the stop button reaches the ranks meanwhile. The work is done in the hub's thread,
+by launch/kernel/supervisor.py (processes, one cell after the other) and launch/kernel/cell.py (the running cell).
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from launch.replay.recording import Recording
 
 DEFAULT_SIZE = 4
-BEGINNING = 2  # seconds after the stop button in which a cell that was asked for begins, or a rank answers
+BEGINNING = 2  # seconds after the stop button in which a requested cell begins, or a rank answers
 MOST_OPEN = 2  # calls of one rank that `%ranks` names
-CLOSING = 10  # seconds; a bound for what takes milliseconds, or as long as a start that is under way
+CLOSING = 10  # seconds; it takes milliseconds, or as long as a running start
 
 
 @dataclass
@@ -44,11 +43,11 @@ class RankStatus:
     backend: str
     memory: int
     doing: Status
-    machine: str = ""  # that the rank is on; "" for this one
+    machine: str = ""  # where the rank is; "" for this machine
 
 
 def unfinished(call: OpenCall) -> str:
-    """'isend to rank 1 (line 2) has not ended: wait() for it': of a call that an earlier cell has left."""
+    """About a call that an earlier cell has left: 'isend to rank 1 (line 2) has not ended: wait() for it'."""
     where = f" (line {call.line})" if call.line else ""
     if call.kind == "collective" or call.peer < 0:
         return f"{call.op}{where} has not ended: wait() for it"
@@ -83,11 +82,11 @@ class Ranks:
 
     @property
     def came_back(self) -> dict[int, str]:
-        """The ranks whose variables went with a process that died, and how it did."""
+        """The ranks whose variables were lost with a process that died, and how it died."""
         return self.supervisor.came_back
 
     def ensure(self, size: int | None = None, backend: str | None = None, bare: bool = False, viewer=None) -> None:
-        """Makes sure that `size` ranks run, with that backend; None means: as they are, else 4 and what fits."""
+        """Makes sure that `size` ranks run with that backend. None: as they are, else 4 and the default."""
         before = self.size
         if before:
             same = size in (None, self.size) and backend in (None, self.supervisor.backend)
@@ -100,7 +99,7 @@ class Ranks:
             self.supervisor.notices.append(f"restarted{instead}; the ranks' variables are new")
 
     def will_import(self, module: str) -> None:
-        """Has the agent import it: once, and all ranks that start from now on have it already. Returns at once."""
+        """Has the agent import it, so that ranks which start from now on need not. Returns at once."""
         send = partial(self.supervisor.agent.send, do="import", module=module)
         self.hub.loop.call_soon_threadsafe(send)
 

@@ -1,7 +1,7 @@
-"""Where a name lives that a cell has missed: in the notebook, on the ranks, or in a cell that has not run here.
+"""Explains a NameError by where the name is: in the notebook, on other ranks, or in a cell that has not run here.
 
-The notebook and every rank have variables of their own, and most NameErrors of a new student are about that. What is
-said is asked for: the other side's namespace, the other ranks, the cells that were run before.
+The notebook and every rank have variables of their own, and most NameErrors of new students come from that. The other
+namespaces and the cells that were run before are asked.
 
 Left out: what the failing code itself tells (launch/hints).
 """
@@ -23,21 +23,21 @@ FIRST_CELL = {*OURS, "ask", "check", "Player", "Race", "Timeline", "Zoo", "Topol
 
 
 def for_ranks(hint: Hint, lacking: list[int], shell, ranks) -> str:
-    """Why the ranks `lacking` do not have the name that the hint misses, and what to do."""
+    """Why the ranks `lacking` do not have the hint's missing name, and what to do."""
     if hint.sure:
         return "; ".join(filter(None, [hint.text, new_processes(lacking, ranks)]))
     return elsewhere(hint, lacking, shell, ranks)
 
 
 def new_processes(lacking: list[int], ranks) -> str:
-    """Of ranks that have taken the place of dead ones; "" if any of them has not."""
+    """A sentence if all these ranks have replaced dead ones; else ""."""
     if any(rank not in ranks.came_back for rank in lacking):
         return ""
     return "the process is new, since the one before died with its variables: run the cells again that set them"
 
 
 def elsewhere(hint: Hint, lacking: list[int], shell, ranks) -> str:
-    """On other ranks, in a cell of the ranks, or in the notebook."""
+    """The name is on other ranks, in a `%%ranks` cell, or in the notebook."""
     name, variables = hint.missing, notebook_variables(shell)
     if name in BACK:
         return f"a cell has deleted {name}: {BACK[name]} brings it back"
@@ -58,12 +58,12 @@ def unheard_of(name: str) -> str:
 
 
 def notebook_variables(shell) -> dict:
-    """What the student has made or imported in the notebook itself."""
+    """The student's own variables and imports in the notebook."""
     return {name: value for name, value in shell.user_ns.items() if name not in shell.user_ns_hidden and name[0] != "_"}
 
 
 def from_notebook(name: str, value) -> str:
-    """How the ranks get what the notebook has under that name."""
+    """How the ranks get the notebook's value of that name."""
     module = getattr(value, "__module__", None) or type(value).__module__
     if isinstance(value, ModuleType):
         if value.__name__.partition(".")[0] in OURS:
@@ -87,7 +87,7 @@ def from_notebook(name: str, value) -> str:
 
 
 def from_earlier_cell(name: str, shell) -> str:
-    """A cell of the ranks that sets the name, but not on these: they are younger, or it has stopped before."""
+    """A `%%ranks` cell that sets the name, but not on these ranks: they are newer, or it stopped before that line."""
     cells = shell.history_manager.input_hist_raw
     for number in range(len(cells) - 2, 0, -1):  # the last one is the one that failed
         first, _, body = cells[number].lstrip().partition("\n")
@@ -98,7 +98,7 @@ def from_earlier_cell(name: str, shell) -> str:
 
 
 def for_notebook(error: BaseException, shell, session) -> str:
-    """What helps with an error in a cell that runs in the notebook itself; `session` is None before %load_ext."""
+    """The hint for an error in the notebook's own cell; `session` is None before %load_ext."""
     if isinstance(error, LaunchError):
         return ""
     hint = explain(error)
@@ -108,7 +108,7 @@ def for_notebook(error: BaseException, shell, session) -> str:
 
 
 def on_the_ranks(hint: Hint, error: BaseException, session) -> str:
-    """The notebook does not have the name: do the ranks?"""
+    """The hint if the ranks have the name and the notebook does not; else ""."""
     name = hint.missing
     has = session.call("has", name=name) if session is not None and session.size else []
     if any(has):
@@ -127,7 +127,7 @@ def on_the_ranks(hint: Hint, error: BaseException, session) -> str:
 
 
 def wants_a_name(name: str, error: BaseException) -> str:
-    """'check' in `check(shift)`: a call to a function of ours whose first argument is called `name`."""
+    """'check' in `check(shift)`: a call of our function whose first parameter is called `name`."""
     place = place_of(error)
     if place is None:
         return ""

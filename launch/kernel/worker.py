@@ -86,9 +86,7 @@ class Worker:
         self.rank, self.hub, self.viewer = rank, hub, viewer
         self._tell("")
         self.link = link  # to its agent; see kernel/site.py
-        self.name = (
-            f"{rank}.{serial}"  # never used twice, so messages of a dead rank are never taken for a living one's
-        )
+        self.name = f"{rank}.{serial}"  # never used twice, so no message of a dead rank is taken for a living one's
         self.pid = 0
         self.spawned = False
         self.last_words: list[str] = []  # what it wrote while it was starting
