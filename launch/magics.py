@@ -228,13 +228,13 @@ def show_pictures(shell, ranks: Ranks, options: Namespace, failure=None) -> None
 
 
 def hints_for(answers: list, shell, ranks: Ranks) -> list[tuple[list[int], str]]:
-    """[(ranks, sentence)]: what helps with what they raised, and what the cell has left behind."""
+    """[(ranks, sentence)] about what they raised and what the cell has left behind."""
     found = []
-    own = [answer for answer in answers if answer.how is not How.FREED]  # what comes after that is no mistake of theirs
+    own = [answer for answer in answers if answer.how is not How.FREED]  # freed ranks made no mistake
     for who, hint in output.alike(own, lambda answer: answer.hint):
         try:
             said = whereabouts.for_ranks(hint, who, shell, ranks) if hint.missing else hint.text
-        except RankError:  # a rank has died since; the next cell says so
+        except RankError:  # a rank has died since; the next cell reports it
             said = hint.text
         found += [(who, said)] if said else []
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
@@ -243,12 +243,12 @@ def hints_for(answers: list, shell, ranks: Ranks) -> list[tuple[list[int], str]]
 
 
 def number_of_cell(shell) -> int:
-    """The number that the front end shows beside the cell under way; shell.execution_count is the next one already."""
+    """The number that the front end shows for the running cell; shell.execution_count is the next one already."""
     return len(shell.user_ns["In"]) - 1
 
 
 def notebook_cell(shell) -> str:
-    """By which name the front end knows the cell under way; "" if it does not say."""
+    """The front end's id of the running cell; "" if it has none."""
     kernel = getattr(shell, "kernel", None)
     return kernel.get_parent().get("metadata", {}).get("cellId", "") if kernel else ""
 
@@ -263,14 +263,13 @@ def show(shell, widget) -> None:
 
 
 def forget_last_run(shell) -> None:
-    """The front end has taken what the cell's last run displayed off the page; here and there it would live on."""
+    """Closes the widgets of the cell's last run, which the front end has removed from the page and would keep alive."""
     for widget in _shown.pop(notebook_cell(shell), ()):
         widget.close()
 
 
 def make_viewer(size: int, network=None):
-    """The widget that shows the cell while it runs; imported late, since it takes a moment. UsageError if there is no
-    such network, or it is too small."""
+    """The widget that shows the running cell. UsageError if there is no such network or it has too few ranks."""
     from widgets import RankLog
 
     found = networks.chosen(network, size)
@@ -283,7 +282,7 @@ def with_line_numbers(line: str, cell: str) -> str:
 
 
 def check_syntax(shell, code: str) -> None:
-    """Raises what is wrong with the cell's syntax here, so that it is shown once and no rank hears of it."""
+    """Raises a syntax error of the cell here, so that it is shown once and no rank gets the cell."""
     try:
         transformed = shell.transform_cell(code)
         name = shell.compile.cache(transformed, number_of_cell(shell), raw_code=code)
@@ -372,7 +371,7 @@ def play(network) -> None:
 
 
 def meant_by(words: str) -> str:
-    """What to write instead of `%ranks words`, which means nothing."""
+    """What to write instead of `%ranks words`, which is no command."""
     try:
         parse(words)
     except (UsageError, ValueError):
@@ -383,7 +382,7 @@ def meant_by(words: str) -> str:
 
 
 def status_lines(ranks: Ranks) -> list[str]:
-    """A table of the ranks, and below it a sentence for each thing that the student may have to do."""
+    """A table of the ranks, then a sentence for each thing that the student may have to fix."""
     status, lost = ranks.status(), ranks.lost()
     rows = [("rank", "pid", "backend", "memory", "doing", "machine" if any(one.machine for one in status) else "")]
     for one in status:

@@ -1,16 +1,18 @@
-"""The sentence that helps: what a student most likely meant, from what was raised and what the code says.
+"""The registry of explanations of one rank's error: what the student most likely meant, from the exception and the
+code.
 
-A rule is a function of an error and of the place in the cell where it was raised. It returns a sentence, or "" if it
-does not prove its case: the failing expression is found by its position in the source, a name is looked up in the
-frame, and whether a function is torch's is asked of the function. A sentence states facts ("dist.recv returns ...") and
-then what to write; what is only likely is a question. Where nothing can be proved nothing is said.
+A rule is a function of an error and of the Place in the cell where it was raised. It returns a sentence, or "" if it
+cannot prove its case. `RULES` holds them all; the first sentence wins. To prove its case, a rule finds the failing
+expression by its position in the source, looks names up in the frame, and asks a function whether it is torch's. A
+sentence states a fact ("dist.recv returns ...") and then what to write; what is only likely is a question.
 
-    explain   for an error (_calls.py: torch.distributed's functions; names.py: names, attributes, modules)
-    notes     for a cell that came through and has left behind what a student will stumble over (leftovers.py)
+    explain             for an error (_calls.py: torch.distributed's functions; names.py: names, attributes, modules)
+    leftovers.notes     for a cell without an error that leaves a trap for later cells
 
 Both run where the code ran, in a rank or in the notebook's kernel, and import no torch.
 
-Left out: names that live elsewhere, on other ranks or in the notebook (launch/kernel/whereabouts.py), which has to ask.
+Left out: names that are elsewhere, on other ranks or in the notebook (launch/kernel/whereabouts.py asks for them). What
+several ranks do to each other: launch/doctor/explain.py.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ RULES = (*_calls.RULES, *names.RULES)
 
 @dataclass(frozen=True)
 class Hint:
-    """`text` is the sentence, "" if there is none. `missing` is the name of a NameError, which may live elsewhere
-    (launch/kernel/whereabouts.py); that explains it better, unless the code itself is `sure`: it sets the name."""
+    """`text` is the sentence, "" if there is none. `missing` is the name of a NameError; launch/kernel/whereabouts.py
+    may know where it is and explain it better, unless this is `sure`: the code itself sets the name."""
 
     text: str = ""
     missing: str = ""
@@ -34,8 +36,8 @@ class Hint:
 
 
 def explain(error: BaseException) -> Hint:
-    """What helps with an error that a cell has raised."""
-    try:  # a hint looks at objects of the student's; if that goes wrong there is none, and the error stands for itself
+    """The hint for an error that a cell has raised."""
+    try:  # rules look at the student's objects; if that fails there is no hint
         missing, place = names.missing(error), place_of(error)
         if place is None:
             return Hint("", missing)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from launch.hints import _calls
 from launch.hints.place import FUNCTIONS, bindings, is_tensor, op_of, parse, resolve
 
-BACK = {  # what brings back the names that every rank begins with
+BACK = {  # restores the names that every rank begins with
     "rank": "rank = dist.get_rank()",
     "world_size": "world_size = dist.get_world_size()",
     "torch": "import torch",
@@ -128,15 +128,15 @@ def notes(code: str, namespace: dict, given: dict, before: dict, looked_at: bool
 
 
 def brings_back(name: str) -> str:
-    """The line that gives the name its meaning back, on this rank as it is now."""
+    """The line that restores the name, on this rank as it is now."""
     dist = sys.modules.get("torch.distributed")
-    if name in ("rank", "world_size") and not (dist and dist.is_initialized()):  # a bare cell, before it has a group
+    if name in ("rank", "world_size") and not (dist and dist.is_initialized()):  # in a bare cell, before it has a group
         return f'import os; {name} = int(os.environ["{name.upper()}"])'
     return BACK[name]
 
 
 def is_still(name: str, namespace: dict, given: dict) -> bool:
-    """Whether the name stands for what it stood for in the beginning."""
+    """Whether the name has its initial value."""
     value = namespace.get(name)
     return value is given[name] or (type(value) is int and value == given[name])
 
@@ -201,5 +201,5 @@ def is_one_tensor(items) -> bool:
 
 
 def fills(call: ast.Call, name: str) -> bool:
-    """Whether the variable, or the item, is what the call fills."""
+    """Whether the variable, or the item, is the call's first argument."""
     return bool(call.args) and ast.unparse(call.args[0]) == name

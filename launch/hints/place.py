@@ -1,10 +1,5 @@
-"""Where in a cell an error was raised: the line, the expression that failed, and what its names stood for there.
-
-Besides what is in the frames there is the source of the cell as a syntax tree: what is set where. Together they prove
-what a hint says.
-
-Left out: what to make of it (_calls.py, names.py).
-"""
+"""Where in a cell an error was raised: the line, the expression that failed, the values of its names, the syntax
+tree."""
 
 from __future__ import annotations
 
@@ -28,12 +23,12 @@ class Place:
     node: Node | None  # the failing expression, or the statement if that is what failed
     tree: ast.Module  # the whole cell
     scope: ast.AST  # the function of the line, or the whole cell
-    in_this_cell: bool  # and not in a function from an earlier one
+    in_this_cell: bool  # not in a function of an earlier cell
     torch_call: FrameType | None  # the frame of the function of torch.distributed that the line called
     innermost: FrameType
 
     def value(self, name: str):
-        """What the name stands for there; None if it stands for nothing."""
+        """The value of the name there; None if it has none."""
         for variables in (self.frame.f_locals, self.frame.f_globals, vars(builtins)):
             if name in variables:
                 return variables[name]
@@ -43,7 +38,7 @@ class Place:
         return name in self.frame.f_locals or name in self.frame.f_globals or hasattr(builtins, name)
 
     def called(self, call: ast.Call):
-        """The function that the call names, if names and modules lead to it."""
+        """The function that is called, if names and modules lead to it."""
         return resolve(call.func, self.value)
 
 
@@ -53,7 +48,7 @@ def is_cell(file: str) -> bool:
 
 
 def line_of(error: BaseException) -> int:
-    """In which line of the cell that ran it was raised, or what raised it was called; 0 if it has none."""
+    """The line of the running cell that raised it, or called what raised it; 0 if there is none."""
     entry, cell, line = error.__traceback__, None, 0
     while entry is not None:
         file = entry.tb_frame.f_code.co_filename
@@ -64,7 +59,7 @@ def line_of(error: BaseException) -> int:
 
 
 def place_of(error: BaseException) -> Place | None:
-    """The innermost line of a cell in the traceback; None if no line of a cell is in it, or it cannot be read."""
+    """The innermost line of a cell in the traceback; None if there is none, or the cell cannot be parsed."""
     entries, entry = [], error.__traceback__
     while entry is not None:
         entries.append(entry)
@@ -92,7 +87,7 @@ def place_of(error: BaseException) -> Place | None:
 
 
 def node_at(tree: ast.AST, at: tuple) -> Node | None:
-    """The node that takes exactly that part of the source; of an expression and its statement, the expression."""
+    """The node at exactly that position of the source; of an expression and its statement, the expression."""
     found = [
         node
         for node in ast.walk(tree)
@@ -102,7 +97,7 @@ def node_at(tree: ast.AST, at: tuple) -> Node | None:
 
 
 def resolve(expression: ast.AST, value):
-    """What dotted names lead to, by way of modules alone; None if they do not. `value` looks up the first name."""
+    """The value of a name, or of a dotted name in modules; else None. `value` looks up the first name."""
     if isinstance(expression, ast.Name):
         return value(expression.id)
     if isinstance(expression, ast.Attribute):
@@ -116,7 +111,7 @@ def is_torchs(module: str | None) -> bool:
 
 
 def op_of(function) -> str:
-    """'recv' for torch.distributed's recv, whatever the student calls it; "" for other functions."""
+    """'recv' for torch.distributed's recv under any name; "" for other functions."""
     return getattr(function, "__name__", "") if is_torchs(getattr(function, "__module__", None)) else ""
 
 
@@ -126,13 +121,13 @@ def is_tensor(value) -> bool:
 
 
 def is_reduction(name: str) -> bool:
-    """Whether dist.ReduceOp has it."""
+    """Whether it is a member of dist.ReduceOp."""
     dist = sys.modules.get("torch.distributed")
     return dist is not None and name in getattr(dist.ReduceOp.RedOpType, "__members__", {})
 
 
 def parse(source: str) -> ast.Module | None:
-    """The tree of a cell; None if it is no plain Python."""
+    """The syntax tree of a cell; None if it is not plain Python."""
     try:
         return compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except (SyntaxError, ValueError):
@@ -155,8 +150,8 @@ def spans(node: Node, line: int) -> bool:
 
 
 def bindings(scope: ast.AST, name: str) -> list[Node]:
-    """The statements and definitions of the scope that set the name, in their order; of nested functions only the
-    definitions."""
+    """The statements and definitions of the scope that set the name, in order, without the bodies of nested
+    functions."""
     found: list[Node] = []
     for node in _of_scope(scope):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -175,7 +170,7 @@ def bindings(scope: ast.AST, name: str) -> list[Node]:
 
 
 def bound(tree: ast.AST) -> set[str]:
-    """All names that the tree's own level sets."""
+    """All names that the tree sets outside of functions."""
     names = {n.id for n in _of_scope(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     names |= {n.name for n in _of_scope(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
     for node in _of_scope(tree):
@@ -190,7 +185,7 @@ def deletes(tree: ast.AST, name: str) -> bool:
 
 
 def _of_scope(scope: ast.AST):
-    """The nodes of the scope in the order of the source, without what is inside nested functions."""
+    """The nodes of the scope in source order, without the bodies of nested functions."""
     for child in ast.iter_child_nodes(scope):
         yield child
         if not isinstance(child, FUNCTIONS):

@@ -1,15 +1,13 @@
-"""A machine that joins a notebook on another one: `python -m launch.machine TICKET`, started once on each by an engine.
+"""`python -m launch.machine TICKET`: this machine joins a notebook elsewhere. An engine starts it once on each machine.
 
-To the ranks here it is what the notebook's kernel is on one machine: the sockets that they dial in at, who drains their
-pipes, who started their agent. It passes everything on over its one connection to the notebook, in order, and carries
-out what comes from there (`listener.py` has the list). What a rank printed before a message goes before it, too. The
-flight recorder is a file of this machine, which is looked at as often as the notebook looks; what has changed is sent.
-So what others have written is here a moment later than there.
+To the ranks here it is what the notebook's kernel is on one machine: it binds their sockets, drains their pipes and
+starts their agent. It forwards everything over its one connection to the notebook, in order, and executes the requests
+that come back (`listener.py` lists them). Text that a rank printed before a message is sent before it. The flight
+recorder is a file on this machine; its changes are sent as often as the notebook looks at it.
 
-It ends with its ranks when the notebook says so or has gone, which shows in a connection that is not made again or
-brings nothing, and when the engine ends it.
+It ends with its ranks when the notebook says so, is silent or no longer connected, and when the engine ends it.
 
-Left out: coming back. A connection that breaks is made again by zmq, or not at all.
+Left out: joining again. zmq reconnects a broken connection, or the machine is lost.
 """
 
 from __future__ import annotations
@@ -42,12 +40,12 @@ from launch.machine.listener import ALONE_AFTER, BEAT, LOST_AFTER, forget
 from launch.shared.flight_recorder import HEADER_BYTES, SLOT_BYTES, Board
 from launch.shared.start_file import fresh_environ
 
-BROKEN_AFTER = 5.0  # seconds in which zmq has not made the connection again, though it tries several times each
-ENGINE_SAYS = 0.5  # seconds; Slurm signals every process of a job, and ours may be the last to hear it
+BROKEN_AFTER = 5.0  # seconds without a connection, which zmq tries to make several times a second
+ENGINE_SAYS = 0.5  # seconds; Slurm signals every process of a job, and this one may be the last to get it
 LOOK = 0.05  # seconds between two looks at the flight recorder
 CHUNK = 1024  # bytes of it that are sent if one of them has changed
 SIOCGIFADDR = 0x8915
-OF_THE_ENGINE = ("TORCHELASTIC_", "GROUP_", "ROLE_", "MASTER_", "SLURM_")  # what ranks must not take for theirs
+OF_THE_ENGINE = ("TORCHELASTIC_", "GROUP_", "ROLE_", "MASTER_", "SLURM_")  # variables that ranks must not inherit
 
 
 USAGE = """\
@@ -62,7 +60,7 @@ Joins this machine to the notebook that waits in %ranks attach: its ranks run he
 
 
 class LocalHub(Hub):
-    """The sockets of the ranks here; every message goes on to the notebook as it is."""
+    """The sockets of the ranks here; every message is forwarded to the notebook unchanged."""
 
     CHANNELS = (*Hub.CHANNELS, "store")
     on_frames: Callable[[str, list[bytes]], None]
@@ -72,7 +70,7 @@ class LocalHub(Hub):
 
 
 class Joined:
-    """This machine, once the notebook has said welcome. `interface` is the one on whose network the notebook is."""
+    """This machine, once it has joined. `interface` is the network interface that reaches the notebook."""
 
     def __init__(self, wire: zmq.Socket, key: bytes, interface: str):
         self.interface = interface
@@ -85,7 +83,7 @@ class Joined:
         self.board: Board | None = None
         self.number = 0
         self.ranks: set[int] = set()
-        self._said: dict[int, bytes] = {}  # rank -> its part of the flight recorder, as it was sent last
+        self._sent: dict[int, bytes] = {}  # rank -> its part of the flight recorder, as it was sent last
         self.ended = self.loop.create_future()
         self.heard = self.loop.time()
         self.events = wire.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED)
@@ -135,7 +133,7 @@ class Joined:
                 reader.close()
             self._look_once()  # its last words
             self.tell(event="exited", pid=event["pid"], death=asdict(self.deaths.how(event["status"])))
-        elif kind == "gone":  # of itself, or since the engine ends all that runs here: then that is why
+        elif kind == "gone":  # it died, or the engine is ending all processes: then that is the reason
             if event["log"]:
                 print(f"the agent has ended; the end of its log:\n{event['log']}", flush=True)
             last = event["log"].rpartition("\n")[2]
@@ -180,33 +178,33 @@ class Joined:
             self.agent.send(do=what, **request)
 
     def _start(self, ranks: list[int], spawn: bool, serial: int, session: dict) -> None:
-        """Starts ranks here, in this machine's folder, environment and on its network."""
+        """Starts ranks in this machine's folder, environment and network."""
         if session["number"] != self.number:
             if self.board:
                 self.board.close()
                 os.unlink(self.board.path)
             path = f"{self.hub.folder}/board-{session['number']}"
             self.board = Board(path, session["world_size"])
-            self.number, self.ranks, self._said = session["number"], set(), {}
+            self.number, self.ranks, self._sent = session["number"], set(), {}
         board = self.board
         assert board is not None
         board.memory[0:8] = session.pop("epoch").to_bytes(8, "little")
         self.ranks |= set(ranks)
         for rank in ranks:
             board.clear(rank)
-            self._said.pop(rank, None)  # nor does the notebook know anything of it any more
+            self._sent.pop(rank, None)  # nor does the notebook know anything of it any more
         session |= {"board": board.path, "environ": environ_here(self.interface) | session.pop("meeting")}
         session |= {"here": sorted(self.ranks), "store": f"ipc://{self.hub.folder}/store"}
         self.agent.start(ranks, spawn, serial, self.hub.key, session)
 
     def end(self, why: str = "") -> None:
-        """Why is told to the notebook, if it does not know."""
+        """Ends this process and its ranks; tells the notebook why, unless that is ""."""
         if not self.ended.done():
             if why:
                 self.tell(event="gone", why=why)
             self.ended.set_result(None)
 
-    # Again and again
+    # Periodic work
 
     async def _look(self) -> None:
         while True:
@@ -214,15 +212,15 @@ class Joined:
             await asyncio.sleep(LOOK)
 
     def _look_once(self) -> None:
-        """Sends what the ranks here have written since the last look, in one piece."""
+        """Sends what the ranks here have written since the last look, in one message."""
         if self.board is None:
             return
         frames = []
         for rank in self.ranks:
             start = HEADER_BYTES + rank * SLOT_BYTES
-            now, before = self.board.memory[start : start + SLOT_BYTES], self._said.get(rank, bytes(SLOT_BYTES))
+            now, before = self.board.memory[start : start + SLOT_BYTES], self._sent.get(rank, bytes(SLOT_BYTES))
             if now != before:
-                self._said[rank] = now
+                self._sent[rank] = now
                 for at in range(0, SLOT_BYTES, CHUNK):
                     if now[at : at + CHUNK] != before[at : at + CHUNK]:
                         frames += [b"%d" % (start + at), now[at : at + CHUNK]]
@@ -244,7 +242,7 @@ class Joined:
             await asyncio.sleep(BEAT)
 
     def serve(self) -> None:
-        """Until the notebook or the engine ends it; then all ranks here end."""
+        """Runs until the notebook or the engine ends it; then all ranks here end."""
 
         async def over():
             await self.ended
@@ -253,7 +251,7 @@ class Joined:
             self.loop.remove_reader(self.agent.socket)
 
         over_there = self.hub.run(over())
-        while not over_there.done():  # in pieces, since a signal is handled only between two of them
+        while not over_there.done():  # with timeouts: a signal is handled only between two waits
             with contextlib.suppress(TimeoutError):
                 over_there.result(timeout=0.2)
         self.agent.close()
@@ -262,7 +260,7 @@ class Joined:
 
 
 def environ_here(interface: str) -> dict[str, str]:
-    """This machine's environment for its ranks: without the engine's names, and with gloo on the right network."""
+    """This machine's environment for its ranks: without the engine's variables, with gloo on the right interface."""
     environ = {name: value for name, value in fresh_environ().items() if not name.startswith(OF_THE_ENGINE)}
     if name := os.environ.get("GLOO_SOCKET_IFNAME") or interface:
         environ["GLOO_SOCKET_IFNAME"] = name
@@ -281,7 +279,7 @@ def interface_with(address: str) -> str:
 
 
 def own_address(notebook: str) -> str:
-    """By which the notebook's machine sees this one."""
+    """This machine's address on the interface that reaches the notebook."""
     host, port = notebook.removeprefix("tcp://").rsplit(":", 1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, int(port)))  # sends nothing
@@ -301,7 +299,7 @@ def read_ticket(path: str) -> dict:
 
 
 def place() -> tuple[int, int]:
-    """(which of the machines this is, how many there are), as torchrun or srun say it."""
+    """(index of this machine, number of machines), from torchrun's or srun's variables."""
     environ = os.environ
     for index, count in (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS")):
         if index in environ and count in environ:
@@ -310,7 +308,7 @@ def place() -> tuple[int, int]:
 
 
 def dial(ticket: dict) -> zmq.Socket:
-    """The connection to the notebook; whoever is at the other end has the key that the ticket names."""
+    """The connection to the notebook, which proves its identity with the key that the ticket names."""
     wire = zmq.Context.instance().socket(zmq.DEALER)
     wire.identity = secrets.token_bytes(16)
     wire.linger = 1000
