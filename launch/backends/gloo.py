@@ -24,6 +24,8 @@ import ctypes
 import os
 import re
 import socket
+import tempfile
+import threading
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import wraps
@@ -41,9 +43,13 @@ LOGGED = re.compile(r"^\[rank\d+\]:\[F\d{4} [\d:.]+ \S+:\d+\] ")
 FATAL = 3  # a level of torch's log
 PR_SET_TIMERSLACK = 29  # of <linux/prctl.h>
 IDLE_SLACK = 20_000_000  # nanoseconds
+GREETING = re.compile(rb"\[Gloo\] Rank \d+ is connected to .*\n")
+GREETS = tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) < (2, 13)
 LOST = "_ringside_lost"  # marks an exception that no longer says it in gloo's words
 
 Step = list[tuple[int, int, float]]
+
+_quiet = threading.Lock()
 
 
 def devices() -> list:
@@ -125,6 +131,30 @@ def quietly(function):
             return function(*args, **kwargs)
         finally:
             level.value = before
+
+    return quiet
+
+
+def without_greeting(begin):
+    """The making of a backend without the line that gloo printed for every group before torch 2.13."""
+    if not GREETS:
+        return begin
+
+    @wraps(begin)
+    def quiet(*args, **kwargs):
+        if not _quiet.acquire(blocking=False):  # another thread makes a group, and may wait for long
+            return begin(*args, **kwargs)
+        plain = os.dup(1)
+        with tempfile.TemporaryFile() as written:
+            os.dup2(written.fileno(), 1)
+            try:
+                return begin(*args, **kwargs)
+            finally:
+                os.dup2(plain, 1)
+                os.close(plain)
+                written.seek(0)
+                os.write(1, GREETING.sub(b"", written.read()))
+                _quiet.release()
 
     return quiet
 

@@ -43,7 +43,7 @@ class Reinit:
         self._next_type = FIRST_FREE_TYPE
         # One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it.
         self._devices: list = []
-        make, begin = c10d._new_process_group_helper, ProcessGroupGloo.__init__
+        make, begin = c10d._new_process_group_helper, gloo.without_greeting(ProcessGroupGloo.__init__)
 
         def make_and_note(*args, **kwargs):
             self._worlds += not c10d.is_initialized()
