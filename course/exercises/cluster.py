@@ -1,5 +1,7 @@
 """The exercises of chapter 18: ranks of a machine as neighbours, and a training loop that is killed and goes on."""
 
+import numpy as np
+
 from course.exercises.exercise import A_FEW, Exercise, nobody
 
 STEPS, EVERY = 9, 3
@@ -88,6 +90,12 @@ EXERCISES = (
         allowed=frozenset({"all_gather", "all_gather_single"}),
         calls=lambda p: 1,
         call_bytes=lambda p: A_FEW * p,
+        slips={
+            lambda trial, rank: np.sort(np.concatenate(trial.given)): "these are the machines' numbers, sorted; the "
+            "task asks for the ranks: argsort",
+            lambda trial, rank: np.argsort(trial.expected[rank]): "that is the place of each rank in the order; the "
+            "task asks which rank is in each place",
+        },
         hints=(
             "Each rank knows its own machine only. Who tells it the others'?",
             "dist.all_gather_single(machines, x) fills a tensor of world_size numbers: machines[r] is that of rank r.",

@@ -72,6 +72,8 @@ EXERCISES = (
             lambda trial, rank: trial.given[rank].mean(): "that is the mean of this rank's numbers alone",
             lambda trial, rank: sum(x.sum() for x in trial.given) / trial.given[rank].size: "that is the sum of all "
             "divided by this rank's count; the counts have to be added up, too",
+            lambda trial, rank: sum(x.sum() for x in trial.given) / (trial.p * trial.given[rank].size): "that is the "
+            "sum of all divided by world_size times this rank's count; the counts differ, so add them up, too",
             lambda trial, rank: sum(x.sum() for x in trial.given) / trial.p: "that is the sum of all divided by the "
             "number of ranks; divide by how many numbers all ranks have",
         },

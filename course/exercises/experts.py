@@ -67,6 +67,18 @@ def by_sender_last(trial, rank: int) -> np.ndarray:
     return pieces.swapaxes(0, 1).reshape(trial.expected[rank].shape)
 
 
+def other_heads(trial, rank: int) -> np.ndarray:
+    """What comes of to_heads if rank r gets the heads r, r + p, r + 2p, ..."""
+    return np.concatenate([x[:, rank :: trial.p] for x in trial.given])
+
+
+def the_same_rows(trial, rank: int) -> np.ndarray:
+    """The answer itself, if it has the right rows in another order; else nothing that could be one."""
+    values, right = (np.asarray(each, np.float64) for each in (trial.answers[rank]["values"], trial.expected[rank]))
+    close = np.abs(values[:, None] - right[None]).max(axis=2) <= 1e-4
+    return values if close.any(axis=0).all() and close.any(axis=1).all() else np.full(values.shape, np.nan)
+
+
 ATTENTION = """
 def _trial_attention(x):
     everyone = [torch.empty_like(x) for _ in range(world_size)]
@@ -89,6 +101,10 @@ EXERCISES = (
         allowed=ONLY,
         calls=lambda p: 3,
         rtol=1e-4,
+        slips={
+            the_same_rows: "the right rows in another order: they come back in the order in which you sent them, so "
+            "put each where its token was: y[order] = back"
+        },
         hints=(
             "order = choice.argsort() puts the tokens for expert 0 first, then those for expert 1, and so on: "
             "x[order]. counts = choice.bincount(minlength=world_size) says how many each expert gets.",
@@ -137,6 +153,8 @@ EXERCISES = (
         slips={
             as_it_lies: "x was sent as it lies in memory, where the first p-th is the first tokens with all heads; "
             "put the heads for rank 0 first, then those for rank 1, and send that",
+            other_heads: "these are every p-th head, beginning with head number rank; a rank's heads are neighbours: "
+            "x.chunk(world_size, dim=1)[rank]",
             by_sender_last: "the right numbers, with token 0 of every rank before token 1 of any; what comes is all "
             "tokens of rank 0, then all of rank 1, and this order is the right one",
         },

@@ -1,5 +1,7 @@
 """The exercises of chapter 14: micro-batches through the stages of a pipeline, and the order of 1F1B."""
 
+import numpy as np
+
 from course.exercises.exercise import Exercise, nobody
 
 MICRO_BATCHES = 5
@@ -53,6 +55,11 @@ def next_stage(rank: int, p: int) -> set[int]:
     return {rank + 1} if rank < p - 1 else set()
 
 
+def all_forward_first(trial, rank: int) -> np.ndarray:
+    """The orders of GPipe."""
+    return np.concatenate([[*range(1, m + 1), *range(-1, -m - 1, -1)] for m in MANY])
+
+
 EXERCISES = (
     Exercise(
         name="pipeline_forward",
@@ -95,6 +102,10 @@ EXERCISES = (
         in_place=False,
         needs=nobody,
         allowed=frozenset(),
+        slips={
+            all_forward_first: "that is GPipe, all forward passes first; in 1F1B a rank begins with at most "
+            "world_size - rank of them"
+        },
         hints=(
             "It begins with world_size - rank forward passes; with all m of them, if m is smaller.",
             "Then turns: one backward pass, one forward pass, until the last forward pass has been made.",

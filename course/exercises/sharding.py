@@ -1,5 +1,7 @@
 """The exercises of chapter 12: a step on shards of the optimizer's state, a weight that is gathered, Muon's step."""
 
+import numpy as np
+
 from course.exercises.exercise import VECTOR, Exercise
 
 FLOATS = ("float32", "float64", "float32")
@@ -73,6 +75,34 @@ def _muon_by_the_book(x):
 """
 """A Newton-Schulz that tells a matrix from a piece of one, and how often it was called."""
 
+
+def its_own_gradient(trial, rank: int) -> np.ndarray:
+    """What `gathered` gives if a rank keeps its own gradient of its shard (`_factors`)."""
+    whole = trial.expected[rank][: -trial.given[rank].size]
+    return np.concatenate([whole, ((1 + (np.arange(whole.size) + 3 * rank) % 7).reshape(trial.p, -1))[rank]])
+
+
+def averaged(trial, rank: int) -> np.ndarray:
+    """What `gathered` gives if the gradients are averaged."""
+    size = trial.given[rank].size
+    return np.concatenate([trial.expected[rank][:-size], trial.expected[rank][-size:] / trial.p])
+
+
+def two_steps(summed: bool = False, forgotten: bool = False):
+    """A slip: the weights after two steps with the sum instead of the mean, or a momentum that is forgotten."""
+
+    def weights(trial, rank: int) -> np.ndarray:
+        mean = np.sum(trial.given, axis=0, dtype=np.float64) / (1 if summed else trial.p)
+        w = np.arange(mean.size) / 8
+        momentum = begun = 1 - w / 4
+        for _ in range(2):
+            momentum = 0.9 * (begun if forgotten else momentum) + mean
+            w = w - 0.1 * momentum
+        return w
+
+    return weights
+
+
 EXERCISES = (
     Exercise(
         name="zero1_step",
@@ -89,6 +119,11 @@ EXERCISES = (
         uses={SCATTER: (2, GATHERED)},
         calls=lambda p: 4,
         rtol=1e-5,
+        slips={
+            two_steps(summed=True): "the gradients were added up and not averaged; divide the sum by world_size",
+            two_steps(forgotten=True): "the caller's m is as it was, so the second step began without the first one's "
+            "momentum; change m in place: m *= 0.9, then m += g",
+        },
         hints=(
             "Rank r needs the summed gradient of piece r only: that is dist.reduce_scatter_single(g, x), and g is as "
             "long as m. Divide it by world_size: the average.",
@@ -112,6 +147,11 @@ EXERCISES = (
         allowed=GATHER | SCATTER,
         uses={SCATTER: (1, GATHERED)},
         calls=lambda p: 2,
+        slips={
+            its_own_gradient: "that is this rank's own gradient of its shard; all ranks' gradients of it have to be "
+            "added up: reduce_scatter",
+            averaged: "the gradients of the shard were averaged; the task asks for their sum",
+        },
         hints=(
             "torch.empty(world_size * x.numel(), dtype=x.dtype) is room for the whole; dist.all_gather_single fills "
             "it.",

@@ -1,5 +1,9 @@
 """The exercise of chapter 17: a loop that all ranks leave together."""
 
+from collections.abc import Callable
+
+import numpy as np
+
 from course.exercises.draw import Draw
 from course.exercises.exercise import Exercise, nobody
 
@@ -29,6 +33,15 @@ def epochs(draw: Draw) -> int:
     return int((draw.p + 3) / (2 * draw.pace)) + 1
 
 
+def decided_by(compared: Callable[[int], int]):
+    """A slip: the epochs until limit / pace * compared(p) / epochs is below the goal, instead of the mean."""
+
+    def epochs_until(trial, rank: int) -> np.ndarray:
+        return np.full(2, int(compared(trial.p) / trial.draw.pace) + 1)
+
+    return epochs_until
+
+
 EXERCISES = (
     Exercise(
         name="train_until",
@@ -43,6 +56,12 @@ EXERCISES = (
         call="_trial_trained({name})",
         allowed=frozenset({"all_reduce"}),
         given=lambda draw: [8, 1] * epochs(draw),
+        slips={
+            decided_by(lambda p: sum(range(2, p + 2))): "it went on until the sum of the losses was below goal; divide "
+            "the sum by world_size",
+            decided_by(lambda p: p + 1): "it went on until the largest loss was below goal; the task asks for the mean",
+            decided_by(lambda p: 2): "it stopped when the smallest loss was below goal; the task asks for the mean",
+        },
         parts=lambda p: {"the number that it returns": 1, "the number of epochs that it ran": 1},
         hints=(
             "All ranks have to come to the same decision after the same epoch. So each of them needs the same number "

@@ -56,7 +56,7 @@ def distributed_mean(x):
     dist.all_reduce(total)
     return total / (x.numel() * world_size)
 """,
-        "rank 0: the answer is",
+        "the counts differ, so add them up, too",
     ),
     "a vector of one": (
         """

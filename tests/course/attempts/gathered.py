@@ -83,11 +83,11 @@ WRONG = {
     "not written": ("def gathered(x):\n    ...\n", "not written yet"),
     "cuts out its part": (
         BODY.format(**GOOD | {"backward": "piece = grad.chunk(world_size)[rank]"}),
-        "rank 0: the answer (from element ",
+        "that is this rank's own gradient of its shard",
     ),
     "the average": (
         BODY.format(**GOOD | {"backward": GOOD["backward"] + "; piece /= world_size"}),
-        "rank 0: the answer (from element ",
+        "the gradients of the shard were averaged",
     ),
     "all-reduces": (
         BODY.format(

@@ -41,8 +41,11 @@ def moe(x, choice, expert):
 
 WRONG = {
     "not written": ("def moe(x, choice, expert):\n    ...\n", "not written yet"),
-    "in the order of the experts": (SOLVED.replace("y[order] = back", "y = back"), " and should "),
-    "the order applied once more": (SOLVED.replace("y[order] = back", "y = back[order]"), " and should "),
+    "in the order of the experts": (SOLVED.replace("y[order] = back", "y = back"), "the right rows in another order"),
+    "the order applied once more": (
+        SOLVED.replace("y[order] = back", "y = back[order]"),
+        "the right rows in another order",
+    ),
     "not sorted": (SOLVED.replace("choice.argsort(stable=True)", "torch.arange(len(x))"), " and should "),
     "its own expert for all": (
         "def moe(x, choice, expert):\n    return expert(x)\n",

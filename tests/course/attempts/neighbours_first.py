@@ -24,7 +24,10 @@ def neighbours_first(x):
 
 WRONG = {
     "not written": ("def neighbours_first(x):\n    ...\n", "not written yet"),
-    "the machines, sorted": (GATHERED.format(order="machines.sort().values"), "rank 0: the answer"),
+    "the machines, sorted": (
+        GATHERED.format(order="machines.sort().values"),
+        "these are the machines' numbers, sorted",
+    ),
     "the machines as they came": (GATHERED.format(order="machines"), "rank 0: the answer"),
     "the other way round": (
         GATHERED.format(order="machines.argsort(stable=True, descending=True)"),
@@ -32,7 +35,7 @@ WRONG = {
     ),
     "the place of each rank, not the rank of each place": (
         GATHERED.format(order="machines.argsort(stable=True).argsort()"),
-        "rank 0: the answer",
+        "that is the place of each rank in the order",
     ),
     "the ranks of its own machine": (
         GATHERED.format(order="(machines == x).nonzero().flatten()"),

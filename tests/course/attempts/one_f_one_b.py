@@ -37,7 +37,7 @@ WRONG = {
     "not written": ("def one_f_one_b(m):\n    ...\n", "not written yet"),
     "GPipe": (
         "def one_f_one_b(m):\n    return [*range(1, m + 1), *range(-1, -m - 1, -1)]\n",
-        "(from element 4 on) is 5 6 ... and should be -1 5 ...",
+        "(from element 4 on) is 5 6 ... and should be -1 5 ...: that is GPipe",
     ),
     "as on the last rank": (
         "def one_f_one_b(m):\n    return [sign * i for i in range(1, m + 1) for sign in (1, -1)]\n",

@@ -44,6 +44,16 @@ def to_heads(x):
 """,
         "x was sent as it lies in memory, where the first p-th is the first tokens",
     ),
+    "every p-th head": (
+        """
+def to_heads(x):
+    pieces = torch.stack([x[:, r::world_size] for r in range(world_size)])
+    out = torch.empty_like(pieces)
+    dist.all_to_all_single(out, pieces)
+    return out.flatten(0, 1)
+""",
+        "these are every p-th head, beginning with head number rank",
+    ),
     "all heads of some tokens": (SOLVED.replace("out.flatten(0, 1)", "x"), " should "),
     "not put together": (SOLVED.replace("out.flatten(0, 1)", "out"), " should "),
     "tokens and pieces mixed": (

@@ -47,9 +47,9 @@ def train_until(epoch, goal):
         "the number that it returns is ",
     ),
     "each by its own loss": (decided("if loss < goal:"), "wait"),
-    "the sum": (decided("dist.all_reduce(loss)", "if loss < goal:"), "and should be"),
-    "the largest": (decided("dist.all_reduce(loss, dist.ReduceOp.MAX)", "if loss < goal:"), "and should be"),
-    "the smallest": (decided("dist.all_reduce(loss, dist.ReduceOp.MIN)", "if loss < goal:"), "and should be"),
+    "the sum": (decided("dist.all_reduce(loss)", "if loss < goal:"), "until the sum of the losses was"),
+    "the largest": (decided("dist.all_reduce(loss, dist.ReduceOp.MAX)", "if loss < goal:"), "the largest loss"),
+    "the smallest": (decided("dist.all_reduce(loss, dist.ReduceOp.MIN)", "if loss < goal:"), "the smallest loss"),
     "counted from 0": (
         decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return epochs - 1"),
         "the number that it returns",

@@ -55,7 +55,7 @@ GOOD = {
 
 WRONG = {
     "not written": ("def zero1_step(x, w, m):\n    ...\n", "not written yet"),
-    "the sum instead of the average": (BODY.format(**GOOD | {"average": "pass"}), "rank 0: the answer is "),
+    "the sum instead of the average": (BODY.format(**GOOD | {"average": "pass"}), "not averaged; divide"),
     "its own gradient": (
         BODY.format(**GOOD | {"first": "g.copy_(x.chunk(world_size)[rank] * world_size)"}),
         "rank 0: the answer is ",
@@ -67,7 +67,7 @@ WRONG = {
     "only its piece returned": (BODY.format(**GOOD | {"returned": "piece"}), "has shape [5] and should have [20]"),
     "the momentum is forgotten": (
         BODY.format(**GOOD | {"momentum": "m = 0.9 * m + g"}),
-        "rank 0: the answer is ",
+        "the caller's m is as it was",
     ),
     "no momentum": (BODY.format(**GOOD | {"momentum": "m.copy_(g)"}), "rank 0: the answer is "),
     "all-reduces": (
