@@ -7,6 +7,7 @@ from widgets.player import Player
 from widgets.question import Question
 from widgets.race import Race
 from widgets.ranklog import RankLog
+from widgets.slot_grid import SlotGrid
 from widgets.square import Square
 from widgets.timeline import Timeline
 from widgets.topology_map import TopologyMap
@@ -20,6 +21,7 @@ __all__ = [
     "Question",
     "Race",
     "RankLog",
+    "SlotGrid",
     "Square",
     "Timeline",
     "TopologyMap",

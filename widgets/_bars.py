@@ -29,11 +29,11 @@ Span = tuple[float, float]
 def svg(calls: list[dict], ranks: int, error: float) -> tuple[str, str]:
     """The picture as SVG text, and its headline. `calls` are what js/spans.js calls Measured; `error` is by how many
     seconds the times of two ranks may be wrong against each other."""
-    end = max((_until(call) for call in calls), default=0.0) or 1e-9
+    end = max((until(call) for call in calls), default=0.0) or 1e-9
     ops = list(dict.fromkeys(call["op"] for call in calls))
     hues = {op: HUES[i % len(HUES)] for i, op in enumerate(ops)}
     mine = [[call for call in calls if call["rank"] == rank] for rank in range(ranks)]
-    held = [_length([span for call in of_rank for span in _held(call)]) / end for of_rank in mine]
+    held = [_length([span for call in of_rank for span in held_by(call)]) / end for of_rank in mine]
     late = _late(calls, error, end)
     said = _headline(held, end, [rank for rank, _ in late])
     keys, top = _legend(hues, bool(late))
@@ -58,12 +58,12 @@ def _share(part: float) -> str:
     return f"{100 * part:.0f} %"
 
 
-def _until(call: dict) -> float:
+def until(call: dict) -> float:
     begun, issued, _, waited, done = call["times"]
     return max(next((t for t in (done, waited, issued) if t is not None), begun), begun)
 
 
-def _held(call: dict) -> list[Span]:
+def held_by(call: dict) -> list[Span]:
     begun, issued, waits, waited, _ = call["times"]
     spans = [(begun, issued), (waits, waited)]
     return [(a, b) for a, b in spans if a is not None and b is not None]
@@ -72,10 +72,10 @@ def _held(call: dict) -> list[Span]:
 def _unsure(call: dict) -> list[Span]:
     """From the return of a call to its end, where nobody is known to have waited for it."""
     _, issued, waits, _, _ = call["times"]
-    return [(issued, _until(call))] if issued is not None and waits is None and _until(call) > issued else []
+    return [(issued, until(call))] if issued is not None and waits is None and until(call) > issued else []
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[Span]) -> list[Span]:
     made: list[Span] = []
     for a, b in sorted(spans):
         if made and a <= made[-1][1]:
@@ -86,7 +86,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _length(spans: Iterable[Span]) -> float:
-    return sum(b - a for a, b in _merged(spans))
+    return sum(b - a for a, b in merged(spans))
 
 
 def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float]]:
@@ -100,8 +100,8 @@ def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float]
         *others, last = sorted(together, key=lambda call: call["times"][0])
         came = last["times"][0]
         if others and came - others[-1]["times"][0] > error:
-            waited = [_length((a, min(b, came)) for a, b in _held(call) if a < came) for call in others
-                      if _until(call) > came or NEEDS_ALL.match(call["op"])]  # fmt: skip
+            waited = [_length((a, min(b, came)) for a, b in held_by(call) if a < came) for call in others
+                      if until(call) > came or NEEDS_ALL.match(call["op"])]  # fmt: skip
             if max(waited, default=0.0) > LEAST * end:
                 found.append((last["rank"], came))
     return found
@@ -113,7 +113,7 @@ def _x(time: float, end: float) -> int:
 
 def _bars(spans: Iterable[Span], end: float, y: int, tall: int, paint: str) -> str:
     """At least two pixels each, those that touch as one; with a pixel between calls that do not."""
-    pixels = _merged((_x(a, end), max(_x(b, end), _x(a, end) + 2)) for a, b in spans)
+    pixels = merged((_x(a, end), max(_x(b, end), _x(a, end) + 2)) for a, b in spans)
     path = "".join(f"M{a:g} {y}h{b - a:g}v{tall}H{a:g}z" for a, b in pixels)
     return f'<path {paint} d="{path}"/>' if path else ""
 
@@ -122,11 +122,11 @@ def _line(rank: int, calls: list[dict], y: int, hues: dict, end: float, held: fl
     parts = [f'<text x="8" y="{y + 20}">rank {rank}</text>']
     parts.append(_bars([(0.0, end)], end, y + 5, 22, WORK))
     for op, hue in hues.items():
-        parts.append(_bars([(call["times"][0], _until(call)) for call in calls if call["op"] == op], end, y + 5, 11,
+        parts.append(_bars([(call["times"][0], until(call)) for call in calls if call["op"] == op], end, y + 5, 11,
                            f'fill="{hue}"'))  # fmt: skip
     parts.append(_bars([span for call in calls for span in _unsure(call)], end, y + 17, 10,
                        f'fill-opacity=".4" fill="{_still.INK}"'))  # fmt: skip
-    parts.append(_bars([span for call in calls for span in _held(call)], end, y + 17, 10, f'fill="{_still.INK}"'))
+    parts.append(_bars([span for call in calls for span in held_by(call)], end, y + 17, 10, f'fill="{_still.INK}"'))
     marks = "".join(f"M{x} {y + 7}l-5-8h10z" for x in dict.fromkeys(_x(at, end) for at in late))
     if marks:
         parts.append(f'<path fill="{LATE}" d="{marks}"/>')

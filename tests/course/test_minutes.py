@@ -28,7 +28,9 @@ PART = re.compile(r"^\| \[[^]]*\]\(#([^)]+)\).*\| (\d+) \|$", re.MULTILINE)
 LEVEL = re.compile(r"\*(Easy|Medium|Hard), (\d+) minutes\.\*")
 BLANK = "# <- your blank"
 ASKS, CHECKS = re.compile(r"\bask\(\"(\w+)\""), re.compile(r"\bcheck\(\"(\w+)\"\)")
-PICTURES = re.compile(r"--watch|\b(?:Butterfly|Mesh|Player|Race|Square|Timeline|TopologyMap|Zoo|cost_explorer)\(")
+PICTURES = re.compile(
+    r"--watch|\b(?:Butterfly|Mesh|Player|Race|SlotGrid|Square|Timeline|TopologyMap|Zoo|cost_explorer)\("
+)
 """What is stepped through or played with."""
 
 

@@ -8,9 +8,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from collectives import Schedule, Transfer, all_reduce, broadcast, presets
+from collectives import Schedule, Transfer, all_reduce, broadcast, pipeline, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Mesh, Player, Question, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import (
+    Butterfly,
+    Mesh,
+    Player,
+    Question,
+    Race,
+    RankLog,
+    SlotGrid,
+    Square,
+    Timeline,
+    TopologyMap,
+    WaitFor,
+    Zoo,
+)
 from widgets.base import Widget
 
 
@@ -139,6 +152,22 @@ def race() -> Race:
     return Race(all_reduce.exchange(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6)
 
 
+def slot_grid() -> SlotGrid:
+    orders = pipeline.gpipe(4, 8), pipeline.one_f_one_b(4, 8), pipeline.interleaved(4, 8), pipeline.zero_bubble_h2(4, 8)
+    return SlotGrid(*orders)
+
+
+def pipelined() -> SimpleNamespace:
+    """GPipe with 4 micro-batches on 4 ranks, as a clock would have it: a rank waits until its forward passes begin, and
+    between these and its backward passes."""
+    waits = [[(0, rank), (rank + 4, 13 - 2 * rank)] for rank in range(4)]
+    times = [(rank, a, b) for rank, spans in enumerate(waits) for a, b in spans if b > a]
+    ends = [(rank, 21 - 2 * rank, 21 - 2 * rank) for rank in range(4)]
+    return SimpleNamespace(
+        events=[Timed(r, "recv", None, 4, 1, "", None, a, b, None, None, None) for r, a, b in times + ends], ranks=4
+    )
+
+
 def topology_map() -> TopologyMap:
     flat, nested = all_reduce.ring(ranks=32), all_reduce.hierarchical(nodes=4, local=8)
     return TopologyMap(flat, nested, topology=presets.dgx_h100(), nbytes=1e9, step=5)
@@ -211,5 +240,7 @@ SCENES = {
     "mesh-rank": Scene(lambda: Mesh(shape=(2, 2, 4), local=8, step=3, chosen=6), sizes=LAPTOP),
     "log": Scene(log, sizes=SMALL),
     "log-finished": Scene(lambda: log(finished=True), sizes=SMALL),
+    "slot-grid": Scene(slot_grid),
+    "slot-grid-own": Scene(lambda: SlotGrid(pipeline.gpipe(4, 4), run=pipelined(), step=8), ("e",), LAPTOP),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),
 }

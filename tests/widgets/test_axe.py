@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from collectives import all_reduce, presets
+from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Mesh, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Butterfly, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo
 
 PACKAGE = "axe-core@4.10.3"
 
@@ -74,6 +74,8 @@ WIDGETS = {
     "mesh": (lambda: Mesh(shape=(2, 2, 4), local=8), ["ArrowRight", "ArrowDown"]),
     "square": (Square, ["ArrowRight"]),
     "square with waste": (lambda: Square("all_reduce", uses="own"), ["End"]),
+    "slot grid": (lambda: SlotGrid(pipeline.gpipe(4, 8), pipeline.zero_bubble_h2(4, 8), step=20), []),
+    "slot grid with an order typed": (lambda: SlotGrid(pipeline.interleaved(2, 4)), [".rs-write"]),
     "wait-for": (lambda: WaitFor([(0, 2, "all_reduce, line 4"), (3, 1, "recv, line 7")], 4), []),
 }
 
@@ -89,7 +91,7 @@ def test_axe_finds_nothing(axe, show, page, name):
     make, keys = WIDGETS[name]
     show(make())
     for key in keys:
-        if key.startswith("["):  # something to click on
+        if key[0] in "[.":  # something to click on
             page.click(key)
         else:
             page.focus("input[type=range]")

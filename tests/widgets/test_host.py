@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from collectives import all_reduce, presets
+from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Mesh, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import Butterfly, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo
 
 
 def log():
@@ -41,6 +41,7 @@ WIDGETS = {  # how it is made, what a key is pressed in, the key, and the trait 
     "Butterfly": (lambda: Butterfly(all_reduce.swing(4)), *STEPS),
     "Mesh": (lambda: Mesh(shape=(2, 2)), *STEPS),
     "Square": (lambda: Square(ranks=3), *STEPS),
+    "SlotGrid": (lambda: SlotGrid(pipeline.gpipe(2, 3), step=2), *STEPS),
     "Zoo": (lambda: Zoo(ranks=3, opened="all_reduce.ring"), *STEPS),
     "Timeline": (timeline, ".rs-times", "ArrowRight", "chosen"),
     "TopologyMap": (lambda: TopologyMap(all_reduce.ring(16), topology=presets.dgx_h100(2), nbytes=1e9, step=3), *STEPS),

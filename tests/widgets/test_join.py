@@ -12,6 +12,7 @@ from widgets.mesh import Mesh
 from widgets.player import Player
 from widgets.race import Race
 from widgets.ranklog import RankLog
+from widgets.slot_grid import SlotGrid
 from widgets.square import Square
 from widgets.timeline import Timeline
 from widgets.topology_map import TopologyMap
@@ -63,7 +64,7 @@ def test_a_module_opens_by_saying_what_it_is(name):
 
 
 @pytest.mark.parametrize(
-    "widget", [Butterfly, Mesh, Player, Race, RankLog, Square, Timeline, TopologyMap, WaitFor, Zoo]
+    "widget", [Butterfly, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo]
 )
 def test_joined_is_one_module_within_190_kB(widget):
     """As written, the Player is 170 kB, twice what a minifier leaves. It comes from memory or disk, not over a network.
