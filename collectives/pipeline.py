@@ -78,9 +78,9 @@ class Order:
         for stage in range(self.stages):
             rank = home.get(stage, stage % self.ranks)
             for micro in range(1, self.micro + 1):
-                whole = not (everything["I", micro, stage] or everything["W", micro, stage])
+                whole = not (everything[Action("I", micro, stage)] or everything[Action("W", micro, stage)])
                 wanted = Counter("FB" if whole else "FIW")
-                found = Counter({kind: everything[kind, micro, stage] for kind in TICKS})
+                found = Counter({kind: everything[Action(kind, micro, stage)] for kind in TICKS})
                 for kind in TICKS:
                     if found[kind] != wanted[kind]:
                         many = f"there {found[kind]} times" if found[kind] > 1 else "there beside its two parts"
