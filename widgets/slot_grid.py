@@ -98,11 +98,12 @@ def _verdict(order: Order) -> str:
 
 def _recorded(run: Run, ranks: int) -> dict:
     """Of each rank the seconds in which a call held it; how long all took, and the share in which ranks did no work."""
-    if getattr(run, "events", None) is None:
+    events = getattr(run, "events", None)
+    if events is None:
         raise TypeError("SlotGrid takes a run with measured events: launch.recording() after `%%ranks --record`")
     if run.ranks != ranks:
         raise ValueError(f"the run has {run.ranks} ranks, the order {ranks}")
-    calls = [{"rank": event.rank, "times": [getattr(event, name) for name in TIMES]} for event in run.events]
+    calls = [{"rank": event.rank, "times": [getattr(event, name) for name in TIMES]} for event in events]
     mine = [[call for call in calls if call["rank"] == rank] for rank in range(ranks)]
     held = [_bars.merged(span for call in of for span in _bars.held_by(call)) for of in mine]
     ends = [max(map(_bars.until, of), default=0.0) for of in mine]
