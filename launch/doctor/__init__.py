@@ -1,44 +1,42 @@
 """The doctor: proves from a snapshot of all ranks that some of them can never go on.
 
-No clock and no guess. A rank that runs its own code may still do anything, so it can provide whatever another waits
-for. From there the set of ranks that may move grows: a rank that waits may move when everything its call lacks has
-been begun already or is up to ranks that may move. Ranks outside the largest such set wait for ever, whatever the
-others do: that is the deadlock. A cycle of sends, a skipped collective, a peer that raised are cases of this one rule.
+It uses no clock and does not guess. A rank that runs its own code may still do anything, so it can provide whatever
+another rank waits for. From there the set of ranks that may move grows: a waiting rank may move if everything that its
+call lacks has begun or is up to ranks that may move. Ranks outside the largest such set wait forever, whatever the
+others do: that is the deadlock. A cycle of sends, a skipped collective and a peer that raised are cases of this rule.
 
 What a call lacks is what gloo makes it wait for (checked against gloo itself in tests/launch/test_doctor_gloo.py):
 
-    send, recv               rendezvous: the other side must have begun its half; waiting for it is not needed
-    broadcast                a binomial tree: the ranks on the path from the root, and its own children
-    gather, scatter          the root; the root needs everybody
-    every other collective   everybody, except that a rank that is not the root may get out of `reduce` early; where
-                             only that is doubtful the diagnosis says so (`proved` is False)
-    a message whose handle   it is lost, and with it all that would pass between the two ranks afterwards
-    was not kept             (see `Loss`)
+    send, recv               rendezvous: the other side must have begun its half, but need not wait for it
+    broadcast                a binomial tree: the ranks on the path from the root, and the rank's own children
+    gather, scatter          the root; the root needs all ranks
+    every other collective   all ranks, except that a rank other than the root may leave `reduce` early; if only that is
+                             doubtful the diagnosis is not `proved`
+    a message whose handle   is lost, and so is all that the two ranks send each other afterwards (`Loss`)
+    was not kept
 
-Two things are not proved though they may be so, since the records do not say enough. How early a rank gets out of
-`reduce` depends on how gloo cuts the tensor into segments, of which short tensors leave some empty; `kernel.watchdog`
-believes it when nothing has moved for a second. And where a rank receives both from any source and from a certain one,
-nobody sees which of the two a message is for: while one is under way, that rank is not held to be stuck. Of a message
-whose handle was let go while the other side was waiting nobody sees whether it has gone through; where that other side
-still waits after a second, it has not. A collective need not use the connection that such a message has blocked.
+Not proved, since the records do not say enough: how early a rank leaves `reduce` (that depends on how gloo cuts the
+tensor into segments, and short tensors leave some empty); which of a named and an any-source receive a message is for
+(while one is in flight that rank is not held to be stuck); whether a message went through whose handle was dropped
+while the other side was waiting (if that side still waits after a second, it did not). kernel.watchdog believes the
+first and the last when nothing has moved for a second. A collective need not use the connection that a lost message has
+blocked.
 
-Of messages whose handle nobody kept:
-
-gloo forgets a message whose Work is destroyed before its data have gone through, and does not say so. What becomes of
-it was tried out with torch alone, and read in gloo's `transport/tcp/pair.cc`:
+gloo drops a message whose Work is destroyed before its data have gone through, without an error. From experiments with
+torch alone and gloo's `transport/tcp/pair.cc`:
 
     the other side had not begun its half   the message is lost, for certain
     the other side is in its half already   a short message goes through at once; a long one stops in the middle
-    the other side asks for what is lost    the bytes that never come stay at the head of the connection, in the
-                                            direction of the message: nothing passes there any more, whatever its tag
-    nobody asks for it                      nothing happens
+    the other side asks for what is lost    the missing bytes block the connection in the direction of the message:
+                                            nothing passes there any more, whatever its tag
+    no rank asks for it                     nothing happens
     a collective                            gloo's own threads hold it: nothing is lost
 
-A receive that has lost its handle is kept all the same (`rank.pending`): a rank that waits behind such a one could
-not be freed by anything. So its message does arrive here, and the cell is refused when it is over.
+A receive without a handle is kept all the same (`rank.pending`), since nothing could free a rank that waits behind it.
+So its message does arrive, and the cell is refused when it is over.
 
-Left out: noticing that nothing moves (`kernel.watchdog`), words (`doctor.explain`); a message that was cut in the
-middle and that nobody waits for, which nothing in the records tells from one that went through.
+Left out: noticing that nothing moves (`kernel.watchdog`), words (`doctor.explain`); a message that stopped in the
+middle and that no rank waits for, since the records look the same if it went through.
 """
 
 from __future__ import annotations
@@ -50,9 +48,9 @@ from launch.shared.flight_recorder import DROPPED_EARLY, HELD, OpenCall
 
 
 class Lack(NamedTuple):
-    """Ranks that have not done their part of a call, and `never`: those that have done something else in its place.
+    """Ranks that have not done their part of a call, and `never`: those that did something else instead.
 
-    `all`: every one of them must do it; else one is enough.
+    `all`: each of them must do it; else one is enough.
     """
 
     ranks: frozenset[int]
@@ -62,7 +60,7 @@ class Lack(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """`rank` waits for `other`, in `call` (None: in the store); because of `loss`, if there is one."""
+    """`rank` waits for `other` in `call` (None: in the store), because of `loss` if that is given."""
 
     rank: int
     other: int
@@ -71,10 +69,10 @@ class Edge(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """`stuck` ranks can never go on. `moving` ranks are inside the cell and may; if there are none the cell never ends.
+    """`stuck` ranks can never go on. `moving` ranks are inside the cell and may; without any the cell never ends.
 
-    `edges` say who waits for whom; their targets are stuck as well or past the cell. `proved` is False if gloo might
-    let a stuck rank out of `reduce` although another is missing.
+    The targets of `edges` are stuck as well, or past the cell. `proved` is False if gloo might let a stuck rank out of
+    `reduce` although another rank is missing.
     """
 
     views: tuple[View, ...]
@@ -110,7 +108,7 @@ def _examine(views: tuple[View, ...], doubtful: bool) -> Diagnosis | None:
 
 
 def _may_move(acting: set[int], lacks: dict[int, list[tuple[OpenCall | None, Lack]]]) -> set[int]:
-    """The acting ranks, those that only wait for what they can provide, and so on."""
+    """The acting ranks, those that wait only for what these can provide, and so on."""
     moving = set(acting)
     while more := {rank for rank in lacks.keys() - moving if any(_comes(lack, moving) for _, lack in lacks[rank])}:
         moving |= more
@@ -124,7 +122,7 @@ def _comes(lack: Lack, moving: set[int]) -> bool:
 
 
 def _edges(view: View, lacks, moving: set[int]) -> list[Edge]:
-    """Of a rank that waits for one of several calls the first is shown: in C++ they are waited for in that order."""
+    """If a rank waits for one of several calls, the first is shown: C++ waits for them in that order."""
     call, lack = lacks[0]
     return [Edge(view.rank, other, call, lack.loss) for other in sorted(lack.ranks - moving | lack.never)]
 
@@ -132,9 +130,9 @@ def _edges(view: View, lacks, moving: set[int]) -> list[Edge]:
 def _lacks(
     view: View, by_rank: dict[int, View], lost: dict[frozenset[int], Loss], doubtful: bool
 ) -> list[tuple[OpenCall | None, Lack]]:
-    """For each call that would let the rank go on: who has not done his part."""
+    """For each call that would let the rank go on: the ranks that have not done their part."""
     if view.state is State.MEETING:
-        # Who waits in the store has written his part; what is missing is up to those who are elsewhere.
+        # A rank that waits in the store has written its part; the rest is up to ranks that are elsewhere.
         others = {other for other, there in by_rank.items() if there.state is not State.MEETING}
         return [(None, Lack(frozenset(others or by_rank.keys() - {view.rank}), all=False))]
     return [
@@ -144,7 +142,7 @@ def _lacks(
 
 
 def _blocked(view: View, call: OpenCall, by_rank: dict[int, View], lost, doubtful: bool) -> Lack | None:
-    """What a message that was dropped has to do with it."""
+    """What the call lacks because a message was dropped; None if that is not the reason."""
     if call.kind == "collective":
         members = _members(view, call, by_rank) | {view.rank}
         loss = next((loss for pair, loss in lost.items() if doubtful and pair <= members), None)
@@ -177,7 +175,7 @@ def _lack(view: View, call: OpenCall, by_rank: dict[int, View], doubtful: bool) 
 
 
 def _members(view: View, call: OpenCall, by_rank: dict[int, View]) -> frozenset[int]:
-    """The other ranks of the call's group; of a group that has made no collective nothing is known: all ranks."""
+    """The other ranks of the call's group; all ranks if it has made no collective, since then it is unknown."""
     tally = view.tally(call.key)
     if tally is None:
         return frozenset(by_rank.keys() - {view.rank})
@@ -186,7 +184,7 @@ def _members(view: View, call: OpenCall, by_rank: dict[int, View]) -> frozenset[
 
 
 def _partners(rank: int, call: OpenCall, members: list[int], doubtful: bool) -> set[int]:
-    """The other ranks whose part gloo waits for in this collective, on this rank."""
+    """The other ranks that gloo waits for in this collective, on this rank."""
     others, root = set(members) - {rank}, call.peer
     if rank == root or root < 0:
         return _on_the_path(0, members, root) if call.op == "broadcast" else others
@@ -200,7 +198,7 @@ def _partners(rank: int, call: OpenCall, members: list[int], doubtful: bool) -> 
 
 
 def _on_the_path(place: int, members: list[int], root: int) -> set[int]:
-    """gloo's broadcast: places count from the root; place v hands on to v + 2^i for every 2^i > v."""
+    """gloo's broadcast: places count from the root; place v sends to v + 2^i for every 2^i > v."""
     size, start = len(members), members.index(root)
     places = {place + (1 << i) for i in range(place.bit_length(), size.bit_length()) if place + (1 << i) < size}
     while place:
@@ -216,15 +214,15 @@ def _begun(other: View, call: OpenCall) -> bool:
 
 
 def _joined(other: View, call: OpenCall) -> bool:
-    """Whether that is the same one and goes on there. Of one that is over there, the name is the guard's business."""
+    """Whether the other rank's collective of this number is the same one and still goes on, or is over."""
     there = [mine for mine in other.open if (mine.kind, mine.key, mine.seq) == ("collective", call.key, call.seq)]
     return not there or (there[0].op == call.op and other.state is not State.CUT and not there[0].apart)
 
 
 def _count(view: View, kind: str, call: OpenCall, peers: tuple[int, ...] | None, done: bool = False) -> int:
-    """Messages of one kind that the rank has begun (or that are over), in the call's group and with its tag.
+    """Messages of one kind that the rank has begun (`done`: that are over), in the call's group and with its tag.
 
-    Of a rank that is cut off only those that are over count. `peers` None: all.
+    For a rank that is cut off only those that are over count. `peers` None: all.
     """
     rows = [row for row in view.messages if (row.kind, row.key, row.tag) == (kind, call.key, call.tag)]
     done = done or view.state is State.CUT
@@ -232,7 +230,7 @@ def _count(view: View, kind: str, call: OpenCall, peers: tuple[int, ...] | None,
 
 
 def _uncounted(*views: View) -> bool:
-    """Whether one of the ranks has had too many kinds of messages to be counted: then nothing is held against it."""
+    """Whether one of the ranks has had too many kinds of messages to be counted: then nothing is proved from counts."""
     return any(row.kind == "more" for view in views for row in view.messages)
 
 
@@ -255,7 +253,7 @@ def _any_sent(view: View, recv: OpenCall, by_rank: dict[int, View]) -> bool:
         return True
     if _count(view, "recv", recv, None) == _count(view, "recv", recv, (-1,)):
         sent = sum(_count(other, "send", recv, (view.rank,)) for other in by_rank.values() if other is not view)
-        return sent >= recv.seq  # no other receives take any of them, and these are served in the order of their begin
+        return sent >= recv.seq  # no other receive takes any of them, and these are served in order
     open_before = [
         c for c in view.open if (c.kind, c.key, c.tag) == ("recv", recv.key, recv.tag) and c.ticket < recv.ticket
     ]
@@ -263,7 +261,7 @@ def _any_sent(view: View, recv: OpenCall, by_rank: dict[int, View]) -> bool:
     for other in by_rank.values():
         if other is view:
             continue
-        # Those that name the sender and began before are served before, as long as there is something left for them.
+        # Earlier receives that name the sender are served first, as long as messages are left for them.
         named = sum(c.peer == other.rank for c in open_before)
         gone = _count(view, "recv", recv, (other.rank,), done=True) + _count(view, "took", recv, (other.rank,))
         left += max(0, _count(other, "send", recv, (view.rank,)) - gone - named)
@@ -282,7 +280,7 @@ class Loss(NamedTuple):
 
 
 def losses(views: tuple[View, ...]) -> dict[frozenset[int], Loss]:
-    """Of each pair of ranks whose connection is blocked, the first message that was lost and asked for."""
+    """For each pair of ranks whose connection is blocked, the first message that was lost and asked for."""
     by_rank = {view.rank: view for view in views}
     found: dict[frozenset[int], Loss] = {}
     for view in views:
@@ -295,7 +293,7 @@ def losses(views: tuple[View, ...]) -> dict[frozenset[int], Loss]:
 
 
 def lost_receives(views: tuple[View, ...]) -> list[Loss]:
-    """Messages that have come to a receive without a handle."""
+    """Messages that arrived at a receive without a handle."""
     return [loss for loss in losses(views).values() if loss.call.kind == "recv"]
 
 
@@ -315,7 +313,7 @@ def other_side(call: OpenCall) -> str:
 
 
 def half_of(other: View, rank: int, call: OpenCall) -> Loss | None:
-    """The other half of the message that `rank` waits for in `call`, if its handle was let go."""
+    """The other half of the message that `rank` waits for in `call`, if its handle was dropped."""
     for half in other.open:
         same = (half.kind, half.key, half.tag, half.peer) == (other_side(call), call.key, call.tag, rank)
         if half.dropped != HELD and same and (half.seq == call.seq or call.peer < 0):
@@ -324,9 +322,9 @@ def half_of(other: View, rank: int, call: OpenCall) -> Loss | None:
 
 
 def alike(views: tuple[View, ...], lost: list[Loss]) -> list[Loss]:
-    """All messages that were dropped at the places where these were lost, on whichever rank.
+    """All messages that were dropped at the places where these were lost, on any rank.
 
-    Which of them go through depends on who comes first, and what is said must not.
+    Which of them go through depends on timing, and the sentence must not.
     """
     places = {_place(loss) for loss in lost}
     every = [Loss(view.rank, call) for view in views for call in view.open if call.dropped != HELD]

@@ -1,15 +1,15 @@
-"""What went wrong between the ranks, in words a student understands, the same on every run.
+"""The registry of sentences about what went wrong between ranks, which are the same on every run.
 
     deadlock(diagnosis)    "ranks 0, 1, 3 wait in all_reduce #2 (line 4, float32[4]); rank 2 left the cell after
                            1 collective"
     mismatch(...)          "ranks 0, 1, 3 call all_reduce #2 (line 4); rank 2 calls broadcast #2 (line 6)"
 
-One clause per group of ranks of which the same can be said; first who waits, then who is not coming. Where that reads
-as if the two should have met, it is said what differs: another tag, another group of the same ranks, a call left by an
-earlier cell. Numbers of collectives count within the cell. No times, process ids or addresses: nbval compares these
+One clause per group of ranks with the same text: first the waiting ranks, then those that do not come. If the two look
+as if they should have met, the difference is added: another tag, another group of the same ranks, a call left by an
+earlier cell. Collectives are numbered within the cell. No times, process ids or addresses: nbval compares these
 sentences.
 
-Left out: how messages from any source differ, whose other side is nobody in particular.
+Left out: differences between messages from any source, which have no certain other side.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from launch.shared.flight_recorder import (
 
 MOST_CLAUSES = 8
 LONGEST = 120  # characters of a rank's own message
-RING = 3  # so many ranks that wait for their neighbours are told in one clause
+RING = 3  # so many ranks that wait for their neighbours share one clause
 
 
 class Said(NamedTuple):
-    """What is said of a rank, and of several ranks."""
+    """The text for one rank, and for several."""
 
     one: str
     many: str
 
 
 def _of_any(text: str) -> Said:
-    """The same words for one and for many: "left the cell"."""
+    """The same text for one and for several: "left the cell"."""
     return Said(text, text)
 
 
 def deadlock(diagnosis: Diagnosis) -> str:
-    """One clause per group of stuck ranks, then one per group of ranks that they wait for in vain."""
+    """One clause per group of stuck ranks, then one per group of ranks that they wait for."""
     views = {view.rank: view for view in diagnosis.views}
     losses = [edge.loss for edge in diagnosis.edges if edge.loss is not None]
     if losses:
@@ -91,7 +91,7 @@ def lost(views: tuple[View, ...], losses: list[Loss]) -> str:
 
 
 def _messages(kind: str, peers: dict[int, set[int]]) -> str:
-    """'its message to rank 1 was'; of several nobody knows which ones, so 'messages were'."""
+    """'its message to rank 1 was'; 'messages were' if it is not known which."""
     others = {peer for of_one in peers.values() for peer in of_one}
     if len(peers) > 1 or len(others) > 1:
         return "messages were"
@@ -100,14 +100,13 @@ def _messages(kind: str, peers: dict[int, set[int]]) -> str:
 
 
 def _step(view: View, size: int) -> int:
-    """How far the other side of a message is away, around the ring of all ranks; 0 if it is not about a message."""
+    """The distance to the other side of a message around the ring of all ranks; 0 if it waits for no message."""
     call = view.waits[0] if view.waits else None
     return (call.peer - view.rank) % size if call and call.kind != "collective" and call.peer >= 0 else 0
 
 
 def _waits(view: View, size: int, steps: collections.Counter, apart: str) -> Said:
-    """'waits in ...' and 'wait in ...'; `steps`: how many ranks wait for one that is so far away,
-    `apart` what tells the call from others."""
+    """'waits in ...' and 'wait in ...'. `steps` counts ranks by that distance; `apart` tells the call from others."""
     where = _waits_in(view, size, steps, apart)
     return Said(f"waits in {where}", f"wait in {where}")
 
@@ -149,7 +148,7 @@ def _line(line: int, file: str = "") -> str:
 
 
 def _ended(view: View, edges: list[Edge]) -> Said:
-    """What a rank did last, and how far it had come: 'left the cell after 1 collective'."""
+    """What a rank did last, and how far it got: 'left the cell after 1 collective'."""
     ending = view.ending or Ending(How.LEFT)
     if ending.how is How.ABSENT:
         return Said("does not run this cell", "do not run this cell")
@@ -171,7 +170,7 @@ def _ended(view: View, edges: list[Edge]) -> Said:
 
 
 def _grouped(said: dict[int, Said]) -> list[str]:
-    """Clauses; ranks of which the same is said share one."""
+    """Clauses; ranks with the same text share one."""
     groups: dict[Said, list[int]] = {}
     for rank, each in said.items():
         groups.setdefault(each, []).append(rank)
@@ -189,10 +188,10 @@ def named(ranks: Iterable[int]) -> str:
 
 
 def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[int, int]) -> str:
-    """Calls that do not fit together, per group of ranks; `before` is what each rank had counted when the cell began,
+    """Calls that do not fit together, per group of ranks. `before` is the count of each rank when the cell began,
     `left` the number of the earlier cell whose call it is.
 
-    Only what differs is told, besides the op: "ranks 0, 1 call all_reduce #2 with SUM (line 4); rank 2 calls ... MAX".
+    Besides the op only differences are told: "ranks 0, 1 call all_reduce #2 with SUM (line 4); rank 2 calls ... MAX".
     """
     differ = [field for field in COMPARED if len({getattr(mark, field) for mark in marks.values()}) > 1]
     if "op" in differ:
@@ -218,7 +217,7 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
 
 
 def _earlier(mark: Fingerprint, details: str, number: int) -> str:
-    """A group that an earlier cell has made, or a collective that it left behind."""
+    """A group that an earlier cell made, or a collective that it left behind."""
     where = _left_in(mark, number)
     return f"{mark.op} ({where})" if mark.key == NEW_GROUPS else f"{mark.op}{details} in {where}, never waited for"
 
@@ -272,7 +271,7 @@ def raised(ename: str, evalue: str = "") -> str:
 
 
 def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:
-    """A warning about (rank, how-manieth collective, line) of two ranks that make equal calls in another order."""
+    """A warning about two ranks that make equal calls in another order; each (rank, number of collective, line)."""
     (rank, number, line), (rank2, _, line2) = one, other
     return (
         f"warning: as collective #{number} rank {rank} makes the call of line {line}, rank {rank2} that of"
@@ -281,7 +280,7 @@ def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:
 
 
 def missing_group(made: dict[int, tuple[str, int, str]], others: list[int]) -> str:
-    """A warning about a group that some ranks have made, ("new_group([0,1])", line, file), and the others have not."""
+    """A warning about a group that some ranks made, ("new_group([0,1])", line, file), and others did not."""
     call, line, file = made[min(made)]
     return (
         f"warning: {named(made)} called {call} ({_line(line, file)}), {named(others)} did not: every rank has to call "
@@ -290,12 +289,12 @@ def missing_group(made: dict[int, tuple[str, int, str]], others: list[int]) -> s
 
 
 def in_short(call: OpenCall | None) -> str:
-    """What stands on an arrow of the picture: 'all_reduce, line 4'."""
+    """The label of an arrow in the picture: 'all_reduce, line 4'."""
     return f"{call.op}, line {call.line}" if call is not None else "store"
 
 
 def _distinctions(views: dict[int, View], stuck: tuple[int, ...]) -> dict[int, str]:
-    """By rank, what tells the call it waits for from the others that wait: ' with tag 1', ' of one group'."""
+    """By rank, what tells its call from the other waiting calls: ' with tag 1', ' of one group'."""
     waits = {rank: views[rank].waits[0] for rank in stuck if views[rank].waits}
     messages = {rank: call for rank, call in waits.items() if call.kind != "collective"}
     tags = {call.tag for call in messages.values()} | {half.tag for _, half, _ in _other_halves(views, messages)}
@@ -308,7 +307,7 @@ def _distinctions(views: dict[int, View], stuck: tuple[int, ...]) -> dict[int, s
 
 
 def _of_the_same_ranks(views: dict[int, View], waits: dict[int, OpenCall]) -> list[dict[int, OpenCall]]:
-    """The collectives among them, put together if their groups have the same name."""
+    """The collectives among them, by groups with the same label."""
     by_label: dict[str, dict[int, OpenCall]] = {}
     for rank, call in waits.items():
         tally = views[rank].tally(call.key)
@@ -318,7 +317,7 @@ def _of_the_same_ranks(views: dict[int, View], waits: dict[int, OpenCall]) -> li
 
 
 def _other_halves(views: dict[int, View], waits: dict[int, OpenCall]) -> list[tuple[int, OpenCall, int]]:
-    """(rank, call, other): messages under way to or from a rank that waits for one of the same kind but another tag."""
+    """(rank, call, other): messages in flight to or from a rank that waits for one with another tag."""
     found = []
     for rank, call in waits.items():
         for half in views[call.peer].open if call.peer >= 0 else ():
@@ -329,7 +328,7 @@ def _other_halves(views: dict[int, View], waits: dict[int, OpenCall]) -> list[tu
 
 
 def _remarks(views: dict[int, View], stuck: tuple[int, ...]) -> list[str]:
-    """Clauses about calls that the ranks left behind and that explain why others were not met."""
+    """Clauses about calls that explain why two halves did not meet."""
     waits = {rank: views[rank].waits[0] for rank in stuck if views[rank].waits}
     messages = {rank: call for rank, call in waits.items() if call.kind != "collective"}
     said = [
@@ -346,7 +345,7 @@ def _remarks(views: dict[int, View], stuck: tuple[int, ...]) -> list[str]:
 
 
 def _met_before(views: dict[int, View], waits: dict[int, OpenCall]) -> list[str]:
-    """A clause about collectives that are over, which ranks began in an earlier cell and others met in this one."""
+    """A clause about collectives that ranks began in an earlier cell and others met in this one."""
     early: dict[tuple[int, ...], list[int]] = {}
     for rank, call in waits.items():
         mine = views[rank].tally(call.key)
@@ -363,7 +362,7 @@ def _met_before(views: dict[int, View], waits: dict[int, OpenCall]) -> list[str]
 
 
 def _left_behind(views: dict[int, View], rank: int, call: OpenCall) -> list[OpenCall]:
-    """Calls like this one that the rank began in an earlier cell, and that another rank has met in this cell."""
+    """Calls like this one that the rank began in an earlier cell and another rank met in this cell."""
     view = views[rank]
     like = [c for c in view.open if (c.kind, c.key, c.tag, c.peer) == (call.kind, call.key, call.tag, call.peer)]
     earlier = [c for c in like if c.seq < call.seq and c.cell < view.cell and c.dropped == HELD]
@@ -383,12 +382,12 @@ def _met_now(other: View, left: OpenCall, rank: int) -> bool:
 
 
 def _place(call: OpenCall, view: View) -> str:
-    """'line 4', 'line 4 of train.py', 'line 4 of cell In[7]' if that is not the cell under way."""
+    """'line 4', 'line 4 of train.py', 'line 4 of cell In[7]' if that is not the running cell."""
     return _line_of(call) if call.cell == view.cell else _left_in(call, call.number)
 
 
 def _left_in(call: Fingerprint | OpenCall, number: int) -> str:
-    """'line 4 of cell In[7]', 'line 4 of train.py in cell In[7]': of a call that this earlier cell has left. A
-    thread that runs torch's function itself has no line."""
+    """The place of a call in an earlier cell: 'line 4 of cell In[7]', 'line 4 of train.py in cell In[7]'. A thread
+    whose target is torch's function has no line."""
     where = _line_of(call) if call.line else "a thread"
     return f"{where} {'in' if call.file else 'of'} cell In[{number}]"

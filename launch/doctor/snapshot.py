@@ -1,9 +1,7 @@
-"""All ranks at one moment, as the doctor needs them: who may still act, who waits for what, what each has begun.
+"""All ranks at one moment: which may still act, what the others wait for, what each has begun.
 
-`take` reads the flight recorder. It is sound only while no rank moves: the caller compares the records of all
-ranks before and after, and believes the snapshot if they are the same ones (`kernel.watchdog` does).
-
-A snapshot is plain data, so that the doctor can be tested on snapshots written by hand.
+`take` reads the flight recorder. The snapshot is sound only if no rank moves meanwhile: kernel.watchdog compares the
+records of all ranks before and after. It is plain data, so the doctor can be tested on snapshots written by hand.
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ from launch.shared.flight_recorder import MessageTally, OpenCall, Status, Tally
 
 
 class How(Enum):
-    """How a rank came to do nothing more in a cell."""
+    """How a cell ended on a rank."""
 
     ABSENT = auto()  # it does not run this cell
     LEFT = auto()  # at its end
     RAISED = auto()
-    FREED = auto()  # it waited in vain; said only when the cell is over on all ranks
+    FREED = auto()  # it waited forever; decided only when the cell is over on all ranks
     DIED = auto()
 
 
@@ -29,8 +27,8 @@ class How(Enum):
 class Ending:
     """What a rank that is past the cell did last.
 
-    name     of the exception's class; of a process that has died how it did ("killed by SIGKILL")
-    message  the exception's
+    name     of the exception's class; for a process that died, how ("killed by SIGKILL")
+    message  of the exception
     cut      whether its connections are gone: what was open is lost
     """
 
@@ -43,11 +41,11 @@ class Ending:
 class State(Enum):
     """What a rank may still do by itself."""
 
-    ACTING = auto()  # it runs its own code, or it is not known what it does: it may still do anything
+    ACTING = auto()  # it runs its own code, or that is unknown: it may still do anything
     WAITING = auto()  # nothing until one of the calls in `View.waits` is over
     MEETING = auto()  # it waits in a store (`init_process_group`, `new_group`) until another rank writes there
-    ENDED = auto()  # nothing more in this cell; calls that it left open go on
-    CUT = auto()  # as ENDED, and its connections are gone: what was open is lost
+    ENDED = auto()  # nothing more in this cell; its open calls go on
+    CUT = auto()  # as ENDED, and its connections are gone: its open calls are lost
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ class View:
 
     place     what the student called, where the rank waits inside C++ or in the store: "backward", "new_group"
     line      of that call
-    ending    what an ended rank did last; None of the others
-    cell      how many cells the rank has begun: tallies of this number count calls of the cell under way
+    ending    what an ended rank did last; else None
+    cell      how many cells the rank has begun; tallies with this number count calls of the running cell
     """
 
     rank: int
@@ -78,7 +76,7 @@ class View:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank says about itself while it is inside a cell or after it (`rank._threads`); see there."""
+    """What a rank reports about itself (`rank._threads`)."""
 
     place: str = ""
     line: int = 0
@@ -92,8 +90,8 @@ def take(
 ) -> tuple[View, ...]:
     """One View per rank, in rank order.
 
-    `statuses` is what `board.read` said; `endings` those of the ranks that are past the cell; `reports` has
-    what ranks have said since they stopped moving.
+    `statuses` come from `board.read`, `endings` are of ranks that are past the cell, `reports` were made since ranks
+    stopped moving.
     """
     return tuple(_view(board, rank, status, endings, reports.get(rank)) for rank, status in sorted(statuses.items()))
 
@@ -115,15 +113,15 @@ def _view(board, rank: int, status: Status, endings, report: Report | None) -> V
         return replace(view, state=State.CUT if endings[rank].cut else State.ENDED, ending=endings[rank])
     if status.state == "waiting":
         waits = tuple(call for call in calls if _blocks(call, status))
-        if report is not None:  # so do threads of the student; with any of these calls the rank may go on
+        if report is not None:  # calls of the student's threads: any of them may let the rank go on
             waits += tuple(call for call in calls if call.waiting and call not in waits)
-        if not waits and report is not None and report.asleep:  # torch does not come back to say that it has begun
+        if not waits and report is not None and report.asleep:  # torch does not return to mark the call as begun
             waits = tuple(call for call in calls if call.op == status.op)[-1:]
         return replace(view, state=State.WAITING if waits else State.ACTING, waits=waits)
     if report is not None and report.meeting:
         return replace(view, state=State.MEETING, place=report.place, line=report.line)
     if report is not None and report.asleep:
-        # In C++, for one of the collectives that it has begun; nobody sees for which.
+        # In C++, for one of the collectives that it has begun; it is not known which.
         waits = tuple(call for call in calls if call.kind == "collective")
         state = State.WAITING if waits else State.ACTING
         return replace(view, state=state, waits=waits, place=report.place, line=report.line)

@@ -1,8 +1,8 @@
-"""What a cell's ranks did to each other, found in the shared memory when the cell is over.
+"""What went wrong between the ranks of a cell, found in the flight recorder when the cell is over.
 
-Only then has every rank that comes made its call, so that the sentence is the same on every run, whichever rank came
-first. Deadlocks are the doctor's; here the calls that the guard refused are put side by side, and equal calls that
-ranks have made in different order, which no fingerprint can tell from right ones, are suspected by their lines.
+By then each rank has made its call, so the sentence is the same on every run, whichever rank was first. Deadlocks are
+the doctor's. Here the calls that the guard refused are compared; and ranks that made equal calls in different orders,
+which no fingerprint can tell from right ones, are suspected by the lines of these calls.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ ALL_TO_ALL = "all_to_all_single"
 MOST_CALLS = 64  # of a group in a cell that are compared; the shared memory holds twice as many
 
 
-def find_trouble(board, answers: dict, diagnosis: Diagnosis | None, far: bool = False) -> Trouble | None:
+def find_trouble(board, answers: dict, diagnosis: Diagnosis | None, late: bool = False) -> Trouble | None:
     """The trouble of a cell whose `answers` are complete; None if no rank disturbed another, or one died.
 
-    `far`: the ranks are on several machines, and compare their calls with what these have told each other.
+    `late` as in kernel.site.Site: the guard may have missed calls that do not fit.
     """
     if any(answer.how is How.DIED for answer in answers.values()):
         return None
-    # Who was freed first has lost count of what the others do.
+    # A rank that was freed has lost count of the others' calls.
     refused = [rank for rank, a in answers.items() if a.ename == "MismatchError" and a.how is not How.FREED]
-    if far and all(answer.how in (How.LEFT, How.FREED) for answer in answers.values()):
-        refused = sorted(answers)  # calls on two machines may have met before either was seen on the other one
+    if late and all(answer.how in (How.LEFT, How.FREED) for answer in answers.values()):
+        refused = sorted(answers)
     sentence = mismatch(board, refused) if refused else ""
     if sentence:
         return Trouble(MismatchError, sentence, tuple(refused))
@@ -38,7 +38,7 @@ def find_trouble(board, answers: dict, diagnosis: Diagnosis | None, far: bool = 
 
 
 def _lost(board) -> Trouble | None:
-    """Messages that were lost though nobody has waited for them."""
+    """Messages that were lost though no rank has waited for them."""
     views = take(board, {rank: board.read(rank) for rank in range(board.ranks)}, {}, {})
     lost = lost_receives(views)
     return Trouble(LostMessageError, explain.lost(views, lost), tuple(loss.rank for loss in lost)) if lost else None
@@ -71,7 +71,7 @@ def mismatch(board, refused: list[int]) -> str:
 
 
 def _left_behind(board, posted: dict[int, Fingerprint], before: dict[int, int]) -> dict[int, int]:
-    """By rank, the number of the cell that left this call behind, if it was an earlier one."""
+    """By rank, the number of the earlier cell that left this call behind."""
     now = max(mark.number for mark in posted.values())
     found = {rank: mark.number for rank, mark in posted.items() if mark.key == NEW_GROUPS and mark.number < now}
     for rank, mark in posted.items():
@@ -105,9 +105,9 @@ def _before(board, rank: int, key: int) -> int:
 
 
 def find_swapped(board, code: str) -> list[str]:
-    """Warnings: groups in which ranks have made the same calls of this cell, but in another order.
+    """Warnings about groups in which ranks made the same calls of this cell in another order.
 
-    A call is known by the text of its line, so that both branches of an `if rank == 0` may hold it.
+    A call is identified by the text of its line, which may be in both branches of an `if rank == 0`.
     """
     lines = code.split("\n")
     orders: dict[int, dict[int, list[tuple[str, int]]]] = {}
@@ -129,9 +129,9 @@ def find_swapped(board, code: str) -> list[str]:
 
 
 def find_missing_group(answers: list, in_all: list[int]) -> list[str]:
-    """A warning, if some ranks have made a group in this cell and others have not. torch does not wait for these.
+    """A warning if some ranks made a group in this cell and others did not; torch does not wait for these.
 
-    `in_all` is how many each rank has made, with those of earlier cells: who has made it there lacks none.
+    `in_all` counts the groups of each rank with those of earlier cells, where a rank may have made it.
     """
     if any(answer.how is not How.LEFT for answer in answers):
         return []
@@ -144,7 +144,7 @@ def find_missing_group(answers: list, in_all: list[int]) -> list[str]:
 
 
 def _texts(board, rank: int, tally, lines: list[str]) -> list[tuple[str, int]]:
-    """(text, number) of the cell's lines that made the rank's collectives, in order; ("", 0) if they are elsewhere."""
+    """(text, number) of the cell's lines that made the rank's collectives, in order; ("", 0) for lines elsewhere."""
     made: list[tuple[str, int]] = []
     for seq in range(tally.before + 1, tally.begun + 1):
         mark = flight_recorder.posted(board.memory, rank, tally.key, seq)

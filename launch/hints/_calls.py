@@ -1,4 +1,4 @@
-"""Rules about calls of torch.distributed: what they return, what they take, and to whom they speak.
+"""Rules about calls of torch.distributed: what they return, what they take, which rank they address.
 
 Left out: names that lead nowhere (names.py).
 """
@@ -55,11 +55,11 @@ BLOCKING = (
 )
 
 
-# What a call returns, taken for what it has brought
+# The return value, mistaken for the data
 
 
 def returned(call: ast.Call, op: str, target: str = "") -> str:
-    """The sentence about a call whose value is not the data; `target` is the variable that the value went to."""
+    """The sentence about a call whose return value is not the data; `target` is the variable that got the value."""
     first = next((k.value for k in call.keywords if k.arg in ("tensor", "output", "tensor_list")), None)
     first = call.args[0] if call.args else first
     text, data = f"dist.{op}", "" if first is None or op in NO_RESULT else ast.unparse(first)
@@ -154,7 +154,7 @@ def put_into(name: str, scope: ast.AST) -> list[ast.Call]:
 
 
 def operands(place: Place) -> list[ast.AST]:
-    """What the failing expression takes for something that it is not."""
+    """The operands of the failing expression that may be of the wrong kind."""
     node = place.node
     if isinstance(node, (ast.Attribute, ast.Subscript)):
         return [node.value]
@@ -210,7 +210,7 @@ def argument_of_another_kind(error, place: Place) -> str:
 
 
 def sizes_that_differ(op: str, given: dict) -> str:
-    """A piece for each rank, as a list or as one tensor, and a tensor beside it that is not as long as a piece."""
+    """A list or tensor with a piece for each rank, and a tensor that is not as long as a piece."""
     if op not in PIECES:
         return ""
     pieces, one = (given[name] for name in PIECES[op])
@@ -225,7 +225,7 @@ def sizes_that_differ(op: str, given: dict) -> str:
 
 
 def whole_and_piece(op: str, whole, piece, group) -> str:
-    """Of a call that takes one tensor with a piece for each rank of the group, and such a piece."""
+    """For a call that takes one tensor with a piece for each rank, and one piece."""
     if any(tensor._is_view() and tensor._base.is_complex() for tensor in (whole, piece)):
         return ""  # torch has made them real by now: twice as many numbers as the student gave it
     ranks = sys.modules["torch.distributed"].get_world_size(group)
@@ -248,12 +248,12 @@ def whole_and_piece(op: str, whole, piece, group) -> str:
 
 
 def plain(shape) -> str:
-    """(12), (6, 2): as view takes it."""
+    """(12), (6, 2): as the arguments of view."""
     return f"({', '.join(map(str, shape))})"
 
 
 def not_a_tensor(op: str, value, name: str = "") -> str:
-    """A tensor was wanted and this is none; `name` is the variable that has it, if it has one."""
+    """The sentence about a value that is not a tensor; `name` is its variable, if it has one."""
     kind = type(value).__name__
     kind = f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
     plain = op.removeprefix("i") if op in AT_ONCE else op
@@ -295,7 +295,7 @@ def call_that_does_not_fit(error, place: Place) -> str:
 
 
 def last_set_to(name: str, place: Place) -> ast.AST | None:
-    """What the variable was last set to in the function or the cell, also as one of several in a line."""
+    """What the variable was last set to in the function or the cell, also in `a, b = 1, 2`."""
     before = [n for n in bindings(place.scope, name) if isinstance(n, ast.Assign) and n.lineno <= place.line]
     if not before:
         return None
@@ -326,11 +326,11 @@ def group(error, place: Place) -> str:
     return 'there is no process group: dist.init_process_group("gloo") on every rank makes one' if missing else ""
 
 
-# To whom it speaks
+# The peer
 
 
 def wrong_peer(error, place: Place) -> str:
-    """To itself, or beyond the last rank: `rank + 1` on the last one, `dist.recv(x, 0)` on rank 0."""
+    """A peer that is the rank itself or does not exist: `rank + 1` on the last rank, `dist.recv(x, 0)` on rank 0."""
     call, frame, dist = place.node, place.torch_call, sys.modules.get("torch.distributed")
     if frame is None or dist is None or not isinstance(call, ast.Call):
         return ""

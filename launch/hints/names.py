@@ -1,4 +1,4 @@
-"""Rules about names: variables, attributes and modules that are not there, or are something else.
+"""Rules about names: variables, attributes and modules that are missing, or are something else.
 
 Left out: where a name lives that this process does not have (launch/kernel/whereabouts.py).
 """
@@ -9,15 +9,12 @@ import ast
 import builtins
 import importlib.util
 import math
-import operator
 import os
 import sys
-from collections.abc import Callable
 from difflib import get_close_matches
-from types import ModuleType
 
 from launch.hints._calls import FORMS, last_set_to
-from launch.hints.place import Place, bindings, deletes, is_reduction, is_tensor, resolve
+from launch.hints.place import Place, bindings, deletes, is_reduction, is_tensor
 
 ALIASES = {
     "np": "import numpy as np",
@@ -27,7 +24,7 @@ ALIASES = {
     "F": "import torch.nn.functional as F",
 }
 OTHER_NAMES = {"receive": "recv", "ireceive": "irecv", "async_send": "isend", "gather_all": "all_gather"}
-"""What others call it -> torch.distributed's name, where it is not spelt nearly alike."""
+"""Names from elsewhere -> torch.distributed's name, if the spelling is too different to be guessed."""
 PACKAGES = {  # module -> what pip calls it
     **{name: name for name in ("matplotlib", "pandas", "seaborn", "scipy", "torchvision", "transformers", "psutil")},
     **{name: name for name in ("tensorboard", "datasets", "sympy", "networkx", "einops", "mpi4py")},
@@ -36,23 +33,16 @@ PACKAGES = {  # module -> what pip calls it
     "cv2": "opencv-python",
     "skimage": "scikit-image",
 }
-RECKONED: dict[type, Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
 COUNTING = {"range", "chunk", "split", "narrow", "reshape", "view", "repeat", "empty", "zeros", "ones"}
 
 
 def missing(error: BaseException) -> str:
-    """The name that a NameError says is not there; "" for other errors."""
+    """The name of a NameError; "" for other errors."""
     return (error.name or "") if type(error) is NameError else ""
 
 
 def not_come_by(error, place: Place) -> str:
-    """A variable that the code sets in a line which this rank has not run: another branch, or further down."""
+    """A variable that the code sets in a line that this rank has not run: another branch, or a later line."""
     name, scope = missing(error), place.scope
     if isinstance(error, UnboundLocalError):
         target = place.node.target if isinstance(place.node, ast.AugAssign) else place.node
@@ -85,7 +75,7 @@ def no_value_yet(error, place: Place) -> str:
 
 
 def from_torch(error, place: Place) -> str:
-    """`send(x, 1)`, `torch.send(x, 1)`, `dist.SUM`, `arange(4)`: torch has it elsewhere. Where there is torch."""
+    """`send(x, 1)`, `torch.send(x, 1)`, `dist.SUM`, `arange(4)`: torch has it elsewhere."""
     torch, dist = place.value("torch"), place.value("dist")
     name = missing(error) or (error.name if isinstance(error, AttributeError) else "") or ""
     owner = error.obj if isinstance(error, AttributeError) else None
@@ -160,7 +150,7 @@ def not_installed(package: str) -> str:
 
 
 def misspelt(error, place: Place) -> str:
-    """A name or an attribute that is nearly another one. A question, since it may be something else."""
+    """A name or an attribute that is spelt nearly like another one. A question, since it may be something else."""
     if name := missing(error):
         everywhere = [*place.frame.f_globals, *vars(builtins)]  # and before these, what the function itself has
         close, owner = spelt_like(name, place.frame.f_locals) or spelt_like(name, everywhere), ""
@@ -211,18 +201,6 @@ def whole_numbers(error, place: Place) -> str:
     return f"{name} holds whole numbers ({kind}), and /= keeps that: {name} = {name} / ... makes a tensor of fractions"
 
 
-def not_settable(error, place: Place) -> str:
-    """`chunks[0] += y` after `chunks = x.chunk(4)`: a tuple."""
-    node = place.node
-    target = node.target if isinstance(node, ast.AugAssign) else node
-    if not isinstance(error, TypeError) or not isinstance(target, ast.Subscript):
-        return ""
-    if not isinstance(target.value, ast.Name) or type(place.value(target.value.id)) is not tuple:
-        return ""
-    name = target.value.id
-    return f"{name} is a tuple, whose items cannot be set: {name} = list({name}) before it makes a list"
-
-
 def fraction(error, place: Place) -> str:
     """`x[:len(x) / 2]`, or `range(n)` after `n = len(x) / world_size`: an index or a count is no fraction."""
     node = place.node
@@ -243,7 +221,7 @@ def fraction(error, place: Place) -> str:
 
 
 def came_to_be_one(name: str, place: Place, names: int = 3) -> str:
-    """Why a variable is a fraction: the line that made it one, by way of at most so many names."""
+    """Why a variable is a fraction: the line that made it one, through at most so many names."""
     value = last_set_to(name, place)
     for part in terms(value) if value is not None else ():
         if made := makes_fraction(part, place):
@@ -254,35 +232,8 @@ def came_to_be_one(name: str, place: Place, names: int = 3) -> str:
     return ""
 
 
-def out_of_range(error, place: Place) -> str:
-    """`pieces[src + 1]`: how many there are, and which one was asked for."""
-    node = place.node
-    if not isinstance(error, IndexError) or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
-        return ""
-    items, at = place.value(node.value.id), reckoned(node.slice, place)
-    if not isinstance(items, (list, tuple)) or at is None or -len(items) <= at < len(items):
-        return ""
-    has = f"{node.value.id} has {len(items)} items, 0 to {len(items) - 1}" if items else f"{node.value.id} is empty"
-    asked = "" if isinstance(node.slice, ast.Constant) else f", and {ast.unparse(node.slice)} is {at} here"
-    return f"{has}{asked}"
-
-
-def reckoned(node: ast.AST, place: Place) -> int | None:
-    """The whole number that an expression of names, + - * // and % stands for; None if it is another."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.Name):
-        value = place.value(node.id)
-        return value if type(value) is int else None
-    if isinstance(node, ast.BinOp) and type(node.op) in RECKONED:
-        left, right = reckoned(node.left, place), reckoned(node.right, place)
-        divides = isinstance(node.op, (ast.FloorDiv, ast.Mod))
-        return None if left is None or right is None or divides and not right else RECKONED[type(node.op)](left, right)
-    return None
-
-
 def terms(node: ast.AST):
-    """The node and what it is reckoned from."""
+    """The node and its operands."""
     yield node
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Slice, ast.Tuple)):
         for child in ast.iter_child_nodes(node):
@@ -290,7 +241,7 @@ def terms(node: ast.AST):
 
 
 def makes_fraction(node, place: Place) -> str:
-    """Why the expression is no whole number, even where it looks like one; "" if that is not known."""
+    """Why the expression is a fraction; "" if it may be a whole number."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return "/ makes fractions: // makes whole numbers"
     function = place.called(node) if isinstance(node, ast.Call) else None
@@ -300,29 +251,13 @@ def makes_fraction(node, place: Place) -> str:
     return ""
 
 
-def none_given(error, place: Place) -> str:
-    """`torch.empty_like(x)` where x is None."""
-    node = place.node
-    method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    owner = resolve(method.value, place.value) if method else None
-    of_torch = isinstance(owner, ModuleType) and owner.__name__.startswith("torch")
-    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    if not isinstance(error, TypeError) or not of_torch or not isinstance(first, ast.Name):
-        return ""
-    empty = place.has(first.id) and place.value(first.id) is None
-    return f"{first.id} is None here: is it what a call returned that returns nothing?" if empty else ""
-
-
 RULES = (
     no_value_yet,
     fraction,
-    out_of_range,
-    none_given,
     from_torch,
     not_imported,
     no_such_module,
     not_a_function,
     whole_numbers,
-    not_settable,
     misspelt,
 )
