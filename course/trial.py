@@ -160,8 +160,8 @@ class Trial:
     verdict     "no" if there is a fault; "stopped" if the student stopped it, "not tried" if there were no ranks for it
     last        the ranks' Answers to the last of its cells that was over
     printed     (ranks, text) of what they wrote to standard output and error
-    tapes       what the taps of its ranks kept; [] if it never began
-    recording   what it sent; None if there are no tapes
+    captures    what the taps of its ranks kept; [] if it never began
+    recording   what it sent; None if there are no captures
 
     If it came to its end there are also:
     given       x of every rank, as numpy arrays
@@ -178,7 +178,7 @@ class Trial:
         self.error: LaunchError | None = None
         self.notes: list[str] = []
         self.printed: list[tuple[list[int], str]] = []
-        self.tapes: list[dict] = []
+        self.captures: list[dict] = []
         self.last: list[Answer] = []
         self.threaded = False  # whether the function has started threads of its own
         self._clean = False  # whether its ranks are as they were before
@@ -210,14 +210,15 @@ class Trial:
         secret = _shown(_execute(ranks, f"{X} = _trial_around.begin({how})"))
         self.given, self.expected = zip(*secret, strict=True)
         try:  # the call stands below the student's lines, which keep their numbers
-            _execute(ranks, f"{self.source}\n{RETURNED} = _trial_around.call({self.exercise.name!r}, {X})", self._hear)
+            call = f"{RETURNED} = _trial_around.call({self.exercise.name!r}, {X})"
+            _execute(ranks, f"{self.source}\n{call}", self._hear, record=True)
         finally:
-            self.tapes = ranks.tapes()
+            self.captures = ranks.captures or []
         self.after, self.answers = self._evidence(ranks)
 
     def _is_over(self) -> bool:
         """Whether a function that has raised an error has left its ranks as one that has not."""
-        if not self.tapes or any(answer.how is How.DIED or answer.lost for answer in self.last):
+        if not self.captures or any(answer.how is How.DIED or answer.lost for answer in self.last):
             return False
         try:
             clean = _shown(_execute(_kept[self.p], "_trial_around.show(_trial_around.clean())"))
@@ -302,7 +303,7 @@ class Trial:
 
     @cached_property
     def recording(self) -> Recording | None:
-        return Recording(self.tapes) if self.tapes else None
+        return Recording(self.captures) if self.captures else None
 
     def fault(self) -> str:
         """The first fault as a sentence; "" if there is none."""
@@ -349,7 +350,9 @@ class Stopped(LaunchError):
     """The stop button has ended the trial."""
 
 
-def _execute(ranks: Ranks, code: str, hear: Callable[[list[Answer]], None] = lambda answers: None) -> list[Answer]:
+def _execute(
+    ranks: Ranks, code: str, hear: Callable[[list[Answer]], None] = lambda answers: None, record: bool = False
+) -> list[Answer]:
     """Run a cell; `hear` gets the answers, too, and what the ranks raise is a LaunchError then."""
     late = threading.Event()
 
@@ -361,7 +364,7 @@ def _execute(ranks: Ranks, code: str, hear: Callable[[list[Answer]], None] = lam
     for watchdog in watchdogs:
         watchdog.start()
     try:
-        answers = ranks.execute(code)
+        answers = ranks.execute(code, record=record)
     finally:
         for watchdog in watchdogs:
             watchdog.cancel()

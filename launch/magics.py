@@ -153,11 +153,7 @@ def run_cell(line: str, cell: str) -> None:
         play_for_cell(ranks, network)
         ran = keep_for_export(shell, ranks, options, cell)
         record = options.record or options.watch
-        if record:
-            ranks.start_recording()
-        answers = ranks.execute(code, options.only, number_of_cell(shell), viewer)
-        if record:
-            ranks.stop_recording()
+        answers = ranks.execute(code, options.only, number_of_cell(shell), viewer, record)
     finally:
         end_network(ranks, options)
         viewer.finish()

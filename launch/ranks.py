@@ -20,6 +20,7 @@ from launch.kernel.hub import Hub, result_of
 from launch.kernel.site import Site
 from launch.kernel.supervisor import Supervisor
 from launch.shared import codec
+from launch.shared.capture import empty
 from launch.shared.errors import RanksStopped, UsageError
 from launch.shared.flight_recorder import OpenCall, Status
 
@@ -65,10 +66,9 @@ class Ranks:
     def __init__(self, fork_from: Ranks | None = None, recovers: bool = True):
         self.hub = Hub()
         self.supervisor: Supervisor = Supervisor(self.hub, fork_from.supervisor.agent if fork_from else None, recovers)
-        self._tapes: list[dict] | None = None
+        self.captures: list[dict] | None = None  # of the ranks, of the cell that was recorded last
         self._recording: Recording | None = None
         self._ran_on: tuple = (None, None, ())  # network, Carried and Clocks of what is recorded
-        self._clocks: dict = {}  # of machines, as they stood when the recording began
         self.network: Network | Topology | None = None  # that all cells run on
         self.carried: Carried | None = None  # what the last cell sent over it; None if it ran on none
         self._asked_for: tuple = (None, 0)  # what `network` is, as it was asked for, and for how many ranks
@@ -107,26 +107,47 @@ class Ranks:
         """Sentences about what happened to the ranks since the last call."""
         return self.supervisor.take_notices()
 
-    def execute(self, code: str, only: list[int] | None = None, count: int = 1, viewer=None) -> list[Answer]:
+    def execute(
+        self, code: str, only: list[int] | None = None, count: int = 1, viewer=None, record: bool = False
+    ) -> list[Answer]:
         """Runs the code as a cell on all ranks, or on those in `only`; one Answer per rank, in rank order.
 
         `count` is the number that tracebacks give the cell. What ranks raise is in the answers; LaunchError or
         UsageError if the cell cannot be run at all. Restores dead ranks and broken process groups before it returns.
+        With `record`, `recording()` then has what the ranks sent.
         """
         self._need_ranks(only)
-        return self._wait(self._execute(code, only, count, viewer))
+        return self._wait(self._execute(code, only, count, viewer, record))
 
-    async def _execute(self, *cell) -> list[Answer]:
+    async def _execute(self, code: str, only: list[int] | None, count: int, viewer, record: bool) -> list[Answer]:
         self.carried = None
         self._choose(self._asked_for[0])  # again, since there may be another number of ranks by now
         if self._told_of != (self.network, self.size):
             self._told_of = self.network, self.size
             table = None if self.network is None else networks.table(self.network, self.size)
             self.supervisor.played.choose(table)
-        answers = await self.supervisor.execute(*cell)
+        if record:
+            self.captures, self._recording = [], None
+            clocks = await self.supervisor.site.read_clocks()
+        answers = await self.supervisor.execute(code, only, count, viewer, record)
         if self.network is not None:
             self.carried = networks.carried_by(self.size, {answer.rank: answer.carried for answer in answers})
+        if record:
+            ran_by = self.supervisor.site.clocks_of_ranks(clocks, await self.supervisor.site.read_clocks())
+            self._ran_on = self.network, self.carried, ran_by
+            self._keep({answer.rank: answer.capture for answer in answers})
         return answers
+
+    def _keep(self, captures: dict[int, dict | None]) -> None:
+        """The captures of a cell by rank; None of a rank that has died. Says how much was left out."""
+        idle = [empty(rank) for rank in range(self.size) if rank not in captures]
+        self.captures = [each for each in captures.values() if each] + idle
+        left_out = sum(each["dropped"] for each in self.captures)
+        if left_out:
+            kept = max(len(each["events"]) for each in self.captures)
+            self.supervisor.notices.append(
+                f"the recording kept the first {kept:,} calls of every rank; {left_out:,} later ones were left out"
+            )
 
     def play(self, network) -> None:
         """From the next cell on, cells run on that network: a name, a Network, a Topology; None is the machine as it
@@ -185,48 +206,22 @@ class Ranks:
         self._need_ranks()
         return [value for value, _ in self._wait(self.supervisor.request_all("shell", what, content))]
 
-    def start_recording(self) -> None:
-        """Keeps what the ranks send, until `stop_recording`."""
-        self._need_ranks()
-        self._clocks = self._wait(self.supervisor.site.read_clocks())
-        self.call("record")
-
-    def stop_recording(self) -> None:
-        now = self._wait(self.supervisor.site.read_clocks())
-        ran_by = self.supervisor.site.clocks_of_ranks(self._clocks, now)
-        self._recording, self._ran_on = None, (self.network, self.carried, ran_by)
-        self._tapes = self.tapes()
-        left_out = sum(tape["dropped"] for tape in self._tapes)
-        if left_out:
-            kept = max(len(tape["events"]) for tape in self._tapes)
-            self.supervisor.notices.append(
-                f"the recording kept the first {kept:,} calls of every rank; {left_out:,} later ones were left out"
-            )
-
-    def tapes(self) -> list[dict]:
-        """What the ranks that live have kept since `start_recording`, which ends it; one that began later has none."""
-        self._need_ranks()
-        dead = self.lost()
-        living = [worker for worker in self.supervisor.workers if worker.rank not in dead]
-        replies = self._wait(self.supervisor.request_all("shell", "tape", {}, workers=living))
-        return [tape for tape, _ in replies if tape is not None]
-
     def recording(self):
         """The launch.replay.recording.Recording of what was recorded last; made when it is first asked for.
 
         After a check that is the run it has judged: the one that failed, or of a solved exercise the first.
         """
         if self._recording is None:
-            if self._tapes is None:
+            if not self.captures:
                 raise UsageError("nothing has been recorded yet: run a cell with %%ranks --record")
             from launch.replay.recording import Recording, Tapes
 
-            self._recording = Recording(Tapes(self._tapes, *self._ran_on))
+            self._recording = Recording(Tapes(self.captures, *self._ran_on))
         return self._recording
 
     def keep(self, recording) -> None:
         """Makes a run of other ranks, one that a check has judged, what `recording()` gives; None if it left none."""
-        self._tapes, self._recording = None, recording
+        self.captures, self._recording = None, recording
 
     def status(self) -> list[RankStatus]:
         memory, backend = self._wait(self.supervisor.memory()), self.supervisor.backend

@@ -21,6 +21,7 @@ from launch.doctor.trouble import find_trouble, mismatch
 from launch.hints import Hint
 from launch.hints.leftovers import suspicious
 from launch.kernel.watchdog import Live, Watchdog, doing
+from launch.shared.capture import unpacked
 from launch.shared.errors import Trouble, name_ranks
 from launch.shared.flight_recorder import Status
 from launch.shared.text import Text
@@ -69,18 +70,20 @@ class Answer:
     has_group: bool = True  # False if the rank has no process group after the cell
     groups: list[tuple[str, int, str]] = field(default_factory=list)  # ("new_group([0,1])", line, file) made in it
     carried: dict[int, int] = field(default_factory=dict)  # bytes it sent to each rank, on a network that is played
+    capture: dict | None = None  # what its tap kept of a recorded cell
     trouble: Trouble | None = None  # between the ranks; the same in every answer of a cell
 
 
 class Cell:
     """A running cell."""
 
-    def __init__(self, supervisor, workers, code: str, count: int, viewer):
+    def __init__(self, supervisor, workers, code: str, count: int, viewer, record: bool):
         self.supervisor, self.hub, self.viewer = supervisor, supervisor.hub, viewer
         self.workers = {worker.rank: worker for worker in workers}
         self.answers = {rank: Answer(rank) for rank in self.workers}
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": False}
-        metadata = {"execution_count": count, "suspicious": suspicious(code)}
+        metadata = {"execution_count": count, "suspicious": suspicious(code), "record": record}
+        self.record = record
         self.requests = {rank: self.hub.message("execute_request", content, metadata) for rank in self.workers}
         self.idle = {rank: self.hub.loop.create_future() for rank in self.workers}
         self.running = set(self.workers)
@@ -127,11 +130,11 @@ class Cell:
         try:
             await asyncio.wait({self.idle[rank], worker.ended}, return_when=asyncio.FIRST_COMPLETED)
             if not worker.ended.done():
-                late = REPLY_AFTER_IDLE if self.stops else REPLY_LATE
+                late = REPLY_AFTER_IDLE if self.stops and not self.record else REPLY_LATE
                 await asyncio.wait({reply, worker.ended}, return_when=asyncio.FIRST_COMPLETED, timeout=late)
             worker.drain()
             if reply.done():
-                self._judge(answer, reply.result()["content"])
+                self._judge(answer, **reply.result())
             elif rank in self._lost and not self.stops:
                 answer.how = How.FREED  # killing it is what freed it
             elif worker.ended.done():
@@ -149,13 +152,15 @@ class Cell:
         stopped = answer.ename == "KeyboardInterrupt"
         self._live.ended(rank, rank in self.freed and not self.stops, failure, stopped)
 
-    def _judge(self, answer: Answer, content: dict) -> None:
+    def _judge(self, answer: Answer, content: dict, buffers: list, **_) -> None:
         answer.hint = Hint(**content.get("hint", {}))
         answer.line, answer.notes = content.get("line", 0), content.get("notes", [])
         answer.lost, answer.has_group = content.get("lost", False), content.get("has_group", True)
         answer.groups = content.get("groups", [])
         answer.carried = {int(rank): nbytes for rank, nbytes in content.get("carried", {}).items()}
         self.workers[answer.rank].groups += len(answer.groups)
+        if "capture" in content:
+            answer.capture = unpacked(content["capture"], bytes(buffers[0]))
         if content["status"] == "ok":
             return
         answer.how = How.RAISED

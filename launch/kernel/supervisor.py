@@ -231,7 +231,7 @@ class Supervisor:
 
     # Cells and requests
 
-    async def execute(self, code: str, only: list[int] | None, count: int, viewer) -> list[Answer]:
+    async def execute(self, code: str, only: list[int] | None, count: int, viewer, record: bool) -> list[Answer]:
         """Runs a cell on all ranks, or on those in `only`, and recovers; see `Ranks.execute`."""
         if self.cell:  # of a call that was interrupted before it could wait
             raise UsageError("the ranks still run another cell; %ranks restart ends it")
@@ -244,7 +244,7 @@ class Supervisor:
             await self.played.tell()
             workers = [worker for worker in self.workers if only is None or worker.rank in only]
             self.site.cell_begins()
-            self.cell = cell = Cell(self, workers, code, count, viewer)
+            self.cell = cell = Cell(self, workers, code, count, viewer, record)
             for worker in workers:
                 for stream, text in worker.late.items():
                     cell.on_text(worker.rank, stream, str(text))

@@ -28,7 +28,7 @@ from launch.rank import callsite
 from launch.rank._ops import PLAIN
 from launch.rank.film import Film
 from launch.rank.torch_internals import group_calls
-from launch.shared.tape import BEGIN, BLIND, END, LOOK
+from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 MOST = 100_000
 _plain_numpy = torch.Tensor.numpy

@@ -26,6 +26,13 @@ MOST_RICH = 1 << 24  # of anything else, as text
 
 
 class BoundedSession(Session):
+    beside_reply: list[bytes] | None = None  # raw buffers for the reply to the cell, which ipykernel sends without any
+
+    def send(self, stream, msg_or_type, *args, **kwargs):
+        if msg_or_type == "execute_reply":
+            kwargs["buffers"], self.beside_reply = self.beside_reply, None
+        return super().send(stream, msg_or_type, *args, **kwargs)
+
     def serialize(self, msg, ident=None):
         content = msg.get("content", {})
         if "data" in content and "metadata" in content:  # a value, or something that was displayed

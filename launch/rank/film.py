@@ -13,7 +13,6 @@ Left out: tensors that only an object's attribute reaches, until they are sent; 
 storage that was made outside torch, if no sample lies there.
 """
 
-import base64
 import ctypes
 import weakref
 import zlib
@@ -85,7 +84,7 @@ class _Seen(NamedTuple):
 
 
 class Film:
-    """Looks are numbered from 0. `dump` gives everything in a form that JSON can carry."""
+    """Looks are numbered from 0. `dump` gives everything, in a form that JSON can carry but for the bytes."""
 
     def __init__(self, storages: Storages):
         self.storages = storages
@@ -238,7 +237,7 @@ class Film:
             "parts": self.parts,
             "bindings": self.bindings,
             "final": self.final,
-            "changes": [(look, part, lo, base64.b64encode(data).decode()) for look, part, lo, data in self.changes],
+            "changes": self.changes,
         }
 
 

@@ -58,6 +58,7 @@ from launch.rank.network import Network
 from launch.rank.requests import Requests
 from launch.rank.restore_streams import Streams
 from launch.rank.torch_internals import complaint
+from launch.shared.capture import packed
 from launch.shared.flight_recorder import Slot
 from launch.shared.start_file import NO_WIDGETS
 
@@ -128,20 +129,34 @@ class RankKernel(IPythonKernel):
             await super().process_control(msg)
 
     async def do_execute(self, code, silent, *args, **kwargs):
+        """The metadata of the request say which cell this is, whether it is recorded, and whether the notebook's kernel
+        has found something in its code that leaves a trap behind."""
         request = self.get_parent("shell")
-        self.shell.execution_count = request["metadata"].get("execution_count", self.shell.execution_count)
+        asked = {"execution_count": self.shell.execution_count, "record": False, "suspicious": False}
+        asked |= request["metadata"]
+        self.shell.execution_count = asked["execution_count"]
         try:
             with self.requests.cell(request["header"]["msg_id"]):
                 before = {name: self.shell.user_ns.get(name) for name in self.given}
+                if asked["record"]:
+                    tap.start()
                 reply = await super().do_execute(code, silent, *args, **kwargs)
-            return reply | self.hints(
-                code, before, request["metadata"].get("suspicious", False)
-            )  # where no interrupt can take the reply away
+            # From here on no interrupt can take the reply away.
+            return reply | self.capture() | self.hints(code, before, asked["suspicious"])
         except (KeyboardInterrupt, Exception) as error:
             # It struck in IPython's own code, before or after the cell's.
             lines = traceback.format_exception_only(error)
             name, words = type(error).__name__, str(error)
-            return {"status": "error", "ename": name, "evalue": words, "traceback": lines, "payload": []}
+            reply = {"status": "error", "ename": name, "evalue": words, "traceback": lines, "payload": []}
+            return reply | self.capture()
+
+    def capture(self) -> dict:
+        """Ends a recording; its bytes go beside the reply."""
+        if not tap.is_recording():
+            return {}
+        capture = tap.stop()
+        self.session.beside_reply = [packed(capture)]
+        return {"capture": capture}
 
     def hints(self, code: str, before: dict, suspicious: bool) -> dict:
         """What may help with this cell: sentences, and the name that it has missed."""

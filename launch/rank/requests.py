@@ -1,7 +1,7 @@
 """What the notebook's kernel asks of a rank beside cells, and the answers.
 
 They come as Jupyter messages of type `rank_request` on two channels. On the shell channel the main thread answers,
-between cells: variables out and in, a new process group, recording. On the control channel a thread of its own
+between cells: variables out and in, a new process group. On the control channel a thread of its own
 answers, also while a cell runs or is stuck: interrupt, free. Both carry out only what concerns the cell that they
 name, since the cell may have ended while the request was under way.
 """
@@ -38,11 +38,9 @@ class Requests:
         self.running: str | None = None  # msg_id of the cell under way
         self._stopped: str | None = None  # of a cell that is to end before it has begun
         self._beginning = threading.Lock()
-        self.recording = False
         self.network = network
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
-        on_main_thread |= {"record": self.record, "tape": self.tape, "has": self.has, "changed": self.changed}
-        on_main_thread["network"] = self.play
+        on_main_thread |= {"has": self.has, "changed": self.changed, "network": self.play}
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": reinit.groups, "look": self.look}
         at_any_time["deaf"] = self.stopping.why_deaf
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
@@ -146,18 +144,6 @@ class Requests:
         self.reinit.leave()
         os.environ.update(environ)
         tap.reset()
-
-    def record(self) -> None:
-        """From now on the tap keeps what this rank sends."""
-        self.recording = True
-        tap.start()
-
-    def tape(self) -> dict | None:
-        """What was kept since `record`; None in a rank that has taken the place of a dead one."""
-        if not self.recording:
-            return None
-        self.recording = False
-        return tap.stop()
 
     def play(self, table: dict | None) -> None:
         """From now on cells run on that network; on none if there is no table."""

@@ -98,6 +98,10 @@ def start(limit: int = LIMIT) -> None:
     _recorder.account.__enter__()
 
 
+def is_recording() -> bool:
+    return _recorder is not None
+
+
 def stop() -> dict:
     """End the recording: {"rank", "events", "dropped", "groups", "sites", "film", "account"}, see
     `replay.recording.Recording`."""

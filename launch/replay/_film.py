@@ -3,8 +3,6 @@
 Left out: what a change means (`replay._happened`), and the numbers in a picture (`replay._places`).
 """
 
-import base64
-
 import numpy as np
 
 from launch.replay._torch_ops import SIZES
@@ -47,7 +45,6 @@ class Film:
         bytes of the part that changed somewhere."""
         while self.at < len(self.changes) and self.changes[self.at][0] <= look:
             _, number, lo, data = self.changes[self.at]
-            data = base64.b64decode(data)
             self.at += 1
             part, before = self.parts[number], self.now.get(number)
             if before is None:

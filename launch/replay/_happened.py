@@ -25,7 +25,7 @@ from launch.replay._film import Film
 from launch.replay._numbers import EACH, FIRST, Numbers
 from launch.replay._torch_ops import Meaning, Place, parse
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Value, gaps_in
-from launch.shared.tape import BEGIN, BLIND, END, LOOK
+from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 WAITS, GETS_NOTHING = 0, 1  # whether a rank goes on though another has not come: never, if it gets nothing from it
 MOST_AHEAD = 2000  # rows among which a write to what is being sent is looked for

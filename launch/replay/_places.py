@@ -11,7 +11,6 @@ the same time never have one name.
 Left out: why a number changed (`replay._happened`), and which uses are worth showing (`replay._moves`).
 """
 
-import base64
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from functools import cached_property
@@ -73,7 +72,7 @@ class Memory:
         self.final = {path: (storage, lo, nbytes) for path, storage, lo, nbytes in film["final"]}
         self._patches: dict[int, list] = {}
         for look, part, lo, data in film["changes"]:
-            self._patches.setdefault(part, []).append((look, lo, base64.b64decode(data)))
+            self._patches.setdefault(part, []).append((look, lo, data))
         self._placed: dict[tuple, Region] = {}
         self._histories: dict[tuple, tuple[list[int], list[bytes]]] = {}
 

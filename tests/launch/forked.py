@@ -5,6 +5,7 @@ back what every rank reports: the recording, the values of `keep`, the error it 
 thread and runs no torch op itself, so that forking is safe whatever the test process has done.
 """
 
+import base64
 import contextlib
 import gc
 import json
@@ -56,7 +57,11 @@ class Gang:
         }
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        return json.loads(self.process.stdout.readline(), object_hook=_bytes_in)
+
+
+def _bytes_in(found: dict):
+    return base64.b64decode(found["base64"]) if found.keys() == {"base64"} else found
 
 
 def _serve() -> None:
@@ -158,7 +163,9 @@ def _rank(request, rank, folder, done: int) -> None:
     if request["record"]:
         answer["recording"] = tap.stop()
     answer["keep"] = {name: _listed(space.get(name)) for name in request["keep"]}
-    Path(f"{folder}/{rank}.part").write_text(json.dumps(answer))
+    Path(f"{folder}/{rank}.part").write_text(
+        json.dumps(answer, default=lambda raw: {"base64": base64.b64encode(raw).decode()})
+    )
     os.rename(f"{folder}/{rank}.part", f"{folder}/{rank}.json")
     os.close(done)
     signal.pause()  # who leaves first would break the others' connections

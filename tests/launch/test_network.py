@@ -85,8 +85,8 @@ def off_afterwards(ranks):
         off.join()
 
 
-def run(ranks, code, keep=None):
-    for answer in ranks.execute(code):
+def run(ranks, code, keep=None, record=False):
+    for answer in ranks.execute(code, record=record):
         assert answer.how is How.LEFT, f"rank {answer.rank}: {answer.ename}: {answer.evalue} {answer.trouble}"
     return ranks.pull(keep) if keep else None
 
@@ -344,9 +344,7 @@ def test_a_proof_does_not_wait_for_bytes_that_change_nothing(ranks):
 
 def buckets_of(ranks, code, rank=0):
     """The calls of DDP's buckets on a rank, in the order of their begin."""
-    ranks.start_recording()
-    run(ranks, code)
-    ranks.stop_recording()
+    run(ranks, code, record=True)
     events = sorted((event for event in ranks.recording().events if event.rank == rank), key=lambda event: event.start)
     return [event for event in events if event.match.part]
 
@@ -528,10 +526,8 @@ def test_a_recording_knows_what_it_ran_on_and_so_does_its_file(ranks, tmp_path):
     network = Topology.machines(2, gpus=2, inside=Link(1e-3, 1 / 50e6), between=Link(4e-3, 1 / 10e6), nic="machine")
     ranks.play(network)
     run(ranks, "x = torch.full((200_000,), float(rank))\ny = torch.empty_like(x)")
-    ranks.start_recording()
     code = "if rank == 0: dist.send(x, 1)\nif rank == 1:\n    dist.recv(y, 0)\n    dist.send(y, 2)\n"
-    run(ranks, code + "if rank == 2: dist.recv(y, 1)")
-    ranks.stop_recording()
+    run(ranks, code + "if rank == 2: dist.recv(y, 1)", record=True)
     recording = ranks.recording()
     recording.save(tmp_path / "run.json")
     loaded = collectives.load(tmp_path / "run.json")
@@ -553,14 +549,10 @@ def test_a_recording_knows_what_it_ran_on_and_so_does_its_file(ranks, tmp_path):
     ring = all_reduce.ring(ranks=4)
     assert ring.cost(nbytes=1e6, network=loaded.network) == ring.cost(nbytes=1e6, network=network)
     ranks.play("ethernet")
-    ranks.start_recording()
-    run(ranks, "dist.all_reduce(x)")
-    ranks.stop_recording()
+    run(ranks, "dist.all_reduce(x)", record=True)
     ranks.recording().save(tmp_path / "run.json")
     assert ranks.recording().network.name == "ethernet, 10 times slower"
     assert collectives.load(tmp_path / "run.json").network == presets.played("ethernet", 4)
     ranks.play(None)
-    ranks.start_recording()
-    run(ranks, "dist.all_reduce(x)")
-    ranks.stop_recording()
+    run(ranks, "dist.all_reduce(x)", record=True)
     assert ranks.recording().network is None and ranks.recording().carried is None

@@ -4,8 +4,6 @@ The oracles are the textbook's schedules (`collectives.all_reduce`), which know 
 own all_reduce says the result must be.
 """
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -392,13 +390,9 @@ def test_a_run_too_long_to_be_kept_whole_says_so_wherever_it_is_read(gang):
     assert recording.title == "your run: all_reduce (built-in), first 5 calls of every rank"
     assert repr(recording).endswith("events=10, dropped=6)")
     assert recording.part(1, 2).title == f"{recording.title}, steps 1 to 2 of 5"
-    ranks = object.__new__(Ranks)  # without processes: their tapes are there already
-    ranks.tapes, ranks.network = lambda: [answer["recording"] for answer in answers], None
-    played = SimpleNamespace(carried=None)
-    ranks.supervisor = SimpleNamespace(notices=[], played=played, machines=tuple, workers=[])
-    with ThreadPoolExecutor() as elsewhere:  # a browser of other tests has a loop on this thread
-        ranks._clocks, ranks._wait = {}, lambda asked: elsewhere.submit(asyncio.run, asked).result()
-        ranks.stop_recording()
+    ranks = object.__new__(Ranks)  # without processes: their captures are there already
+    ranks.supervisor = SimpleNamespace(notices=[], size=2)
+    ranks._keep({rank: answer["recording"] for rank, answer in enumerate(answers)})
     assert ranks.supervisor.notices == [
         "the recording kept the first 5 calls of every rank; 6 later ones were left out"
     ]
