@@ -8,6 +8,7 @@ Left out: what a rank does with the table (rank/network.py).
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from launch.shared.errors import UsageError
@@ -63,7 +64,7 @@ def too_fast(network, ranks: int) -> str:
 
     asked, said = max(bandwidths(network, ranks)), []
     if (need := asked * ranks / CARRIES) > 1:
-        times = next(n for n in SLOWER if n >= need)
+        times = next((n for n in SLOWER if n >= need), 10 ** math.ceil(math.log10(need)))
         said.append(
             f"{rate(asked)} for each of {ranks} ranks is more than a laptop moves (about {rate(CARRIES)} in all): what "
             f"you measure is this machine; .slower({times}) of that network fits, and keeps who wins"

@@ -169,7 +169,9 @@ def refuse_tensors(call: Call) -> None:
             "reduce_scatter_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)"
         )
     if call.reduce == "AVG" and any(not tensor.is_floating_point() and not tensor.is_complex() for tensor in call.ins):
-        raise ValueError(f"{name} with AVG needs fractions, and this tensor has whole numbers: give it x.float()")
+        raise ValueError(
+            f"{name} with AVG needs floating-point numbers, and this tensor has integers: give it x.float()"
+        )
     size = len(call.group.ranks)
     if name == "reduce_scatter_single" and call.outs[0].shape[0] * size != call.ins[0].shape[0]:
         rows, there = call.outs[0].shape[0], call.ins[0].shape[0]

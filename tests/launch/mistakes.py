@@ -82,7 +82,7 @@ MISTAKES = {
     # Tensors that gloo answers with words of its own, or with a wrong result.
     "average_of_whole_numbers": (
         "dist.all_reduce(x.long(), dist.ReduceOp.AVG)",
-        "RankError: ranks 0-2: ValueError: all_reduce with AVG needs fractions, and this tensor has whole numbers: give it x.float()",
+        "RankError: ranks 0-2: ValueError: all_reduce with AVG needs floating-point numbers, and this tensor has integers: give it x.float()",
     ),
     "output_as_long_as_the_input": (
         "dist.reduce_scatter_single(x, x)",

@@ -495,6 +495,10 @@ def test_what_the_machine_itself_takes_is_said_of_latency_too(alpha, beta):
     assert networks.too_fast(Network(alpha, beta), 4) == LATENCIES[alpha, beta]
 
 
+def test_a_network_faster_than_any_is_slowed_down_by_enough():
+    assert ".slower(10000000) of that network fits" in networks.too_fast(Network(1e-3, 1e-15), 4)
+
+
 @pytest.mark.parametrize("name", PLAYED)
 def test_the_networks_that_have_names_are_none_too_fast(name):
     assert networks.too_fast(PLAYED[name](4), 4) == ""
