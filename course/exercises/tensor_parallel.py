@@ -1,4 +1,4 @@
-"""The exercises of chapter 13: Megatron's f and g, and a row-parallel linear layer, each judged in both directions."""
+"""The exercises of chapter 13: Megatron's f and g, and a loss over a vocabulary that is cut; both ways are judged."""
 
 import numpy as np
 
@@ -59,6 +59,19 @@ def all_reduced_for_all(trial, rank: int) -> np.ndarray:
     return np.concatenate([right[: 2 * WIDTH], right[WIDTH : 2 * WIDTH]])
 
 
+TOKENS, COLUMNS = 6, 5
+VOCABULARY = f"""
+_trial_target = 7 * torch.arange({TOKENS}) % ({COLUMNS} * {{p}})
+def _trial_loss_by_the_book(x):
+    parts = [torch.empty_like(x) for _ in range(world_size)]
+    dist.all_gather(parts, x)
+    whole = torch.cat(parts, dim=1).requires_grad_()
+    loss = torch.nn.functional.cross_entropy(whole, _trial_target)
+    (grad,) = torch.autograd.grad(loss, whole)
+    return torch.cat([loss.detach().view(1), grad.chunk(world_size, dim=1)[rank].flatten()])
+"""
+"""Rows of logits, and how many columns of them each rank has."""
+
 FLOATS = ("float32", "float64", "float32")
 
 EXERCISES = (
@@ -90,29 +103,28 @@ EXERCISES = (
         dtypes=FLOATS,
     ),
     Exercise(
-        name="row_parallel_linear",
-        asks="it returns x @ weight.T + bias of the whole layer, where x and weight are this rank's part and bias is "
-        "the whole one, the same on all ranks; the gradients of all three are right; one all_reduce",
-        lines=3,
-        x="torch.randn(3).to(dtype)",
-        setup=BOTH_WAYS + "_trial_weight, _trial_bias = _trial_alike(2 + rank, 8, 3), _trial_alike(4, 8)\n",
-        expected="_trial_weight @ x; dist.all_reduce(expected); u = _trial_upstream; "
-        "expected = torch.cat([expected + _trial_bias, u @ _trial_weight, torch.outer(u, x).flatten(), u])",
-        call="_trial_both_ways({name}, x, _trial_weight, _trial_bias, upstream=_trial_upstream)",
-        parts=lambda p: {
-            "the output": WIDTH,
-            "the gradient of x": 3,
-            "the gradient of weight": 3 * WIDTH,
-            "the gradient of bias": WIDTH,
-        },
+        name="vocab_parallel_loss",
+        asks="x has this rank's columns of the logits, rank 0's first, and target the right token of each row on "
+        "all ranks; it returns the mean cross-entropy over the whole vocabulary, and the gradient of x is right, "
+        "however large the logits are; only all_reduces of a few numbers for each row",
+        lines=10,
+        x=f"(200 + 2 * torch.randn({TOKENS}, {COLUMNS})).to(dtype)",
+        setup=BOTH_WAYS + VOCABULARY,
+        expected="_trial_loss_by_the_book(x)",
+        call="_trial_both_ways(lambda x: {name}(x, _trial_target.clone()), x, upstream=x.new_ones(()))",
+        parts=lambda p: {"the loss": 1, "the gradient of x": TOKENS * COLUMNS},
         in_place=False,
         allowed=frozenset({"all_reduce"}),
-        calls=lambda p: 1,
+        calls=lambda p: 3,
+        call_bytes=lambda p: 2 * 8 * TOKENS,
         rtol=1e-4,
         hints=(
-            "x @ weight.T of one rank is a part of a sum: it has the shape of the whole output already.",
-            "G adds the parts up, and lets the gradient through as it is.",
-            "Every rank has the whole bias. Added before G, it would come p times.",
+            "The loss of a row is log(sum of exp(logit)) - (the right token's logit). Both are sums over the ranks.",
+            "Largest first, or exp overflows: m = x.detach().max(dim=1).values, then an all_reduce with "
+            "dist.ReduceOp.MAX. The loss is m + log(sum of exp(logit - m)) - ...",
+            "G.apply adds up over the ranks and lets the gradient through: G.apply(exp(x - m[:, None]).sum(1)).",
+            "Where target - rank * x.shape[1] lies from 0 up to x.shape[1], the right token's logit is in x; elsewhere "
+            "this rank gives 0. Then G.apply.",
         ),
         dtypes=FLOATS,
     ),

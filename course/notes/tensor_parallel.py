@@ -83,7 +83,7 @@ NOTES = Notes(
             "at the end.",
         ),
     ),
-    home="`f_and_g` and `row_parallel_linear`; sequence parallel.",
+    home="`f_and_g` and `vocab_parallel_loss`; sequence parallel.",
     room="tp_drift",
     ask="Ask it after f and g are on the board. *An error* and *the first loss is wrong* get many hands: people trust"
     " errors. Run it. The first loss is right, the last one is the same on all ranks, and four scales differ. "

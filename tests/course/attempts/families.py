@@ -199,7 +199,7 @@ def _head(name: str) -> str:
         "hierarchical_all_reduce": "x, mesh",
         "zero1_step": "x, w, m",
         "f_and_g": "x, piece",
-        "row_parallel_linear": "x, weight, bias",
+        "vocab_parallel_loss": "x, target",
         "bucketed_average": "x, cap",
         "pipeline_forward": "x, stage",
         "moe": "x, choice, expert",
