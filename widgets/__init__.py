@@ -2,6 +2,7 @@
 
 from widgets.butterfly import Butterfly
 from widgets.cost_explorer import cost_explorer
+from widgets.memory import Memory
 from widgets.mesh import Mesh
 from widgets.player import Player
 from widgets.question import Question
@@ -16,6 +17,7 @@ from widgets.zoo import Zoo
 
 __all__ = [
     "Butterfly",
+    "Memory",
     "Mesh",
     "Player",
     "Question",

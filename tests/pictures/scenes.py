@@ -12,6 +12,7 @@ from collectives import Schedule, Transfer, all_reduce, broadcast, pipeline, pre
 from collectives.timed import Match, Timed
 from widgets import (
     Butterfly,
+    Memory,
     Mesh,
     Player,
     Question,
@@ -242,5 +243,6 @@ SCENES = {
     "log-finished": Scene(lambda: log(finished=True), sizes=SMALL),
     "slot-grid": Scene(slot_grid),
     "slot-grid-own": Scene(lambda: SlotGrid(pipeline.gpipe(4, 4), run=pipelined(), step=8), ("e",), LAPTOP),
+    "memory": Scene(lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9, step=12)),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),
 }

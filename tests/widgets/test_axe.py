@@ -6,7 +6,20 @@ import pytest
 
 from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import (
+    Butterfly,
+    Memory,
+    Mesh,
+    Player,
+    Race,
+    RankLog,
+    SlotGrid,
+    Square,
+    Timeline,
+    TopologyMap,
+    WaitFor,
+    Zoo,
+)
 
 PACKAGE = "axe-core@4.10.3"
 
@@ -76,6 +89,7 @@ WIDGETS = {
     "square with waste": (lambda: Square("all_reduce", uses="own"), ["End"]),
     "slot grid": (lambda: SlotGrid(pipeline.gpipe(4, 8), pipeline.zero_bubble_h2(4, 8), step=20), []),
     "slot grid with an order typed": (lambda: SlotGrid(pipeline.interleaved(2, 4)), [".rs-write"]),
+    "memory": (lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9), ["ArrowRight"]),
     "wait-for": (lambda: WaitFor([(0, 2, "all_reduce, line 4"), (3, 1, "recv, line 7")], 4), []),
 }
 

@@ -13,7 +13,20 @@ import pytest
 
 from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
-from widgets import Butterfly, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo
+from widgets import (
+    Butterfly,
+    Memory,
+    Mesh,
+    Player,
+    Race,
+    RankLog,
+    SlotGrid,
+    Square,
+    Timeline,
+    TopologyMap,
+    WaitFor,
+    Zoo,
+)
 
 
 def log():
@@ -42,6 +55,7 @@ WIDGETS = {  # how it is made, what a key is pressed in, the key, and the trait 
     "Mesh": (lambda: Mesh(shape=(2, 2)), *STEPS),
     "Square": (lambda: Square(ranks=3), *STEPS),
     "SlotGrid": (lambda: SlotGrid(pipeline.gpipe(2, 3), step=2), *STEPS),
+    "Memory": (lambda: Memory([32, 272], ranks=4, step=2), *STEPS),
     "Zoo": (lambda: Zoo(ranks=3, opened="all_reduce.ring"), *STEPS),
     "Timeline": (timeline, ".rs-times", "ArrowRight", "chosen"),
     "TopologyMap": (lambda: TopologyMap(all_reduce.ring(16), topology=presets.dgx_h100(2), nbytes=1e9, step=3), *STEPS),

@@ -8,6 +8,7 @@ from collectives import all_reduce
 from widgets import base
 from widgets.base import html
 from widgets.butterfly import Butterfly
+from widgets.memory import Memory
 from widgets.mesh import Mesh
 from widgets.player import Player
 from widgets.race import Race
@@ -64,7 +65,7 @@ def test_a_module_opens_by_saying_what_it_is(name):
 
 
 @pytest.mark.parametrize(
-    "widget", [Butterfly, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo]
+    "widget", [Butterfly, Memory, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo]
 )
 def test_joined_is_one_module_within_190_kB(widget):
     """As written, the Player is 170 kB, twice what a minifier leaves. It comes from memory or disk, not over a network.
