@@ -201,7 +201,7 @@ def test_each_chip_says_what_its_rank_is_doing_and_since_when(show):
     assert chips(page) == [
         "● line 7, for 12 s",
         "◐ all_reduce #2, line 4, for 5 min",
-        "● running, for 3 s",
+        "● for 3 s",
         "■ stuck in recv from rank 1, line 3, for 12 s",
         "✕ ValueError",
         "✓ done",
