@@ -37,13 +37,15 @@ def chain(ranks: int, root: int = 0, chunks: int = 8) -> Schedule:
     return Schedule.from_phases("broadcast", "chain", p, chunks, phases, root=root)
 
 
-def binomial(ranks: int, root: int = 0) -> Schedule:
-    """Who has the vector sends it on, so each step doubles their number: log2(p) steps, rounded up, of N bytes.
+def binomial(ranks: int, root: int = 0, near_first: bool = False) -> Schedule:
+    """Every rank that has the vector sends it on, so each step doubles their number: log2(p) steps of N bytes.
 
-    p-1 messages; the root sends in every step. The farther half is served first, as MPICH does it.
+    p-1 messages; the root sends in every step. The farther half is served first, as MPICH does it; with `near_first`
+    the nearer.
     """
     p, root = check_ranks("broadcast.binomial", ranks), check_root("broadcast.binomial", root, ranks)
-    return Schedule.from_phases("broadcast", "binomial", p, 1, [tree_broadcast(p, root)], root=root)
+    phases = [tree_broadcast(p, root, near_first=near_first)]
+    return Schedule.from_phases("broadcast", "binomial", p, 1, phases, root=root)
 
 
 def bine(ranks: int, root: int = 0) -> Schedule:

@@ -103,6 +103,13 @@ def binomial(ranks: int, distance: int, root: int = 0) -> Edges:
     return Edges((child + root) % ranks, (child - distance + root) % ranks, size)
 
 
+def doubling(ranks: int, distance: int, root: int = 0) -> Edges:
+    """The same number of ranks in each level, by a tree that serves neighbours first: rank r hangs below r - distance,
+    for the ranks from `distance` up to twice that."""
+    child = np.arange(distance, min(2 * distance, ranks))
+    return Edges((child + root) % ranks, (child - distance + root) % ranks, np.ones_like(child))
+
+
 def swing_partner(ranks: int, step: int) -> np.ndarray:
     """Partner of every rank in one step of Swing, and of Bine butterflies: 1, 1, 3, 5, 11, ... places away, even ranks
     first to the right, then to the left, and so on; odd ranks the other way (round the end).

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from collectives.columns import REDUCE, Columns, join, move, split_at, where
-from collectives.groups import Halves, Rings, bine, binomial, depths, heights, rounds
+from collectives.groups import Halves, Rings, bine, binomial, depths, doubling, heights, rounds
 from collectives.schedule import Phase
 
 # Flat: the root deals with one rank after the other.
@@ -28,21 +28,21 @@ def flat_reduce(p: int, root: int) -> Phase:
 # Binomial and Bine trees: down with the longest edges first, up with the shortest first.
 
 
-def tree_broadcast(p: int, root: int, count: int = 1) -> Phase:
+def tree_broadcast(p: int, root: int, count: int = 1, near_first: bool = False) -> Phase:
     """A vector of `count` chunks; every step doubles the number of ranks that have it."""
 
     def down(k: int) -> Columns:
-        edges = binomial(p, 1 << (rounds(p) - 1 - k), root)
+        edges = doubling(p, 1 << k, root) if near_first else binomial(p, 1 << (rounds(p) - 1 - k), root)
         return move(edges.parent, edges.child, count=count)
 
     return Phase("broadcast", rounds(p), down, "Every rank that has the vector sends it to one that lacks it")
 
 
-def tree_reduce(p: int, root: int) -> Phase:
+def tree_reduce(p: int, root: int, far_first: bool = False) -> Phase:
     """Every step halves the number of ranks that still hold a sum nobody else has."""
 
     def up(k: int) -> Columns:
-        edges = binomial(p, 1 << k, root)
+        edges = doubling(p, 1 << (rounds(p) - 1 - k), root) if far_first else binomial(p, 1 << k, root)
         return move(edges.child, edges.parent, op=REDUCE)
 
     return Phase("reduce", rounds(p), up, "Of every two ranks that still count, one sends its sum to the other")

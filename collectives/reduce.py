@@ -19,10 +19,13 @@ def flat(ranks: int, root: int = 0) -> Schedule:
     return Schedule.from_phases("reduce", "flat", p, 1, [flat_reduce(p, root)], root=root)
 
 
-def binomial(ranks: int, root: int = 0) -> Schedule:
-    """Pairs add up, then pairs of pairs: log2(p) steps, rounded up, of N bytes; every rank but the root sends once."""
+def binomial(ranks: int, root: int = 0, far_first: bool = False) -> Schedule:
+    """Pairs add up, then pairs of pairs: log2(p) steps, rounded up, of N bytes; every rank but the root sends once.
+
+    With `far_first` the first pairs are the ranks that are farthest apart.
+    """
     p, root = check_ranks("reduce.binomial", ranks), check_root("reduce.binomial", root, ranks)
-    return Schedule.from_phases("reduce", "binomial", p, 1, [tree_reduce(p, root)], root=root)
+    return Schedule.from_phases("reduce", "binomial", p, 1, [tree_reduce(p, root, far_first)], root=root)
 
 
 def bine(ranks: int, root: int = 0) -> Schedule:

@@ -7,6 +7,8 @@ there what the rank really read; and at the end the picture must have in each va
 Left out: what to do about a contradiction (`replay._moves`), and the numbers (`replay._numbers`).
 """
 
+from collections import defaultdict
+
 from launch.replay._happened import Happened
 from launch.replay.provenance import Kind, Leaves, Piece, Ranges, Value
 
@@ -15,9 +17,16 @@ def contradictions(moves: list, happened: Happened, memories: dict, places) -> s
     """The (rank, place) whose content in the picture is not what the rank held there."""
     picture = _Picture(happened.leaves, places, {1 / len(memories), *(1 / len(c.ranks) for c in happened.collectives)})
     for group in groups(moves):
+        reduced = defaultdict(list)
         for move in group:
             if move.source is not None:
                 picture.read(move.src, move.source, move.held)
+            if move.op == "reduce":
+                reduced[move.dst, move.target.place].append(move.target)
+        for move in group if reduced else ():  # messages of a step arrive in any order
+            key, target = (move.dst, move.target.place), move.target
+            if move.op == "copy" and any(t.lo < target.hi and target.lo < t.hi for t in reduced.get(key, ())):
+                picture.wrong.add(key)
         for move in sorted(group, key=lambda move: move.spot.row):  # as the rank added them up
             if move.op == "reduce":
                 picture.read(move.dst, move.target, move.onto)

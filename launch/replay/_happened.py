@@ -161,7 +161,7 @@ class Happened:
     def _begin(self, rank: _Rank, number: int, at: int) -> None:
         event, memory = rank.events[number], rank.memory
         rank.spans[number][0] = at
-        memory.row = at - 1  # what was changed outside torch until now was changed before the call
+        memory.row = at - 0.5  # what was changed outside torch until now was changed before the call
         self._look(rank, at, event["looks"][0])
         memory.row = at
         if not rank.begun:
@@ -392,13 +392,14 @@ class Write(NamedTuple):
     """
 
     rank: int
-    row: int
+    row: float
     storage: int
     lo: int
     hi: int
     value: Value
     recipe: Recipe | None
     line: int
+    found: bool = False  # nobody wrote it: memory that is met for the first time
 
 
 class Memory:
@@ -407,7 +408,7 @@ class Memory:
     def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int]):
         self.rank, self.leaves, self.kept, self.firsts = rank, leaves, kept, firsts
         self.storages: dict[int, Ranges] = {}
-        self.row = 0
+        self.row = 0.0
         self.line = 0
         self.step = -1
         self.first_arrival = None  # the look at which the first data from elsewhere had come
@@ -423,7 +424,10 @@ class Memory:
         pieces = ranges.read(lo, hi)
         if gaps := gaps_in(pieces, lo, hi):
             for a, b in gaps:
-                ranges.write(a, b, self._found(storage))
+                value = self._found(storage)
+                ranges.write(a, b, value)
+                if storage in self.kept:
+                    self.writes.append(Write(self.rank, self.row - 0.5, storage, a, b, value, None, 0, True))
             pieces = ranges.read(lo, hi)
         return pieces
 

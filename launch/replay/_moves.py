@@ -12,13 +12,14 @@
 Left out: which buffer a place belongs to, and chunks (`replay._layout`); names (`replay._names`).
 """
 
+import re
 from collections import defaultdict
 from itertools import chain
 from typing import Any, NamedTuple
 
 from launch.replay._calls import Call, Message, effect
 from launch.replay._contradictions import contradictions
-from launch.replay._happened import Happened
+from launch.replay._happened import Happened, Write
 from launch.replay._places import Done, Memory, Places, Use, nameless
 from launch.replay.provenance import Kind, Piece, Ranges, Region, cut
 
@@ -87,10 +88,13 @@ class _Picker:
     def __init__(self, happened: Happened, memories: dict[int, Memory], told: dict[tuple[int, str], int]):
         self.happened, self.leaves, self.memories = happened, happened.leaves, memories
         self.told = told  # (rank, place) -> ARRIVALS or ALL
+        renewed = {(rank, re.sub(r" \d+$", "", place)) for rank, place in told}
         self.done: dict[int, list[Done]] = {}
         for rank, writes in happened.writes.items():
             mine = self.done[rank] = []
             for write in writes:
+                if write.found and (rank, self._name(write)) not in renewed:
+                    continue  # what a name's new memory held is news only where the picture has something else there
                 if not (mine and mine[-1].takes(write)):
                     mine.append(Done(write))
         self.at_row: dict[tuple[int, int], list[Done]] = defaultdict(list)
@@ -108,6 +112,9 @@ class _Picker:
             for done in mine:
                 self._understand(done)
         self.scales = {1 / len(memories), *(1 / len(item.ranks) for item in happened.collectives)}
+
+    def _name(self, write: Write) -> str:
+        return self.memories[write.rank].locate(write.storage, write.lo, write.hi - write.lo).place
 
     def _sort_places(self) -> None:
         """What each place is used for."""
@@ -354,6 +361,8 @@ class _Picker:
             reader = use.by
         if reader is None or reader.step != message.step or not reader.tellable or reader.storage == storage:
             return None
+        if (rank, reader.region.place) in self.told:
+            return None
         if not reader.parts or self._overlaps(reader):
             return None
         number = next((n for n, s, a, b, _ in reader.terms if (s, a, b) == (storage, lo, hi)), None)
@@ -428,7 +437,7 @@ class _Picker:
     def _overlaps(self, done: Done) -> bool:
         """Whether what it overwrites is read again by the same op: `x[1:-1] = x[:-2] + x[2:]`, `x[:] = x.roll(1)`."""
         others = [other for other in self.at_row[done.rank, done.row] if other is not done] if done.parts else []
-        sources = [self._from(done, number) for number, *_ in done.parts] if len(done.parts) > 1 else []
+        sources = [self._from(done, number) for number, *_ in done.parts]
         sources += [self._from(other, number) for other in others for number, *_ in other.parts]
         mine = done.region
         return any(s.place == mine.place and s != mine and s.lo < mine.hi and mine.lo < s.hi for s in sources)

@@ -14,6 +14,7 @@ Left out: ranks that call their results by different names, but for one that has
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
+from inspect import signature
 from itertools import accumulate, chain
 from operator import mul
 from typing import NamedTuple
@@ -308,9 +309,9 @@ class Namer:
         pairs = [{(src, dst) for step, src, dst in sent if step == each} for each in steps]
         alike = []
         for how, make in CATALOGUE[collective].items():
-            theirs = _textbook(make, len(self.ranks), root)
-            if theirs is not None and theirs.messages == mine:
-                alike.append((theirs.pairs != pairs, how))
+            for theirs in _textbook(make, len(self.ranks), root):
+                if theirs.messages == mine:
+                    alike.append((theirs.pairs != pairs, how))
         return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
 
 
@@ -370,16 +371,23 @@ class _Known(NamedTuple):
 
 
 @lru_cache(maxsize=256)  # of the few that a notebook's runs are held against, one after the other
-def _textbook(make: Callable[..., Schedule], ranks: int, root: int | None) -> _Known | None:
-    """None: not for this number of ranks, or it needs to be told more.
+def _textbook(make: Callable[..., Schedule], ranks: int, root: int | None) -> list[_Known]:
+    """The algorithm, and the same with its partners in the other order; [] if it is not for this number of ranks.
 
     Counted is (src, dst, share of the vector, whose data). Which chunk a ring begins with, and how many steps its calls
     take, are the student's own affair.
     """
-    try:
-        schedule = make(ranks) if root is None else make(ranks, root=root)
-    except (ScheduleError, TypeError, ValueError):
-        return None
+    found, where = [], {} if root is None else {"root": root}
+    orders = {"near_first", "far_first"} & signature(make).parameters.keys()
+    for order in ({}, *({name: True} for name in orders)):
+        try:
+            found.append(_compared(make(ranks, **where, **order)))
+        except (ScheduleError, TypeError, ValueError):
+            pass
+    return found
+
+
+def _compared(schedule: Schedule) -> _Known:
     state, messages, pairs = State({n: c.copy() for n, c in schedule.start().cells.items()}), Counter(), []
     for step in schedule.steps:
         sent: dict[tuple[int, int], tuple[int, set]] = {}
