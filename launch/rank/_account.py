@@ -155,7 +155,7 @@ class Account(TorchDispatchMode):
                     _sort(args[i], place, outs, [])
         if kwargs:
             for name, value in kwargs.items():
-                if name == "alpha":
+                if name in ("alpha", "value"):  # a factor
                     alpha = value
                 elif name in plan.written_names:
                     _sort(value, place, outs, [])

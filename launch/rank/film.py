@@ -173,6 +173,9 @@ class Film:
         if name[0] == "_" or not has_memory(tensor):
             return
         seen = self._see(tensor)
+        storage = self.known[seen.place[0]]
+        if not storage.get("bound"):  # a variable's type, not that of a view which was only sent
+            storage["dtype"], storage["bound"] = dtype_name(tensor.dtype), True
         index = paths(name, length).index(path) if length else None
         now = (*seen.place, index, length, list(tensor.shape))
         if now != self._named.get(path):

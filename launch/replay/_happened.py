@@ -16,13 +16,14 @@ Left out: what of it is worth drawing, and names (`replay._moves`). What torch's
 """
 
 from bisect import bisect_left
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from launch.replay._calls import Call, Collective, Effect, Matched, Message, match
 from launch.replay._film import Film
-from launch.replay._numbers import EACH, FIRST, Numbers
+from launch.replay._numbers import EACH, Numbers
 from launch.replay._torch_ops import Meaning, Place, parse
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Value, gaps_in
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
@@ -72,6 +73,13 @@ class Happened:
     """
 
     def __init__(self, runs: list[dict]):
+        self._replay(runs, EACH)
+        if self.contradicted:  # once more, looking at every call, to find where it began
+            self._replay(runs, 1)
+
+    def _replay(self, runs: list[dict], each: int) -> None:
+        """Checks what ranks held against the numbers at the end, and at every `each`-th call."""
+        self.each, self.contradicted = each, False
         self.leaves = Leaves()
         self.numbers = Numbers(self.leaves)
         self.messages, self.collectives, self.lonely = match(runs)
@@ -172,11 +180,10 @@ class Happened:
             memory.settle()
             self.starts[rank.number] = {s: list(r.pieces) for s, r in memory.storages.items() if s in memory.kept}
             self._learn(rank, ((s, p.lo, p.hi) for s, r in memory.storages.items() for p in r.pieces))
-        if event["ins"] and (number < FIRST or number % EACH == 0):
-            places = [(place[0], place[1], place[1] + place[2]) for place in event["ins"] if place]
-            if not rank.open and not rank.blind:
-                self._check(rank, places)
-            self._learn(rank, places)
+        places = [(place[0], place[1], place[1] + place[2]) for place in event["ins"] if place]
+        if number % self.each == 0 and not rank.open:
+            self._check(rank, places)
+        self._learn(rank, places)
         rank.open[number] = event
         item = self.items.get((rank.number, number))
         if item is None:
@@ -204,13 +211,14 @@ class Happened:
 
     def _learn(self, rank: _Rank, places) -> None:
         """Keeps the numbers of leaves that stand there as they are, but for what is just being received."""
-        coming = [place for event in rank.open.values() for place in event["outs"] if place]
         for storage, lo, hi in places:
-            if any(s == storage and a < hi and lo < a + nbytes for s, a, nbytes in coming):
-                continue
             for p in rank.memory.held(storage, lo, hi):
-                raw = rank.film.bytes_at(storage, p.lo, p.hi) if p.value.plain else b""
-                if raw:
+                if not p.value.plain or self.numbers.knows(p.value, p.lo, p.hi):
+                    continue
+                coming = (place for event in rank.open.values() for place in event["outs"] if place)
+                if any(s == storage and a < hi and lo < a + nbytes for s, a, nbytes in coming):
+                    break
+                if raw := rank.film.bytes_at(storage, p.lo, p.hi):
                     self.numbers.learn(p.value, p.lo, raw, rank.film.dtype(storage))
 
     def _check(self, rank: _Rank, places) -> None:
@@ -218,10 +226,12 @@ class Happened:
         if rank.blind:
             return
         for storage, lo, hi in places:
-            for p in rank.memory.held(storage, lo, hi):
-                raw = rank.film.bytes_at(storage, p.lo, p.hi)
-                for a, b in self.numbers.differing(p.value, p.lo, raw) if raw else ():
-                    rank.memory.write(storage, p.lo + a, p.lo + b, self._unseen(rank.number))
+            for value, pieces in groupby(rank.memory.held(storage, lo, hi), key=lambda p: p.value):
+                first, *others = pieces
+                raw = rank.film.bytes_at(storage, first.lo, (others or [first])[-1].hi)
+                for a, b in self.numbers.differing(value, first.lo, raw) if raw else ():
+                    self.contradicted = True
+                    rank.memory.write(storage, first.lo + a, first.lo + b, self._unseen(rank.number))
 
     def _unseen(self, rank: int) -> Value:
         return self.leaves.fresh(rank, Kind.UNSEEN, frozenset((rank, OUTSIDE)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from launch.replay.provenance import Kind, Leaves, Value
 
-FIRST, EACH = 32, 16  # the calls of a rank that are checked: so many at first, then every so many
+EACH = 16  # calls of a rank of which one is checked
 ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 ANY = ("uint8", "float32", "bfloat16", "float16", "float64", "int64", "int32")  # what bytes without a type may be
 FOLDS = {
@@ -31,14 +31,17 @@ class Numbers:
     def __init__(self, leaves: Leaves):
         self.leaves = leaves
         self.known: dict[int, list[tuple[int, bytes, str]]] = {}
+        self._expected: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}
+
+    def knows(self, value: Value, lo: int, hi: int) -> bool:
+        """Whether the numbers of a copy of a leaf are known already."""
+        leaf, shift, _ = value.terms[0]
+        return any(a <= lo + shift and hi + shift <= a + len(raw) for a, raw, _ in self.known.get(leaf, ()))
 
     def learn(self, value: Value, lo: int, raw: bytes, dtype: str) -> None:
-        """The bytes from `lo` on held that value when they were `raw`."""
-        if value.plain:
-            leaf, shift, _ = value.terms[0]
-            there = self.known.setdefault(leaf, [])
-            if not any(a <= lo + shift and lo + shift + len(raw) <= a + len(b) for a, b, _ in there):
-                there.append((lo + shift, raw, dtype))
+        """The bytes from `lo` on held that copy of a leaf when they were `raw`."""
+        leaf, shift, _ = value.terms[0]
+        self.known.setdefault(leaf, []).append((lo + shift, raw, dtype))
 
     def differing(self, value: Value, lo: int, raw: bytes) -> list[tuple[int, int]]:
         """The ranges, in bytes from `lo` on, that hold something else than that value; [] where that is not known."""
@@ -52,9 +55,11 @@ class Numbers:
             return []
         found: list[tuple[int, int]] = []
         for dtype in types if "uint8" not in types else ANY:
-            expected = self._worked_out(value, lo, len(raw), dtype)
+            key = (value.shifted(lo), len(raw), dtype)  # ranks mostly end with the same
+            expected = self._expected.get(key) or self._worked_out(value, lo, len(raw), dtype)
             if expected is None:
                 return []
+            self._expected[key] = expected
             there = decoded(raw, dtype)
             if there is None or len(there) != len(expected[0]):
                 continue

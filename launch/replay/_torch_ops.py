@@ -17,6 +17,7 @@ from launch.replay.provenance import Kind, Value
 
 MOST_RUNS = 512  # runs of memory that one op is followed through
 MOST_SUMMED = 256  # rows that are added up by one op
+MOST_RUNNING = 32  # rows of a running sum
 COPIES = ("clone", "copy", "_to_copy", "contiguous", "lift_fresh_copy", "detach_copy", "view_copy", "expand_copy")
 FOLDS = {
     "maximum": "max",
@@ -35,6 +36,10 @@ FOLDS = {
     "logical_xor": "bxor",
 }
 ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
+FILLED = {"ones": 1, "ones_like": 1, "new_ones": 1, "full": None, "full_like": None, "new_full": None, "fill": None}
+FILLED |= {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0}
+FOLDED = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
+FOLDED |= {"ne": np.not_equal, "floor_divide": np.floor_divide, "remainder": np.remainder}
 ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
 MAKERS = tuple(
     """empty ones full rand arange eye linspace normal uniform bernoulli exponential new_ random cauchy geometric
@@ -129,16 +134,24 @@ class Meaning:
     def carry_out(self, op: Op, outs: list[Place], ins: list[Place], numbers: list, alpha) -> None:
         """One row. `outs` and `ins` have no empty places; `ins` of an op in place begins with what it works on."""
         name = op.name
-        if not outs or name in ("resize", "set"):
+        if not outs or name in ("resize", "set", "squeeze", "unsqueeze", "t", "transpose"):  # in place: a view's
             return
         if name.startswith("_foreach_") and len(ins) in (len(outs), 2 * len(outs)):
             for i, out in enumerate(outs):  # optimisers work on lists of tensors
                 mine = numbers[i : i + 1] if len(numbers) == len(outs) else numbers
                 self.carry_out(Op(name[9:], "Tensor"), [out], ins[i :: len(outs)], mine, alpha)
             return
-        followed = len(outs) == 1 and self._followed(op, outs[0], ins, numbers, alpha)
+        constant = self._constant_of(op, outs[0], ins, numbers)
+        if name in ("max", "min") and op.overload == "dim" and len(outs) == 2:
+            self._computed(outs[1:], ins)  # of which row it is
+            outs, name = outs[:1], "a" + name
+        followed = len(outs) == 1 and self._followed(op._replace(name=name), outs[0], ins, numbers, alpha)
         if not followed:
             self._computed(outs, [] if makes(name) else ins, Kind.EMPTY if "empty" in name else Kind.OWN)
+        if constant is not None:
+            for p in self.memory.held(outs[0].storage, *outs[0].span):
+                loose = outs[0].storage not in self.memory.kept
+                self.leaves.constants[p.value.terms[0][0]] = (outs[0].span[0], constant, loose)
 
     def _followed(self, op: Op, out: Place, ins: list[Place], numbers: list, alpha) -> bool:
         """Whether the op is one whose outcome can be described; then it is done."""
@@ -166,6 +179,16 @@ class Meaning:
             if times is None or times == 0:
                 return False
             return self._elementwise("sum", out, [(ins[0], 1 / times if name.startswith("div") else times)])
+        if name in ("mul", "multiply", "addcmul") and (parts := self._factors(name, ins, alpha)):
+            return self._elementwise("sum", out, parts)
+        if name in ("index_add", "scatter_add", "index_copy") and len(ins) == 3:
+            return self._indexed(name, out, ins, _first(numbers), alpha)
+        if name in ("mv", "mm") and len(ins) == 2:
+            return self._multiplied(out, *ins)
+        if name == "where" and len(ins) == 3:
+            return self._chosen(out, *ins)
+        if name == "cumsum" and len(ins) == 1 and ins[0].shape:
+            return self._running(out, ins[0], _first(numbers) or 0)
         if name == "lerp" and len(ins) == 2 and scalar is not None:
             return self._elementwise("sum", out, [(ins[0], 1 - scalar), (ins[1], scalar)])
         if name in FOLDS and len(ins) == 2:
@@ -173,6 +196,117 @@ class Meaning:
         if name in ALONG and len(ins) == 1:
             return self._along(name, out, ins[0], numbers)
         return False
+
+    # -- ops that depend on numbers, where these are constants of the program: ones, an arange, a comparison of them
+
+    def _constant_of(self, op: Op, out: Place, ins: list[Place], numbers: list) -> np.ndarray | None:
+        """The numbers that an op has made, element by element, if no rank's data are in them."""
+        plain = [n for n in numbers if type(n) in (int, float)]
+        if out.numel > MOST_RUNS or runs(out, out.shape) is None or len(runs(out, out.shape)[0]) > 1:
+            return None
+        if op.name in FILLED:
+            number = _last(plain) if FILLED[op.name] is None else FILLED[op.name]
+            return None if number is None else np.full(out.numel, number)
+        if op.name == "arange" and 0 < len(plain) < 4:
+            made = np.arange(*plain)
+            return made if len(made) == out.numel else None
+        if op.name in FOLDED and ins:
+            known = [self._constant(place) for place in ins]
+            if any(k is None for k in known) or len(known) + len(plain) != 2:
+                return None
+            shapes = [np.reshape(k, place.shape) for k, place in zip(known, ins, strict=True) if k is not None]
+            found = FOLDED[op.name](*shapes, *plain)
+            return found.reshape(-1) if found.shape == out.shape else None
+        return None
+
+    def _constant(self, place: Place, loose: bool = False) -> np.ndarray | None:
+        """The numbers of a place, in the order of its elements; None if they are not known to be constants.
+
+        `loose`: nor if they were made in a variable, which may be a rank's data.
+        """
+        cut = runs(place, place.shape) if place.numel <= MOST_RUNS else None
+        if cut is None:
+            return None
+        found, size = [], place.itemsize
+        for start in cut[0]:
+            for p in self.memory.held(place.storage, start * size, (start + cut[1]) * size):
+                first, numbers, unnamed = self.leaves.constants.get(p.value.terms[0][0], (0, None, False))
+                if numbers is None or not p.value.plain or (loose and not unnamed):
+                    return None
+                shift = p.value.terms[0][1] - first
+                found += numbers[(p.lo + shift) // size : (p.hi + shift) // size].tolist()
+        return np.array(found) if len(found) == place.numel else None
+
+    def _factors(self, name: str, ins: list[Place], alpha) -> list[tuple[Place, float]]:
+        """[(operand, times)] of a product in which all but one are the same constant everywhere."""
+        known = [self._constant(place, loose=True) for place in ins[-2:]]
+        for constant, other in zip(known, reversed(ins[-2:]), strict=True):
+            if constant is not None and len({*constant.tolist()}) == 1 and constant[0]:
+                times = float(constant[0]) * (alpha if name == "addcmul" else 1)
+                return [*((place, 1) for place in ins[:-2]), (other, times)]
+        return []
+
+    def _indexed(self, name: str, out: Place, ins: list[Place], dim, times: float) -> bool:
+        """Rows of a source added to, or put into, those rows that a constant index names."""
+        whole, index, source = ins
+        if not source.shape or (name == "scatter_add" and len(source.shape) > 1):
+            return False
+        rows, dim = self._constant(index), dim % len(source.shape)
+        if rows is None or len(rows) > source.shape[dim]:
+            return False
+        if out != whole and not self._elementwise("sum", out, [(whole, 1)]):
+            return False
+        for i, row in enumerate(rows.astype(int).tolist()):
+            target = out.part(dim, row, 1)
+            there = [] if name == "index_copy" else [(target, 1)]
+            if not self._elementwise("sum", target, [*there, (source.part(dim, i, 1), times)]):
+                return False
+        return True
+
+    def _multiplied(self, out: Place, left: Place, right: Place) -> bool:
+        """A matrix times a vector, or another matrix, one of which is a constant: weighted sums of columns, or rows."""
+        if len(right.shape) == 1:
+            right = right._replace(shape=(*right.shape, 1), stride=(*right.stride, 1))
+            out = out._replace(shape=(*out.shape, 1), stride=(*out.stride, 1))
+        inner = left.shape[1]
+        if max(inner, *out.shape) > MOST_SUMMED:
+            return False
+        if (weights := self._constant(right, loose=True)) is not None:
+            weights, dim = weights.reshape(right.shape).T, 1
+            rows = [left.at({1: k}) for k in range(inner)]
+        elif (weights := self._constant(left, loose=True)) is not None:
+            weights, dim = weights.reshape(left.shape), 0
+            rows = [right.at({0: k}) for k in range(inner)]
+        else:
+            return False
+        for i, row in enumerate(weights.tolist()):
+            terms = [(each, n) for each, n in zip(rows, row, strict=True) if n]
+            if not terms or not self._elementwise("sum", out.at({dim: i}), terms):
+                return False
+        return True
+
+    def _chosen(self, out: Place, mask: Place, one: Place, other: Place) -> bool:
+        """`where` with a constant mask: copies."""
+        chosen = self._constant(mask)
+        if chosen is None:
+            return False
+        if len({*chosen.tolist()}) == 1:
+            return self._elementwise("sum", out, [(one if chosen[0] else other, 1)])
+        if not mask.shape == one.shape == other.shape == out.shape or len(out.shape) != 1:
+            return False
+        parts = [(out.part(0, i, 1), (one if c else other).part(0, i, 1)) for i, c in enumerate(chosen.tolist())]
+        return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
+
+    def _running(self, out: Place, source: Place, dim: int) -> bool:
+        """`cumsum`: row i is the sum of all up to it."""
+        dim = dim % len(source.shape)
+        rows = [source.part(dim, i, 1) for i in range(source.shape[dim])]
+        return len(rows) <= MOST_RUNNING and all(
+            [
+                self._elementwise("sum", out.part(dim, i, 1), [(row, 1) for row in rows[: i + 1]])
+                for i in range(len(rows))
+            ]
+        )
 
     def _joined(self, name: str, out: Place, ins: list[Place], numbers: list) -> bool:
         dim = next((n for n in numbers if type(n) is int), 0) % len(out.shape)
@@ -218,7 +352,7 @@ class Meaning:
         """Rows added up: `stack(parts).sum(0)`."""
         given = next((n for n in numbers if type(n) is list), None)
         if given is None:
-            one = name == "prod" and numbers and type(numbers[0]) is int
+            one = numbers and type(numbers[0]) is int
             given = [numbers[0]] if one else [*range(len(source.shape))]
         dims = sorted({dim % len(source.shape) for dim in given}) if source.shape else []
         sizes = [source.shape[dim] for dim in dims]
@@ -345,6 +479,10 @@ def _kind(ranks: frozenset, rank: int) -> Kind:
 def makes(name: str) -> bool:
     """Whether an op makes new data, whatever tensor it is given as a pattern."""
     return name.startswith(MAKERS) or name.endswith("_like")
+
+
+def _first(numbers: list):
+    return next((n for n in numbers if type(n) is int), None)
 
 
 def _last(numbers: list):

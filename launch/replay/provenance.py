@@ -15,6 +15,8 @@ from bisect import bisect_left, bisect_right
 from enum import Enum, auto
 from typing import NamedTuple
 
+import numpy as np
+
 MOST_TERMS = 600  # a value of more is only called computed
 OUTSIDE = -1  # among the ranks of a leaf: nobody knows whose data is in it
 
@@ -62,6 +64,7 @@ class Leaves:
         self.all: list[Leaf] = []
         self._compound: dict[Value, int] = {}
         self.inside: dict[int, Value] = {}  # leaf -> what it stands for, with its first term's shift taken off
+        self.constants: dict[int, tuple[int, np.ndarray, bool]] = {}  # see `Meaning._constant`
 
     def new(self, rank: int, kind: Kind, ranks=None) -> int:
         self.all.append(Leaf(rank, kind, frozenset((rank,)) if ranks is None else ranks))

@@ -48,7 +48,7 @@ else:
     "broadcast binomial": """
 v = (rank - root) % p
 y = <<x.clone() | x | x.clone() if rank == root else torch.empty_like(x)>>
-for k in (1, 2):
+for k in (1, 2, 4):
     if v < k and v + k < p:
         dist.send(y, (rank + k) % p)
     elif k <= v < 2 * k:
@@ -85,7 +85,7 @@ else:
 """,
     "scatter binomial, 2 4": """
 b = x.clone() if rank == 0 else torch.empty_like(x)
-for k in (2, 1):
+for k in (4, 2, 1):
     if k < p and rank % (2 * k) == 0:
         dist.send(b[(rank + k) * n:(rank + 2 * k) * n], rank + k)
     elif k < p and rank % (2 * k) == k:
@@ -151,7 +151,7 @@ else:
 x = x[:n].clone()
 b = torch.zeros(p * n, dtype=x.dtype)
 COPY b[rank * n:(rank + 1) * n], x
-for k in (1, 2):
+for k in (1, 2, 4):
     if k < p and rank % (2 * k) == 0:
         dist.recv(b[(rank + k) * n:(rank + 2 * k) * n], rank + k)
     elif k < p and rank % (2 * k) == k:
@@ -195,7 +195,7 @@ else:
     "reduce binomial": """
 v = (rank - root) % p
 y, b = x.clone(), torch.empty_like(x)
-for k in (2, 1):
+for k in (4, 2, 1):
     if v < k and v + k < p:
         dist.recv(b, (rank + k) % p)
         SUM y, b
@@ -260,7 +260,7 @@ for s in range(p - 1):
 x = x[:n].clone()
 y = torch.zeros(p * n, dtype=x.dtype)
 COPY y[rank * n:(rank + 1) * n], x
-for k in (1, 2)[:p // 2]:
+for k in (1, 2, 4)[:p // 2]:
     mate, a = rank ^ k, rank // k * k
     b = mate // k * k
     SWAP y[a * n:(a + k) * n] -> mate; y[b * n:(b + k) * n] <- mate
@@ -375,7 +375,7 @@ y = torch.cat(c)
 """,
     "all_reduce recursive_doubling, 2 4": """
 y, b = x.clone(), torch.empty_like(x)
-for k in (1, 2)[:p // 2]:
+for k in (1, 2, 4)[:p // 2]:
     SWAP y -> rank ^ k; b <- rank ^ k
     SUM y, b
 """,
@@ -452,7 +452,7 @@ class Program(NamedTuple):
 def written(rng, p: int, name: str) -> Program | None:
     """One of the right ways to write that program; None if it is not for so many ranks."""
     collective = re.match(r"\w+", name)[0]
-    if " 2 4" in name and p == 3:
+    if " 2 4" in name and p not in (2, 4, 8):
         return None
     rooted = collective in ("broadcast", "scatter", "gather", "reduce")
     n, root = rng.choice((1, 2, 3)), rng.randrange(p) if rooted and " 2 4" not in name else 0

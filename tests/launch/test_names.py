@@ -255,6 +255,32 @@ ORDERS = {
 }
 
 
+FAR_FIRST = """
+for d in (2, 1):
+    if rank % (2 * d) == 0: dist.send(x, rank + d)
+    elif rank % (2 * d) == d: dist.recv(x, rank - d)
+"""
+NEAR_FIRST = """
+for d in (1, 2):
+    if rank < d: dist.send(x, rank + d)
+    elif rank < 2 * d: dist.recv(x, rank - d)
+"""
+TO_THE_ROOT = """
+b = torch.empty_like(x)
+for d in (2, 1):
+    if rank < d:
+        dist.recv(b, rank + d)
+        x += b
+    elif rank < 2 * d:
+        dist.send(x, rank - d)
+"""
+
+
+def test_a_binomial_tree_may_begin_with_the_nearest_or_the_farthest(gang):
+    found = [told(gang, body, 4, ("ints",))[0] for body in (FAR_FIRST, NEAR_FIRST, TO_THE_ROOT)]
+    assert [r.title for r in found] == ["your run: broadcast binomial"] * 2 + ["your run: reduce binomial"]
+
+
 @pytest.mark.parametrize("name", ORDERS)
 def test_the_order_of_partners_is_in_the_name(gang, name):
     """The nearest first is what the field calls halving-doubling; which chunks a rank keeps is its own affair."""
@@ -316,6 +342,24 @@ INTO_Y = {
         "all_reduce exchange",
         EXCHANGE + "y = x.clone()\nfor r in others: torch._foreach_add_([y], [parts[r]])\n",
     ),
+    "added by index": (
+        "all_reduce exchange",
+        EXCHANGE + "y = x.clone()\nfor r in others: y.index_add_(0, torch.arange(len(x)), parts[r])\n",
+    ),
+    "a product with ones": (
+        "all_reduce exchange",
+        EXCHANGE + "y = torch.ones(p, dtype=x.dtype) @ torch.stack(parts)\n",
+    ),
+    "the last row of a running sum": ("all_reduce exchange", EXCHANGE + "y = torch.stack(parts).cumsum(0)[-1]\n"),
+    "the largest of a stack": ("all_reduce exchange", EXCHANGE + "y = torch.stack(parts).max(0).values\n"),
+    "chosen by a mask": (
+        "all_reduce exchange",
+        EXCHANGE + "y = torch.where(torch.arange(len(x)) >= 0, sum(parts), x)\n",
+    ),
+    "zeros that all are added to": (
+        "all_reduce exchange",
+        EXCHANGE + "y = torch.zeros_like(x)\nfor part in parts: y.add_(part)\n",
+    ),
     "turned twice": (
         "all_reduce",
         "y, b = x.clone(), torch.empty_like(x)\nfor s in range(1, p):\n    w = dist.isend(x.flip(0), (rank + s) % p)\n"
@@ -346,6 +390,9 @@ w.wait()
 BEHIND = {
     "a thread": ADDS_B + "import threading\ny += b\nt = threading.Thread(target=y.zero_)\nt.start()\nt.join()\n",
     "ctypes": ADDS_B + "import ctypes\ny += b\nctypes.memset(y.data_ptr(), 0, 4)\n",
+    "sent as other numbers": "b = torch.empty_like(x).view(torch.int32)\n"
+    + "w = dist.isend(x.view(torch.int32), 1 - rank)\n"
+    + "dist.recv(b, 1 - rank)\nw.wait()\ny = x.clone()\ny.view(torch.int32).add_(b)\n",
     "numbers of another type": ADDS_B + "y.view(torch.int32).add_(b.view(torch.int32))\n",
     "an array that numpy had before": "import numpy as np\na = x.numpy().copy()\nx = torch.from_numpy(a)\n"
     + ADDS_B.replace("x.clone()", "x").replace("isend(x,", "isend(x.clone(),")

@@ -114,6 +114,20 @@ dist.recv(x[:1], (rank - 1) % p)
 w.wait()
 x[1:-1] = x[:-2] + x[2:]
 """,
+    "moved on by one": """
+w = dist.isend(x[-1:]{copy}, (rank + 1) % p)
+dist.recv(x[:1], (rank - 1) % p)
+w.wait()
+x[1:] = x[:-1].clone()
+""",
+    "a name gets other memory": """
+t = torch.from_numpy(x.numpy().copy())
+w = dist.isend(t, (rank + 1) % p)
+dist.recv(x, (rank - 1) % p)
+w.wait()
+t = torch.from_numpy((x{copy}).numpy().copy())
+x[:1] = t[1:2]
+""",
     "turned where it is": """
 w = dist.isend(x[-1:]{copy}, (rank + 1) % p)
 dist.recv(x[:1], (rank - 1) % p)
