@@ -463,6 +463,7 @@ class Memory:
             return
         if storage in self.kept:
             self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, recipe, self.line))
+            self.leaves.unnamed.difference_update([leaf for leaf, *_ in value.terms])
             recipe = None
         self.put(storage, lo, hi, value, recipe)
 

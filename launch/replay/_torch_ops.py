@@ -150,8 +150,10 @@ class Meaning:
             self._computed(outs, [] if makes(name) else ins, Kind.EMPTY if "empty" in name else Kind.OWN)
         if constant is not None:
             for p in self.memory.held(outs[0].storage, *outs[0].span):
-                loose = outs[0].storage not in self.memory.kept
-                self.leaves.constants[p.value.terms[0][0]] = (outs[0].span[0], constant, loose)
+                leaf = p.value.terms[0][0]
+                self.leaves.constants[leaf] = (outs[0].span[0], constant)
+                if outs[0].storage not in self.memory.kept:
+                    self.leaves.unnamed.add(leaf)
 
     def _followed(self, op: Op, out: Place, ins: list[Place], numbers: list, alpha) -> bool:
         """Whether the op is one whose outcome can be described; then it is done."""
@@ -222,7 +224,7 @@ class Meaning:
     def _constant(self, place: Place, loose: bool = False) -> np.ndarray | None:
         """The numbers of a place, in the order of its elements; None if they are not known to be constants.
 
-        `loose`: nor if they were made in a variable, which may be a rank's data.
+        `loose`: nor if they were ever in a variable or in a call, since they may be a rank's data then.
         """
         cut = runs(place, place.shape) if place.numel <= MOST_RUNS else None
         if cut is None:
@@ -230,8 +232,9 @@ class Meaning:
         found, size = [], place.itemsize
         for start in cut[0]:
             for p in self.memory.held(place.storage, start * size, (start + cut[1]) * size):
-                first, numbers, unnamed = self.leaves.constants.get(p.value.terms[0][0], (0, None, False))
-                if numbers is None or not p.value.plain or (loose and not unnamed):
+                leaf = p.value.terms[0][0]
+                first, numbers = self.leaves.constants.get(leaf, (0, None))
+                if numbers is None or not p.value.plain or (loose and leaf not in self.leaves.unnamed):
                     return None
                 shift = p.value.terms[0][1] - first
                 found += numbers[(p.lo + shift) // size : (p.hi + shift) // size].tolist()

@@ -64,7 +64,10 @@ class Leaves:
         self.all: list[Leaf] = []
         self._compound: dict[Value, int] = {}
         self.inside: dict[int, Value] = {}  # leaf -> what it stands for, with its first term's shift taken off
-        self.constants: dict[int, tuple[int, np.ndarray, bool]] = {}  # see `Meaning._constant`
+        self.constants: dict[
+            int, tuple[int, np.ndarray]
+        ] = {}  # leaf -> its first byte, its numbers, if no data are in it
+        self.unnamed: set[int] = set()  # those that were never in a variable
 
     def new(self, rank: int, kind: Kind, ranks=None) -> int:
         self.all.append(Leaf(rank, kind, frozenset((rank,)) if ranks is None else ranks))
