@@ -16,6 +16,7 @@ from launch.replay.provenance import Kind, Leaves, Piece, Ranges, Value
 def contradictions(moves: list, happened: Happened, memories: dict, places) -> set[tuple[int, str]]:
     """The (rank, place) whose content in the picture is not what the rank held there."""
     picture = _Picture(happened.leaves, places, {1 / len(memories), *(1 / len(c.ranks) for c in happened.collectives)})
+    latest: dict[tuple, float] = {}  # (rank, region) -> the row that wrote it last
     for group in groups(moves):
         reduced = defaultdict(list)
         for move in group:
@@ -28,9 +29,11 @@ def contradictions(moves: list, happened: Happened, memories: dict, places) -> s
             if move.op == "copy" and any(t.lo < target.hi and target.lo < t.hi for t in reduced.get(key, ())):
                 picture.wrong.add(key)
         for move in sorted(group, key=lambda move: move.spot.row):  # as the rank added them up
-            if move.op == "reduce":
+            key = (move.dst, move.target)
+            if move.op == "reduce" and latest.get(key) != move.spot.row:  # what else one op adds comes on top
                 picture.read(move.dst, move.target, move.onto)
             picture.write(move)
+            latest[key] = move.spot.row
     for rank, memory in memories.items():
         if happened.seen(rank):
             for storage, lo, nbytes in memory.final.values():

@@ -181,7 +181,12 @@ class _Dist:
                 if frame.f_code.co_filename == FILE:
                     frames.insert(0, {**(frame.f_globals if frame.f_code.co_name == "<module>" else frame.f_locals)})
                 frame = frame.f_back
-            self.before = flat({name: value for held in frames for name, value in held.items()})
+            found: dict = {}
+            for depth, held in enumerate(frames):
+                for name, value in held.items():
+                    other = found.setdefault(name, value) is not value
+                    found |= {f"{name} {depth}": value} if other else {}
+            self.before = flat(found)
 
     def isend(self, tensor, dst):
         self._note()
