@@ -9,8 +9,10 @@ Left out: in which step, and with which data (`replay._happened`).
 """
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
+from collectives.as_if import HELD, ROOTED, Region, Share, straight
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, cut
 
 SUMMING = ("all_reduce", "reduce", "reduce_scatter")
@@ -101,25 +103,24 @@ def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]
 def effect(collective: Collective, place) -> list[tuple]:
     """(src, dst, source, target, op) of all that one call moves. `place(call, side, index)` is the region of one of its
     tensors, or None."""
-    calls = {call.rank: call for call in collective.calls}
-    name = kind_of(collective)
-    transfers = _TRANSFERS.get(name)
-    if transfers is None:
+    name, calls = kind_of(collective), {call.rank: call for call in collective.calls}
+    if name not in HELD:
         return []
     order = [rank for rank in collective.ranks if rank in calls]
-    op = "reduce" if name in SUMMING else "copy"
+    peer = collective.calls[0].event["peer"]
+    root = order.index(peer) if name in ROOTED and peer in calls else None
+
+    def parts(rank: int, side: str, share: Share) -> list[Region | None]:
+        return parts_of(calls[order[rank]], side, share, len(order), place)
+
     moved = []
-    for src, dst, source, target in transfers(calls, order, place):
-        if (
-            source is None
-            or target is None
-            or (src == dst and source == target)
-            or source.hi - source.lo != target.hi - target.lo
-            or source.hi == source.lo  # all_to_all_single with a split of 0
-        ):
+    for src, dst, source, target in straight(name, len(order), root, parts):
+        if source is None or target is None or (src == dst and source == target):
             continue
-        # a rank's own part is put in its place before others are added to it
-        moved.append((src, dst, source, target, "copy" if src == dst else op))
+        if source.hi - source.lo == target.hi - target.lo > 0:  # all_to_all_single may have a split of 0
+            # a rank's own part is put in its place before others are added to it
+            op = "reduce" if name in SUMMING and src != dst else "copy"
+            moved.append((order[src], order[dst], source, target, op))
     return moved
 
 
@@ -128,95 +129,24 @@ def kind_of(collective: Collective) -> str:
     return collective.calls[0].event["op"].removesuffix("_coalesced").removesuffix("_single")
 
 
-def _all_reduce(calls, order, place):
-    for index in range(len(calls[order[0]].event["ins"])):
-        sources = [(src, place(calls[src], "ins", index)) for src in order]
-        for dst in order:
-            target = place(calls[dst], "outs", index)
-            for src, source in sources:
-                yield src, dst, source, target
-
-
-def _broadcast(calls, order, place):
-    root = calls[order[0]].event["peer"]
-    for index in range(len(calls[order[0]].event["ins"])):
-        for dst in order:
-            if root in calls and dst != root:
-                yield root, dst, place(calls[root], "ins", index), place(calls[dst], "outs", index)
-
-
-def _reduce(calls, order, place):
-    root = calls[order[0]].event["peer"]
-    for src in order:
-        if root in calls:
-            yield src, root, place(calls[src], "ins", 0), place(calls[root], "outs", 0)
-
-
-def _all_gather(calls, order, place):
-    for dst in order:
-        yield from _gather_at(dst, calls, order, place)
-
-
-def _gather(calls, order, place):
-    root = calls[order[0]].event["peer"]
-    if root in calls:
-        yield from _gather_at(root, calls, order, place)
-
-
-def _gather_at(dst, calls, order, place):
-    for number, src in enumerate(order):
-        yield src, dst, place(calls[src], "ins", 0), block_of(calls[dst], "outs", number, len(order), place)
-
-
-def _scatter(calls, order, place):
-    root = calls[order[0]].event["peer"]
-    for number, dst in enumerate(order):
-        if root in calls:
-            yield root, dst, block_of(calls[root], "ins", number, len(order), place), place(calls[dst], "outs", 0)
-
-
-def _reduce_scatter(calls, order, place):
-    for number, dst in enumerate(order):
-        for src in order:
-            yield src, dst, block_of(calls[src], "ins", number, len(order), place), place(calls[dst], "outs", 0)
-
-
-def _all_to_all(calls, order, place):
-    for here, src in enumerate(order):
-        for there, dst in enumerate(order):
-            yield (
-                src,
-                dst,
-                block_of(calls[src], "ins", there, len(order), place),
-                block_of(calls[dst], "outs", here, len(order), place),
-            )
-
-
-_TRANSFERS = {
-    "all_reduce": _all_reduce,
-    "broadcast": _broadcast,
-    "reduce": _reduce,
-    "all_gather": _all_gather,
-    "gather": _gather,
-    "scatter": _scatter,
-    "reduce_scatter": _reduce_scatter,
-    "all_to_all": _all_to_all,
-}
-
-
-def block_of(call: Call, side: str, number: int, ranks: int, place):
-    """The part of a call's tensors that belongs to the `number`-th rank: the list's item, or that part of one
-    tensor."""
-    if len(call.event[side]) > 1 or ranks == 1:
-        return place(call, side, number)
+def parts_of(call: Call, side: str, share: Share, ranks: int, place) -> list[Region | None]:
+    """The tensors that a call reads ("ins") or writes ("outs"), or the blocks of all ranks in them: the items of the
+    list, or the parts of one tensor."""
+    several = len(call.event[side])
+    if share is Share.WHOLE:
+        return [place(call, side, index) for index in range(several)]
+    if share is Share.BLOCK:
+        return [place(call, side, 0)]
+    if several > 1 or ranks == 1:
+        return [place(call, side, number) for number in range(ranks)]
     whole = place(call, side, 0)
     if whole is None:
-        return None
+        return [None] * ranks
     splits = call.event["splits"][side == "ins"] if call.event["splits"] else []
     size = whole.hi - whole.lo
     sizes = [split * size // sum(splits) for split in splits] if splits and sum(splits) else [size // ranks] * ranks
-    lo = whole.lo + sum(sizes[:number])
-    return whole._replace(lo=lo, hi=lo + sizes[number])
+    ends = [whole.lo, *accumulate(sizes, initial=whole.lo)][1:]
+    return [whole._replace(lo=lo, hi=hi) for lo, hi in zip(ends, ends[1:], strict=False)]
 
 
 class _Tensor(NamedTuple):

@@ -14,12 +14,12 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import NamedTuple
 
+from collectives.as_if import Region
 from collectives.captions import NAMED, message, sentence
 from collectives.schedule import Transfer
 from launch.replay._calls import Call, Collective
 from launch.replay._moves import Move
 from launch.replay._places import Memory, nameless
-from launch.replay.provenance import Region
 
 BUILT_IN = " (built-in)"
 WAYS = {"sum": "sum", "max": "maximum", "min": "minimum", "avg": "average", "product": "product"}

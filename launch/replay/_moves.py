@@ -17,11 +17,12 @@ from collections import defaultdict
 from itertools import chain
 from typing import Any, NamedTuple
 
+from collectives.as_if import Region
 from launch.replay._calls import Call, Message, effect
 from launch.replay._contradictions import contradictions
 from launch.replay._happened import Happened, Write
 from launch.replay._places import Done, Memory, Places, Use, nameless
-from launch.replay.provenance import Kind, Piece, Ranges, Region, cut
+from launch.replay.provenance import Kind, Piece, Ranges, cut
 
 MADE = {
     Kind.EMPTY: "never filled",

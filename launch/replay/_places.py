@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from collectives.as_if import Region
 from launch.replay._calls import Call, Matched
 from launch.replay._happened import Write
-from launch.replay.provenance import Piece, Region, Value
+from launch.replay.provenance import Piece, Value
 
 
 def nameless(place: str) -> bool:

@@ -139,14 +139,6 @@ class Piece(NamedTuple):
     recipe: object = None
 
 
-class Region(NamedTuple):
-    """Bytes lo up to hi of a place."""
-
-    place: str
-    lo: int
-    hi: int
-
-
 def cut(pieces, lo: int, hi: int) -> list[Piece]:
     """What of some pieces lies between two bytes, counted from the first of them."""
     inside = [p for p in pieces if p.lo < hi and lo < p.hi]

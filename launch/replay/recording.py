@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from collectives.as_if import Region
 from collectives.counting import Counts
 from collectives.errors import ScheduleError
 from collectives.network import Network, Topology
@@ -43,7 +44,7 @@ from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
 from launch.replay._places import Memory, Places, prefer
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
-from launch.replay.provenance import Piece, Region, Value
+from launch.replay.provenance import Piece, Value
 
 LARGEST = 200_000  # chunks that a proof would write
 
