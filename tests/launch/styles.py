@@ -23,7 +23,7 @@ STYLES = {
     "a dataclass": "{f}import dataclasses\n@dataclasses.dataclass\nclass Held:\n    t: object\ny = outer(Held(x).t)\n",
     "a named tuple": "{f}import collections\nHeld = collections.namedtuple('Held', 'a b')\ny = Held(x, outer(x)).b\n",
     "a dict": "{f}held = dict(x=x)\nheld['y'] = outer(held['x'])\ny = held['y']\n",
-    "a list": "{f}held = [x]\nheld.append(outer(held[0]))\ny = held[-1]\n",
+    "a list": "{f}held = [x]\nheld[0] = outer(held[0])\ny = held[-1]\n",
     "a deque": "{f}import collections\nheld = collections.deque([x])\nheld.append(outer(held.pop()))\ny = held.pop()\n",
     "a module": "{f}class Net(torch.nn.Module):\n    def forward(self, x):\n        return outer(x)\ny = Net()(x)\n",
     "a buffer": "{f}net = torch.nn.Module()\nnet.register_buffer('x', x)\ny = outer(net.x)\n",
