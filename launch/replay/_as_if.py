@@ -38,8 +38,12 @@ class Shown(NamedTuple):
 
     def only(self, steps: set[int]) -> "Shown":
         """What is in those steps."""
-        kept = [[each for each in some if each.step in steps] for some in self[:3]]
-        return Shown(*kept, {step: labels for step, labels in self.labels.items() if step in steps})
+        return Shown(
+            [move for move in self.moves if move.step in steps],
+            [message for message in self.messages if message.step in steps],
+            [item for item in self.collectives if item.step in steps],
+            {step: labels for step, labels in self.labels.items() if step in steps},
+        )
 
 
 def shown_as(moves: list[Move], happened: Happened, places: Places, algorithms: dict[str, str]) -> Shown:

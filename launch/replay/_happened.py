@@ -105,7 +105,7 @@ class Happened:
         row = rank.spans[call.number][end]
         return len(rank.rows) if row is None else row
 
-    def look_after(self, rank: int, row: int, storage: int) -> tuple[int, int] | None:
+    def look_after(self, rank: int, row: float, storage: int) -> tuple[int, int] | None:
         """(row, look): the first look at a storage at which what was written at that row can have been seen."""
         looks = self.ranks[rank].looked_at.get(storage, [])
         at = bisect_left(looks, (row, 0))
@@ -385,7 +385,7 @@ class Recipe(NamedTuple):
     what each of them held then."""
 
     value: Value
-    since: int
+    since: float
     held: tuple[Value, ...]
 
     def shifted(self, by: int) -> "Recipe":

@@ -15,13 +15,13 @@ Left out: which buffer a place belongs to, and chunks (`replay._layout`); names 
 import re
 from collections import defaultdict
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from collectives.as_if import Region
 from launch.replay._calls import Call, Message, effect
 from launch.replay._contradictions import contradictions
 from launch.replay._happened import Happened, Write
-from launch.replay._places import Done, Memory, Places, Use, nameless
+from launch.replay._places import Done, Memory, Places, Spot, Use, nameless
 from launch.replay.provenance import Kind, Piece, Ranges, cut
 
 MADE = {
@@ -32,16 +32,6 @@ MADE = {
 }
 
 ARRIVALS, ALL = 1, 2  # what of a place is never left out: what arrives and is divided there; copies to be sent, too
-
-
-class Spot(NamedTuple):
-    """Where and when the outcome of a move can be looked at: bytes of a storage, from a row of the account on."""
-
-    rank: int
-    storage: int
-    lo: int
-    hi: int
-    row: int
 
 
 class Move(NamedTuple):
@@ -98,13 +88,13 @@ class _Picker:
                     continue  # what a name's new memory held is news only where the picture has something else there
                 if not (mine and mine[-1].takes(write)):
                     mine.append(Done(write))
-        self.at_row: dict[tuple[int, int], list[Done]] = defaultdict(list)
+        self.at_row: dict[tuple[int, float], list[Done]] = defaultdict(list)
         for done in chain(*self.done.values()):
             self.at_row[done.rank, done.row].append(done)
         self.uses = self._uses()
         self.places = Places(memories, self.uses)
         self._find_steps()
-        self.begun: dict[tuple[int, str], int] = {}  # (rank, place) -> the row of its first use in a call
+        self.begun: dict[tuple[int, str], float] = {}  # (rank, place) -> the row of its first use in a call
         self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes while the ranks talk
         self.worked_in: set[tuple[int, str]] = set()  # (rank, place) that is more than a copy to be sent
         self._sort_places()
@@ -119,7 +109,7 @@ class _Picker:
 
     def _sort_places(self) -> None:
         """What each place is used for."""
-        begins: dict[int, int] = {}  # rank -> the row at which its first call reads or writes anything
+        begins: dict[int, float] = {}  # rank -> the row at which its first call reads or writes anything
         for (rank, _), uses in self.uses.items():
             row = next((use.row for use in uses if not isinstance(use.by, Done)), None)
             if row is not None:
@@ -231,7 +221,7 @@ class _Picker:
                         for _, storage, lo, hi, _ in done.parts:
                             self._show(rank, self.places.of(rank, storage, lo, hi).place, done.since)
 
-    def _show(self, rank: int, place: str, row: int) -> None:
+    def _show(self, rank: int, place: str, row: float) -> None:
         self.begun[rank, place] = min(row, self.begun.get((rank, place), row))
 
     def _worth(self, rank: int, done: Done) -> bool:
@@ -293,27 +283,22 @@ class _Picker:
         if out is None or into is None:
             return []
         source = self._sent(message, out)
-        lo, hi = into[1], into[1] + into[2]
-        row = self.happened.row_of(message.receive, True)
-        held = tuple(message.carries[message.src][0] or ())
-        origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.happened.row_of(message.send, False))
-        common: dict[str, Any] = {"step": message.step, "src": message.src, "dst": message.dst, "source": source}
-        common |= {"held": held, "origin": origin, "calls": message.calls, "nbytes": message.nbytes}
-        target = self.places.of(message.dst, into[0], lo, hi)
+        target = self.places.of_call(message.dst, into)
         if source.hi - source.lo != target.hi - target.lo:
             return []
-        found = None if message.changed else self._passed_on(message, into[0], lo, hi, row)
-        if found is not None:
+        row = self.happened.row_of(message.receive, True)
+        spot = Spot(message.dst, into[0], into[1], into[1] + into[2], row)
+        origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.happened.row_of(message.send, False))
+        ends, held = (message.step, message.src, message.dst, source), tuple(message.carries[message.src][0] or ())
+        move = Move(*ends, target, "copy", "", message.calls, message.nbytes, spot, held, origin=origin)
+        if message.changed:
+            how, src = "changed while it was being sent", message.dst
+            return [move, move._replace(src=src, source=None, op="new", how=how, calls=(), nbytes=0, origin=None)]
+        if found := self._passed_on(message, *spot[1:]):
             done, number = found
             done.folded.add(number)
-            spot = Spot(done.rank, done.storage, done.lo, done.hi, done.row)
-            return [Move(target=done.region, spot=spot, **self._combines(done, number), **common)]
-        spot = Spot(message.dst, into[0], lo, hi, row)
-        moves = [Move(target=target, op="copy", how="", spot=spot, **common)]
-        if message.changed:
-            new: dict[str, Any] = {"source": None, "origin": None, "src": message.dst, "calls": (), "nbytes": 0}
-            moves.append(moves[0]._replace(op="new", how="changed while it was being sent", **new))
-        return moves
+            return [self._combined(move._replace(target=done.region, spot=done.spot), done, number)]
+        return [move]
 
     def _sent(self, message: Message, out: list) -> Region:
         """Where what is sent stands: if it is a copy that was made to be sent, where that was copied from."""
@@ -340,7 +325,7 @@ class _Picker:
         done.drawn = False
         return origin
 
-    def _passed_on(self, message: Message, storage: int, lo: int, hi: int, row: int):
+    def _passed_on(self, message: Message, storage: int, lo: int, hi: int, row: float):
         """(what it was put into, as which term) of something received that was read once, in the same step, there."""
         rank, reader = message.dst, None
         if (rank, self.places.of(rank, storage, lo, hi).place) in self.told:
@@ -391,31 +376,28 @@ class _Picker:
         own = (number for number in numbers if self._is_own(done, number))
         return next(chain(there, own, numbers))
 
-    def _combines(self, done: Done, number: int) -> dict[str, Any]:
-        """What one of the terms does to the place: a copy, or a reduction with what was there."""
+    def _combined(self, move: Move, done: Done, number: int) -> Move:
+        """The move with what that term does to the place: a copy, or a reduction with what was there."""
         base = self._base(done)
         if number == base:
-            return {"op": "copy", "how": ""}
+            return move
         _, storage, lo, hi, _ = done.terms[base]
         under = Spot(done.rank, storage, lo, hi, done.since)
-        return {"op": "reduce", "how": done.how, "onto": done.held(base), "under": under}
+        return move._replace(op="reduce", how=done.how, onto=done.held(base), under=under)
 
     def _own(self, done: Done) -> list[Move]:
         """What a rank did itself, without the parts that are told as messages."""
-        region, step = done.region, done.step
-        spot = Spot(done.rank, done.storage, done.lo, done.hi, done.row)
-        common: dict[str, Any] = {"src": done.rank, "dst": done.rank, "target": region, "calls": (), "nbytes": 0}
+        rank, region, step = done.rank, done.region, done.step
+        result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
         if not done.tellable or not done.parts:
             kinds = [self.leaves.all[leaf].kind for w in done.pieces for leaf, _, _ in w.value.terms]
             word = next((MADE[kind] for kind in kinds if kind in MADE), "computed")
-            result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
-            return [Move(step=self._late(done), source=None, op="new", how=word, held=result, spot=spot, **common)]
+            return [Move(self._late(done), rank, rank, None, region, "new", word, (), 0, done.spot, result)]
         base, moves = self._base(done), []
-        through = region
+        through, unseen_there = region, done.spot._replace(storage=-1)
         if self._overlaps(done):
-            memory, size = self.memories[done.rank], region.hi - region.lo
+            memory, size = self.memories[rank], region.hi - region.lo
             through = Region(memory.imagine("temporary", size, memory.dtype(region.place)), 0, size)
-            common["target"] = through
         for number, storage, lo, hi, _ in sorted(done.parts, key=lambda term: term[0] != base):
             source = self._from(done, number)
             if number in done.folded or (number == base and source == through):
@@ -423,16 +405,14 @@ class _Picker:
             # What a message is added to must be there before: the messages of a step come first in it.
             at = step - (number == base and bool(done.folded))
             alone = number != base or len(done.parts) == 1  # else it never was there
-            seen = spot if alone else spot._replace(storage=-1)
+            spot = done.spot if alone else unseen_there
             if through is not region:
-                seen = spot._replace(storage=-1, row=done.since)
-            here: dict[str, Any] = {"step": at, "spot": seen, "source": source, "held": done.held(number)}
-            origin = Spot(done.rank, storage, lo, hi, done.since)
-            moves.append(Move(origin=origin, **here, **self._combines(done, number), **common))
+                spot = unseen_there._replace(row=done.since)
+            origin = Spot(rank, storage, lo, hi, done.since)
+            move = Move(at, rank, rank, source, through, "copy", "", (), 0, spot, done.held(number), origin=origin)
+            moves.append(self._combined(move, done, number))
         if through is not region:
-            result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
-            ends: dict[str, Any] = common | {"target": region, "source": through, "held": result}
-            moves.append(Move(step=step, op="copy", how="", spot=spot, **ends))
+            moves.append(Move(step, rank, rank, through, region, "copy", "", (), 0, done.spot, result))
         return moves
 
     def _overlaps(self, done: Done) -> bool:

@@ -250,10 +250,20 @@ def decode(raw: bytes, dtype: str) -> np.ndarray:
         return np.frombuffer(raw, np.uint8)
 
 
+class Spot(NamedTuple):
+    """Where and when the outcome of a move can be looked at: bytes of a storage, from a row of the account on."""
+
+    rank: int
+    storage: int
+    lo: int
+    hi: int
+    row: float
+
+
 class Use(NamedTuple):
     """A storage's bytes lo up to hi are read or written at a row, by a call or by the rank itself."""
 
-    row: int
+    row: float
     writes: bool
     lo: int
     hi: int
@@ -293,12 +303,16 @@ class Done:
         return [(number, s, self.lo + shift, self.hi + shift, times) for number, (s, shift, times) in enumerate(terms)]
 
     @property
+    def spot(self) -> Spot:
+        return Spot(self.rank, self.storage, self.lo, self.hi, self.row)
+
+    @property
     def how(self) -> str:
         """How its terms were put together; "" if that cannot be told."""
         return self.recipe.value.how if self.recipe else ""
 
     @property
-    def since(self) -> int:
+    def since(self) -> float:
         """The row at which its terms were read."""
         return self.recipe.since if self.recipe else self.row
 
@@ -370,13 +384,13 @@ class Places:
         places = call.event[side]
         return self.of_call(call.rank, places[index]) if index < len(places) and places[index] else None
 
-    def after(self, rank: int, storage: int, row: int):
+    def after(self, rank: int, storage: int, row: float):
         """The uses of a storage from a row on."""
         uses = self.uses.get((rank, storage), [])
         at = bisect_left(uses, (row,))  # a Use begins with its row
         return (uses[i] for i in range(at, len(uses)))
 
-    def next_write(self, rank: int, storage: int, lo: int, hi: int, row: int) -> int | None:
+    def next_write(self, rank: int, storage: int, lo: int, hi: int, row: float) -> int | None:
         """The row at which those bytes are next written after `row`."""
         for use in self.after(rank, storage, row):
             if use.writes and use.row > row and use.lo < hi and lo < use.hi:

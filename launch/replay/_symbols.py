@@ -14,8 +14,8 @@ from collectives.state import Cell, empty_cells
 from launch.replay._contradictions import groups
 from launch.replay._happened import Happened
 from launch.replay._layout import Layout
-from launch.replay._moves import Move, Spot
-from launch.replay._places import Memory, Places, nameless
+from launch.replay._moves import Move
+from launch.replay._places import Memory, Places, Spot, nameless
 from launch.replay.provenance import Piece, Ranges, Value, cut
 
 MANY = 16  # buffers; a run with more gets no name

@@ -7,6 +7,7 @@ and an op that is not here, give data that is computed from all that went in.
 Left out: the values themselves (`replay.provenance`); when each row happens (`replay._happened`).
 """
 
+from collections.abc import Callable
 from functools import cache
 from math import gcd, prod
 from typing import NamedTuple
@@ -38,7 +39,13 @@ FOLDS = {
 ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
 FILLED = {"ones": 1, "ones_like": 1, "new_ones": 1, "full": None, "full_like": None, "new_full": None, "fill": None}
 FILLED |= {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0}
-FOLDED = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
+FOLDED: dict[str, Callable] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+}
 FOLDED |= {"ne": np.not_equal, "floor_divide": np.floor_divide, "remainder": np.remainder}
 ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
 MAKERS = tuple(
@@ -204,7 +211,8 @@ class Meaning:
     def _constant_of(self, op: Op, out: Place, ins: list[Place], numbers: list) -> np.ndarray | None:
         """The numbers that an op has made, element by element, if no rank's data are in them."""
         plain = [n for n in numbers if type(n) in (int, float)]
-        if out.numel > MOST_RUNS or runs(out, out.shape) is None or len(runs(out, out.shape)[0]) > 1:
+        cut = runs(out, out.shape)
+        if out.numel > MOST_RUNS or cut is None or len(cut[0]) > 1:
             return None
         if op.name in FILLED:
             number = _last(plain) if FILLED[op.name] is None else FILLED[op.name]

@@ -39,10 +39,10 @@ from launch.replay._events import Event, events_of, text_of
 from launch.replay._happened import Happened
 from launch.replay._hurried import hurried
 from launch.replay._layout import BUILT_IN, Layout, steps_of
-from launch.replay._moves import Move, Spot, moves_of
+from launch.replay._moves import Move, moves_of
 from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
-from launch.replay._places import Memory, Places, prefer
+from launch.replay._places import Memory, Places, Spot, prefer
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
 from launch.replay.provenance import Piece, Value
 
@@ -98,7 +98,7 @@ class Tapes:
             return []
         return Namer(self.happened, self.memories, self.places.nothing, self._last_written).find()
 
-    def _last_written(self, rank: int, name: str) -> int:
+    def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
         bound = self.memories[rank].bound_last(name) or ()
         uses = (use for storage, *_ in bound for use in self.places.uses.get((rank, storage), ()))
