@@ -53,12 +53,15 @@ HELD = {  # before and after
 }
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
 
+Chunks = list[Region | None]
 Parts = Callable[[int, str, Share], Sequence["Region | None"]]
 """parts(rank, side, share): the tensors that a rank reads ("ins") or writes ("outs"), or the block of each rank in
 them; None for memory that cannot be looked at."""
 
 
-def straight(collective: str, ranks: int, root: int | None, parts: Parts) -> Iterator[tuple]:
+def straight(
+    collective: str, ranks: int, root: int | None, parts: Parts
+) -> Iterator[tuple[int, int, Region | None, Region | None]]:
     """(src, dst, source, target) of all that a call moves; ranks are counted from 0 within its group."""
     before, after = HELD[collective]
     has = [parts(rank, "ins", before.share) for rank in range(ranks)]
@@ -110,7 +113,7 @@ def hops(
         ends = [region.lo + itemsize * (whole * k + min(k, longer)) for k in range(pieces + 1)]
         return [region._replace(lo=lo, hi=hi) for lo, hi in zip(ends, ends[1:], strict=False)]
 
-    def chunked(rank: int, side: str, held: Held, tensor: int) -> list[Region | None]:
+    def chunked(rank: int, side: str, held: Held, tensor: int) -> Chunks:
         """Where the chunks are in the tensors of a rank, None for those that it does not have."""
         if held.only_root and rank != schedule.root:
             return [None] * chunks
@@ -124,7 +127,7 @@ def hops(
             raise ScheduleError(f"a recorded {collective} has blocks of different sizes, which no algorithm here takes")
         return [chunk for part in there for chunk in cut(part, block)]
 
-    def places(rank: int, have: list, want: list, sizes: list[int]) -> dict[str, list[Region]]:
+    def places(rank: int, have: Chunks, want: Chunks, sizes: list[int]) -> dict[str, list[Region]]:
         """Where each buffer's chunks lie: in the output, else in the input, else in a tensor of the algorithm's own."""
         found: dict[str, list[Region]] = {}
         for buffer in schedule.buffers:
