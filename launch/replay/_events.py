@@ -4,12 +4,14 @@ Left out: which calls belong together (`replay._calls`).
 """
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from collectives.timed import Match
 from launch.replay._calls import Message
 from launch.replay._happened import Happened
 from launch.replay._places import Memory, nameless
+
+TIMES = ("start", "issued", "wait", "end", "finished")
 
 
 class Event(NamedTuple):
@@ -89,18 +91,13 @@ def _event(run: dict, event: dict, memory: Memory, zero: int, match: Match | Non
         [_numbers(memory.value(storage, lo, nbytes, look, dtype)) for storage, lo, nbytes in places]
         for look in event["looks"]
     )
-    begun, *others = event["times"]
-    issued, wait, end, finished = (None if t is None else (t - zero) / 1e9 for t in others)
+    seconds = [None if t is None else (t - zero) / 1e9 for t in event["times"]]
+    times: dict[str, Any] = dict(zip(TIMES, seconds, strict=True))
     return Event(
+        **{key: event[key] for key in ("op", "seq", "peer", "bytes", "dtype", "shape", "reduce")},
+        **times,
         rank=run["rank"],
-        op=event["op"],
         group=tuple(run["groups"][event["group"]]["ranks"]),
-        seq=event["seq"],
-        peer=event["peer"],
-        bytes=event["bytes"],
-        dtype=event["dtype"],
-        shape=event["shape"],
-        reduce=event["reduce"],
         line=site["line"],
         code=site["stack"][0][2] if site["stack"] else "",
         file=site["file"],
@@ -108,11 +105,6 @@ def _event(run: dict, event: dict, memory: Memory, zero: int, match: Match | Non
         via=tuple(site["via"]),
         in_place=any(place in event["ins"] for place in event["outs"] if place is not None),
         match=match,
-        start=(begun - zero) / 1e9,
-        issued=issued,
-        wait=wait,
-        end=end,
-        finished=finished,
         before=before,
         after=after,
     )

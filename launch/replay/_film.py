@@ -58,3 +58,13 @@ class Film:
                 before[lo : lo + len(data)] = data
                 if len(differs):
                     yield part["storage"], differs
+
+
+def decode(raw: bytes, dtype: str) -> np.ndarray:
+    """The numbers in some bytes; bfloat16, which numpy lacks, as float32; types it cannot show as bytes."""
+    try:
+        if dtype == "bfloat16":
+            return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return np.frombuffer(raw, np.dtype(dtype))
+    except (TypeError, ValueError):  # a type of torch's own, or bytes that are no whole numbers of it
+        return np.frombuffer(raw, np.uint8)

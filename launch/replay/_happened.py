@@ -111,6 +111,11 @@ class Happened:
         at = bisect_left(looks, (row, 0))
         return looks[at] if at < len(looks) else None
 
+    def held_first(self, rank: int, storage: int, lo: int, hi: int) -> list[Piece]:
+        """The pieces of a range when the rank made its first call."""
+        there = self.starts.get(rank, {}).get(storage, ())
+        return [p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)) for p in there if p.lo < hi and lo < p.hi]
+
     def seen(self, rank: int) -> bool:
         """Whether the account of the rank reaches to the end of the cell."""
         return not self.ranks[rank].blind

@@ -124,11 +124,6 @@ class Layout:
         sizes = [after - before for before, after in zip(cuts, cuts[1:], strict=False)]
         return sizes + [0] * (self.chunks - len(sizes))
 
-    @property
-    def sizes(self) -> dict[str, list[int]]:
-        """Bytes of the chunks of every buffer."""
-        return {name: [b - a for a, b in zip(cuts, cuts[1:], strict=False)] for name, cuts in self.cuts.items()}
-
     def buffer(self, rank: int, region: Region) -> str:
         return self.names[rank, region.place]
 

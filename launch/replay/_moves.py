@@ -190,9 +190,16 @@ class _Picker:
                     if pieces and all(self.leaves.is_own(p.value, call.rank) for p in pieces):
                         sent[call.rank] |= {leaf for p in pieces for leaf, _, _ in p.value.terms}
         at_first = {  # rank -> name -> leaves
-            rank: {b.path: _leaves_in(starts, b) for b in memory.bindings if b.look == 0}
+            rank: {
+                b.path: {
+                    leaf
+                    for p in self.happened.held_first(rank, b.storage, b.lo, b.lo + b.nbytes)
+                    for leaf, _, _ in p.value.terms
+                }
+                for b in memory.bindings
+                if b.look == 0
+            }
             for rank, memory in self.memories.items()
-            for starts in [self.happened.starts.get(rank, {})]
         }
         names = {name for rank, held in at_first.items() for name, leaves in held.items() if leaves & sent[rank]}
         found = {leaf for held in at_first.values() for name in names & held.keys() for leaf in held[name]}
@@ -475,12 +482,6 @@ def left_by(happened: Happened, places: Places, call: Call, region: Region) -> S
 def unseen(rank: int, region: Region) -> Spot:
     """Nobody has looked at what came to a region."""
     return Spot(rank, -1, region.lo, region.hi, -1)
-
-
-def _leaves_in(starts: dict[int, list[Piece]], binding) -> set[int]:
-    """What a variable was made of when its rank made its first call."""
-    inside = [p for p in starts.get(binding.storage, ()) if p.lo < binding.lo + binding.nbytes and binding.lo < p.hi]
-    return {leaf for p in inside for leaf, _, _ in p.value.terms}
 
 
 def _offset(places: Places, rank: int, place: list, region: Region) -> int | None:

@@ -13,7 +13,7 @@ Left out: ranks that call their results by different names, but for one that has
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from inspect import signature
 from itertools import accumulate, chain
 from operator import mul
@@ -25,7 +25,7 @@ from collectives.schedule import Schedule
 from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
 from launch.replay._happened import Happened
-from launch.replay._places import Memory
+from launch.replay._places import Memory, content
 from launch.replay.provenance import Kind, Piece, Ranges
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
@@ -107,31 +107,17 @@ class Namer:
     # -- what variables held
 
     def _starts(self, rank: int) -> dict[str, Content]:
-        starts = self.happened.starts.get(rank, {})
         found = {}
         for name, bound in self.memories[rank].bound_first(self.happened.ranks[rank].first_look).items():
-            content, at = [], 0
-            for storage, lo, nbytes in bound:
-                for p in starts.get(storage, ()):
-                    a, b = max(p.lo, lo), min(p.hi, lo + nbytes)
-                    if a < b:
-                        content.append(Piece(a - lo + at, b - lo + at, p.value.shifted(lo - at)))
-                at += nbytes
-            if content and sum(p.hi - p.lo for p in content) == at:
-                found[name] = content
+            held = content(bound, partial(self.happened.held_first, rank))
+            if held and sum(p.hi - p.lo for p in held) == sum(nbytes for *_, nbytes in bound):
+                found[name] = held
         return found
 
     def _ends(self, rank: int) -> dict[str, Content]:
-        found = {}
-        for name in self.memories[rank].names_left:
-            content, at = [], 0
-            for storage, lo, nbytes in self.memories[rank].bound_last(name) or ():
-                for p in self.happened.ends[rank].held(storage, lo, lo + nbytes):
-                    content.append(Piece(p.lo - lo + at, p.hi - lo + at, p.value.shifted(lo - at)))
-                at += nbytes
-            if content:
-                found[name] = content
-        return found
+        memory, held = self.memories[rank], self.happened.ends[rank].held
+        found = {name: content(memory.bound_last(name) or (), held) for name in memory.names_left}
+        return {name: pieces for name, pieces in found.items() if pieces}
 
     @cached_property
     def names(self) -> list[str]:

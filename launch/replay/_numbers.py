@@ -8,21 +8,19 @@ differ by rounding.
 Left out: bytes that nobody looked at, and of large tensors all but their first numbers.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
+from launch.replay._film import decode
+from launch.replay._torch_ops import SIZES
 from launch.replay.provenance import Kind, Leaves, Value
 
 EACH = 16  # calls of a rank of which one is checked
 ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 ANY = ("uint8", "float32", "bfloat16", "float16", "float64", "int64", "int32")  # what bytes without a type may be
-FOLDS = {
-    "max": np.maximum,
-    "min": np.minimum,
-    "product": np.multiply,
-    "band": np.bitwise_and,
-    "bor": np.bitwise_or,
-    "bxor": np.bitwise_xor,
-}
+FOLDS: dict[str, Callable] = {"sum": np.add, "max": np.maximum, "min": np.minimum, "product": np.multiply}
+FOLDS |= {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
 
 
 class Numbers:
@@ -63,7 +61,9 @@ class Numbers:
             there = decoded(raw, dtype)
             if there is None or len(there) != len(expected[0]):
                 continue
-            found = _spans(_apart(there, *expected, ROUNDING.get(dtype, 0) * (8 + 2 * len(value.terms))), SIZE[dtype])
+            found = _spans(
+                _apart(there, *expected, ROUNDING.get(dtype, 0) * (8 + 2 * len(value.terms))), SIZES.get(dtype, 1)
+            )
             if not found:
                 return []
         return found
@@ -97,8 +97,7 @@ class Numbers:
                 there = there**times if times != 1 else there
             elif value.how not in FOLDS or (value.how[0] == "b" and there.dtype.kind == "f"):
                 return None
-            fold = np.add if value.how == "sum" else FOLDS[value.how]
-            result = there if result is None else fold(result, there)
+            result = there if result is None else FOLDS[value.how](result, there)
             size = np.abs(there) if size is None else np.maximum(size, np.abs(there))
         if result is None or size is None:
             return None
@@ -115,27 +114,11 @@ class Numbers:
         return found[0] if found else None
 
 
-SIZE = {
-    "float64": 8,
-    "int64": 8,
-    "float32": 4,
-    "int32": 4,
-    "float16": 2,
-    "bfloat16": 2,
-    "int16": 2,
-    "int8": 1,
-    "uint8": 1,
-}
-SIZE |= {"bool": 1, "complex64": 8, "complex128": 16}
-
-
 def decoded(raw: bytes, dtype: str) -> np.ndarray | None:
     """The numbers in some bytes, floats as float64; None for a type that numpy lacks, and for parts of numbers."""
-    if dtype not in SIZE or len(raw) % SIZE[dtype]:
+    numbers = decode(raw, dtype)
+    if numbers.dtype == np.uint8 and dtype != "uint8":
         return None
-    if dtype == "bfloat16":
-        return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    numbers = np.frombuffer(raw, np.dtype(dtype))
     return numbers.astype(np.float64) if numbers.dtype.kind == "f" else numbers
 
 

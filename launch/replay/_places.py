@@ -13,6 +13,7 @@ Left out: why a number changed (`replay._happened`), and which uses are worth sh
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import cached_property
 from itertools import chain, count
 from typing import NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 
 from collectives.as_if import Region
 from launch.replay._calls import Call, Matched
+from launch.replay._film import decode
 from launch.replay._happened import Write
 from launch.replay.provenance import Piece, Value
 
@@ -240,14 +242,14 @@ def _own_memory(items) -> bool:
     return len(items) > 1 and apart and sizes and sorted(items) == list(range(len(items)))
 
 
-def decode(raw: bytes, dtype: str) -> np.ndarray:
-    """The numbers in some bytes; bfloat16, which numpy lacks, as float32; types it cannot show as bytes."""
-    try:
-        if dtype == "bfloat16":
-            return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
-        return np.frombuffer(raw, np.dtype(dtype))
-    except (TypeError, ValueError):  # a type of torch's own, or bytes that are no whole numbers of it
-        return np.frombuffer(raw, np.uint8)
+def content(bound, held: Callable[[int, int, int], list[Piece]]) -> list[Piece]:
+    """The pieces of a variable, counted from its first byte; `bound` are the (storage, lo, nbytes) of its parts."""
+    found, at = [], 0
+    for storage, lo, nbytes in bound:
+        there = held(storage, lo, lo + nbytes)
+        found += [Piece(p.lo - lo + at, p.hi - lo + at, p.value.shifted(lo - at)) for p in there]
+        at += nbytes
+    return found
 
 
 class Spot(NamedTuple):

@@ -91,13 +91,11 @@ def beginning_of(moves: list[Move], happened: Happened, memories: dict[int, Memo
         bound = [*zip(memories[rank].named(place, 0), memories[rank].named(place, last), strict=False)]
         for first, later in bound:  # `parts[rank] = x` puts the rank's own data there, without any op
             b = later if later.nbytes == first.nbytes else first
-            for p in happened.starts.get(rank, {}).get(b.storage, ()):
-                if p.lo < b.lo + b.nbytes and b.lo < p.hi and not is_nothing([p.value]):
-                    lo, hi = max(p.lo, b.lo) - b.lo + at, min(p.hi, b.lo + b.nbytes) - b.lo + at
-                    for a, z in untouched.gaps(lo, hi):
-                        held.setdefault((rank, place), Ranges()).write(a, z, places.cleaned(p.value).shifted(b.lo - at))
-                        spot = Spot(rank, b.storage, b.lo + a - at, b.lo + z - at, 0)
-                        seen.setdefault((rank, place), []).append((a, spot))
+            for p in happened.held_first(rank, b.storage, b.lo, b.lo + b.nbytes):
+                for a, z in () if is_nothing([p.value]) else untouched.gaps(p.lo - b.lo + at, p.hi - b.lo + at):
+                    held.setdefault((rank, place), Ranges()).write(a, z, places.cleaned(p.value).shifted(b.lo - at))
+                    spot = Spot(rank, b.storage, b.lo + a - at, b.lo + z - at, 0)
+                    seen.setdefault((rank, place), []).append((a, spot))
             at += b.nbytes
     return Beginning(held, seen)
 
@@ -124,7 +122,6 @@ class Symbols:
         self.stands_for: dict[tuple[int, int], Pieces] = {}
         self.start = {name: empty_cells(ranks, layout.chunks) for name in layout.buffers}
         self._numbers: dict[int, dict[Pieces, int]] = {rank: {} for rank in range(ranks)}
-        self._shared: dict[int, list[str]] = {}  # chunk -> the buffers whose chunks bear that number
         self._number_by_input(given)
         # What ranks bring along stands in buffers that are full; others have a part of it where the rest is to come.
         order = sorted(layout.buffers, key=lambda name: not self._is_full(name))
@@ -183,7 +180,6 @@ class Symbols:
             self._name(rank, number, pieces)
             self.start[buffer][rank, chunk] = Cell(((rank, number),))
         if new and not clash:
-            self._shared.setdefault(chunk, []).append(buffer)
             for rank in range(self.ranks):  # the same data may stand elsewhere on ranks that do not use this variable
                 same = self._variable(rank, buffer, chunk)
                 if same and same not in self._numbers[rank] and (rank, number) not in self.stands_for:

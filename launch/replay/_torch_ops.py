@@ -20,22 +20,9 @@ MOST_RUNS = 512  # runs of memory that one op is followed through
 MOST_SUMMED = 256  # rows that are added up by one op
 MOST_RUNNING = 32  # rows of a running sum
 COPIES = ("clone", "copy", "_to_copy", "contiguous", "lift_fresh_copy", "detach_copy", "view_copy", "expand_copy")
-FOLDS = {
-    "maximum": "max",
-    "fmax": "max",
-    "max": "max",
-    "minimum": "min",
-    "fmin": "min",
-    "min": "min",
-    "mul": "product",
-    "multiply": "product",
-    "bitwise_and": "band",
-    "bitwise_or": "bor",
-    "bitwise_xor": "bxor",
-    "logical_and": "band",
-    "logical_or": "bor",
-    "logical_xor": "bxor",
-}
+FOLDS = {"maximum": "max", "fmax": "max", "max": "max", "minimum": "min", "fmin": "min", "min": "min"}
+FOLDS |= {"mul": "product", "multiply": "product", "bitwise_and": "band", "bitwise_or": "bor", "bitwise_xor": "bxor"}
+FOLDS |= {"logical_and": "band", "logical_or": "bor", "logical_xor": "bxor"}
 ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
 FILLED = {"ones": 1, "ones_like": 1, "new_ones": 1, "full": None, "full_like": None, "new_full": None, "fill": None}
 FILLED |= {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0}

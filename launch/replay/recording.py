@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,9 @@ from launch.replay._layout import BUILT_IN, Layout, steps_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
-from launch.replay._places import Memory, Places, Spot, prefer
+from launch.replay._places import Memory, Places, Spot, content, prefer
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
-from launch.replay.provenance import Piece, Value
+from launch.replay.provenance import Piece, Value, cut
 
 LARGEST = 200_000  # chunks that a proof would write
 
@@ -145,8 +145,7 @@ class Tapes:
         at = 0
         for b in self.memories[rank].named(region.place, 0) if rank in self.memories else ():
             lo, hi = b.lo + region.lo - at, b.lo + region.hi - at
-            starts = self.happened.starts.get(rank, {}).get(b.storage, ())
-            there = [p.value for p in starts if p.lo < hi and lo < p.hi]
+            there = [p.value for p in self.happened.held_first(rank, b.storage, lo, hi)]
             if b.lo <= lo and hi <= b.lo + b.nbytes and not self.places.is_nothing(there):
                 return self.text_before(Spot(rank, b.storage, lo, hi, 0))
             at += b.nbytes
@@ -156,35 +155,27 @@ class Tapes:
         """(name, byte) of where that value may begin in the variables that a rank had when it made its first call."""
         if rank not in self.memories or not value.terms:
             return []
-        memory, (leaf, shift, _) = self.memories[rank], value.terms[0]
-        starts, found = self.happened.starts.get(rank, {}), []
-        for name in memory.by_place:
-            at = 0
-            for b in memory.named(name, 0):
-                for p in starts.get(b.storage, ()):
-                    for other, by, _ in self.places.cleaned(p.value).terms[:1]:
-                        first = shift - by  # the byte of the storage that is the leaf's byte `shift`
-                        if other == leaf and p.lo <= first < p.hi and b.lo <= first < b.lo + b.nbytes:
-                            found.append((name, first - b.lo + at))
-                at += b.nbytes
+        leaf, shift, _ = value.terms[0]
+        found = []
+        for name in self.memories[rank].by_place:
+            for p in self._first(rank, name):
+                for other, by, _ in self.places.cleaned(p.value).terms[:1]:
+                    if other == leaf and p.lo <= shift - by < p.hi:
+                        found.append((name, shift - by))
         return found
 
     def at_first(self, rank: int, name: str, lo: int, hi: int, size: int | None = None) -> Pieces | None:
         """What bytes lo up to hi of a variable of `size` bytes held when its rank made its first call; None if it has
         no such variable."""
-        if rank not in self.memories:
-            return None
-        bound = self.memories[rank].named(name, 0)
+        bound = self.memories[rank].named(name, 0) if rank in self.memories else []
         if not bound or size not in (None, sum(b.nbytes for b in bound)):
             return None
-        found, at = [], 0
-        for b in bound:
-            for p in self.happened.starts.get(rank, {}).get(b.storage, ()):
-                first, last = max(p.lo - b.lo + at, lo), min(p.hi - b.lo + at, hi)
-                if first < last and b.lo <= first - at + b.lo < b.lo + b.nbytes:
-                    found.append(Piece(first, last, self.places.cleaned(p.value).shifted(b.lo - at)))
-            at += b.nbytes
-        return joined(found, lo)
+        inside = cut(self._first(rank, name), lo, hi)
+        return joined([p._replace(value=self.places.cleaned(p.value)) for p in inside])
+
+    def _first(self, rank: int, name: str) -> list[Piece]:
+        bound = [(b.storage, b.lo, b.nbytes) for b in self.memories[rank].named(name, 0)]
+        return content(bound, partial(self.happened.held_first, rank))
 
 
 class Recording(Run):
