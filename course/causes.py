@@ -50,7 +50,7 @@ def raced(recording) -> str:
 
 def hurried(recording, built_in: bool = False) -> str:
     """A tensor that was used before the call that brings it was over; with `built_in` only those of built-ins."""
-    for rank, op, line, wait, wrote in sorted(recording.hurried):
+    for rank, op, line, wait, wrote in sorted(recording.used_before_wait):
         if op in MESSAGES_ONLY and built_in:
             continue
         does, what = "writes to" if wrote else "reads", "irecv" if op in MESSAGES_ONLY else op

@@ -3,7 +3,7 @@
 A `TorchDispatchMode`, entered for a recorded cell alone, sees every op that reads or writes a tensor: `acc += buf` is
 `aten.add_` of two places in memory, `torch.cat(parts)` a copy of several. Each becomes a row of a few numbers; views
 and questions leave none. Begins and ends of collectives and messages stand among the rows, so that the driver knows
-what was sent as it was then (`replay._happened`). Nothing is worked out here: a rank's cell should not wait for that.
+what was sent as it was then (`replay._replay`). Nothing is worked out here: a rank's cell should not wait for that.
 
 What torch compiles is compiled as it would be without us: such code is seen op by op where it ends in torch's ops, and
 not where it is machine code of its own; that memory is then found to have changed without an op.

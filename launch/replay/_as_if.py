@@ -15,10 +15,10 @@ from collectives.as_if import HELD, ROOTED, Region, hops
 from collectives.catalogue import build
 from collectives.errors import ScheduleError
 from launch.replay._calls import Collective, Message, kind_of, parts_of
-from launch.replay._happened import Happened
 from launch.replay._layout import Label
 from launch.replay._moves import Move, given_to, left_by, unseen
 from launch.replay._places import Places
+from launch.replay._replay import Replay
 from launch.replay._torch_ops import SIZES
 
 
@@ -46,25 +46,25 @@ class Shown(NamedTuple):
         )
 
 
-def shown_as(moves: list[Move], happened: Happened, places: Places, algorithms: dict[str, str]) -> Shown:
+def shown_as(moves: list[Move], replay: Replay, places: Places, algorithms: dict[str, str]) -> Shown:
     """The run with the calls of the collectives in `algorithms` told by the algorithm of that name.
 
     ScheduleError for a name that does not exist, an algorithm that does not take that many ranks, a collective that
     was not recorded, and calls that cannot be told so.
     """
     if not algorithms:
-        return Shown(moves, happened.messages, happened.collectives, {})
+        return Shown(moves, replay.messages, replay.collectives, {})
     for collective in algorithms:
         if collective == "barrier":
             raise ScheduleError("a barrier moves no data, so as_if has nothing to tell of it; leave it out")
         if collective not in HELD:
             raise ScheduleError(f"as_if knows no collective {collective!r}; there are {', '.join(HELD)}")
-        if all(kind_of(item) != collective for item in happened.collectives):
+        if all(kind_of(item) != collective for item in replay.collectives):
             raise ScheduleError(f"no built-in {collective} was recorded, so as_if has none to tell")
-    chosen = [item for item in happened.collectives if kind_of(item) in algorithms and len(item.ranks) > 1]
+    chosen = [item for item in replay.collectives if kind_of(item) in algorithms and len(item.ranks) > 1]
     schedules = {id(item.calls): _schedule(item, algorithms[kind_of(item)]) for item in chosen}
     # Each call takes as many steps as its schedule; what comes after it moves on.
-    width = [1] * (1 + max(item.step for item in happened.matched))
+    width = [1] * (1 + max(item.step for item in replay.matched))
     for item in chosen:
         width[item.step] = max(width[item.step], len(schedules[id(item.calls)].steps))
     before = [0, *accumulate(width)]
@@ -76,13 +76,13 @@ def shown_as(moves: list[Move], happened: Happened, places: Places, algorithms: 
     labels: dict[int, list[Label]] = {}
     for item in chosen:
         schedule, first = schedules[id(item.calls)], at(item.step)
-        kept += _moves(happened, places, item, schedule, first)
+        kept += _moves(replay, places, item, schedule, first)
         for number, step in enumerate(schedule.steps):
             words = f"{kind_of(item)} as if {algorithms[kind_of(item)]}"
             labels.setdefault(first + number, []).append(Label(words, step.phase, step.in_network, item.calls))
     kept.sort(key=lambda move: (move.step, move.src == move.dst))
-    messages = [replace(message, step=at(message.step)) for message in happened.messages]
-    left = [replace(item, step=at(item.step)) for item in happened.collectives if id(item.calls) not in schedules]
+    messages = [replace(message, step=at(message.step)) for message in replay.messages]
+    left = [replace(item, step=at(item.step)) for item in replay.collectives if id(item.calls) not in schedules]
     return Shown(kept, messages, left, labels)
 
 
@@ -93,7 +93,7 @@ def _schedule(item: Collective, algorithm: str) -> Schedule:
     return build(kind_of(item), algorithm, len(item.ranks), **rooted)
 
 
-def _moves(happened: Happened, places: Places, item: Collective, schedule: Schedule, first: int) -> Iterator[Move]:
+def _moves(replay: Replay, places: Places, item: Collective, schedule: Schedule, first: int) -> Iterator[Move]:
     """What the schedule moves, from step `first` on, with the copies that put the input where it works."""
     op, dtype, how = (item.calls[0].event[key] for key in ("op", "dtype", "reduce"))
     calls = {call.rank: call for call in item.calls}
@@ -105,7 +105,7 @@ def _moves(happened: Happened, places: Places, item: Collective, schedule: Sched
         return places.memories[item.ranks[rank]].imagine(f"{buffer} of {op}", nbytes, dtype)
 
     def held(rank: int, region: Region):
-        return given_to(happened, places, item, calls[rank], region)
+        return given_to(replay, places, item, calls[rank], region)
 
     for hop in hops(kind_of(item), schedule, SIZES.get(dtype, 1), parts, scratch):
         src, dst, source, target = item.ranks[hop.src], item.ranks[hop.dst], hop.source, hop.target
@@ -121,7 +121,7 @@ def _moves(happened: Happened, places: Places, item: Collective, schedule: Sched
             (how.lower() or "sum") if sums else "",
             () if own else item.calls,
             0 if own else source.hi - source.lo,
-            left_by(happened, places, calls[dst], target) if hop.final else unseen(dst, target),
+            left_by(replay, places, calls[dst], target) if hop.final else unseen(dst, target),
             carried,
             held(dst, target)[0] if sums else (),
             origin,

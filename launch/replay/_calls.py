@@ -5,7 +5,7 @@ what a recorded built-in did is told as one step of transfers between the tensor
 everything goes straight from where it was to where it is wanted. That shows what the collective means; it says nothing
 about messages, and `Recording.counts` leaves it out.
 
-Left out: in which step, and with which data (`replay._happened`).
+Left out: in which step, and with which data (`replay._replay`).
 """
 
 from dataclasses import dataclass, field

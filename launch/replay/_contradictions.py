@@ -9,13 +9,13 @@ Left out: what to do about a contradiction (`replay._moves`), and the numbers (`
 
 from collections import defaultdict
 
-from launch.replay._happened import Happened
+from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Leaves, Piece, Ranges, Value
 
 
-def contradictions(moves: list, happened: Happened, memories: dict, places) -> set[tuple[int, str]]:
+def contradictions(moves: list, replay: Replay, memories: dict, places) -> set[tuple[int, str]]:
     """The (rank, place) whose content in the picture is not what the rank held there."""
-    picture = _Picture(happened.leaves, places, {1 / len(memories), *(1 / len(c.ranks) for c in happened.collectives)})
+    picture = _Picture(replay.leaves, places, {1 / len(memories), *(1 / len(c.ranks) for c in replay.collectives)})
     latest: dict[tuple, float] = {}  # (rank, region) -> the row that wrote it last
     for group in groups(moves):
         reduced = defaultdict(list)
@@ -35,10 +35,10 @@ def contradictions(moves: list, happened: Happened, memories: dict, places) -> s
             picture.write(move)
             latest[key] = move.spot.row
     for rank, memory in memories.items():
-        if happened.seen(rank):
+        if replay.seen(rank):
             for storage, lo, nbytes in memory.final.values():
                 region = places.of(rank, storage, lo, lo + nbytes)
-                held = happened.ends[rank].held(storage, lo, lo + nbytes)
+                held = replay.ends[rank].held(storage, lo, lo + nbytes)
                 there = tuple(Piece(p.lo - lo, p.hi - lo, p.value.shifted(lo)) for p in held)
                 picture.compare(rank, region, there)
     return picture.wrong

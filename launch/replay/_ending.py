@@ -9,8 +9,8 @@ Left out: which collective that is (`replay._names`), and what an exercise wants
 from functools import partial
 from typing import NamedTuple
 
-from launch.replay._happened import Happened
-from launch.replay._places import Memory, content
+from launch.replay._places import Variables, content
+from launch.replay._replay import Replay
 from launch.replay._torch_ops import SIZES
 from launch.replay.provenance import Kind
 
@@ -31,20 +31,20 @@ class Made(NamedTuple):
     lines: tuple[int, ...]
 
 
-def made_of(happened: Happened, memories: dict[int, Memory], rank: int, name: str, of: str) -> list[Made]:
+def made_of(replay: Replay, memories: dict[int, Variables], rank: int, name: str, of: str) -> list[Made]:
     """The pieces of a variable of one rank. See `Recording.made_of`."""
     memory = memories.get(rank)
     bound = memory.bound_last(name) if memory else None
-    if memory is None or bound is None or not all(happened.seen(each) for each in memories):
+    if memory is None or bound is None or not all(replay.seen(each) for each in memories):
         return []
-    inputs = _inputs(happened, memories, of)
+    inputs = _inputs(replay, memories, of)
     found, at = [], 0
     for storage, lo, nbytes in bound:
         size = SIZES.get(memory.storages[storage]["dtype"], 1)
-        for p in happened.ends[rank].held(storage, lo, lo + nbytes):
-            for a, b, terms, other in _parts(happened, p, inputs, size):
+        for p in replay.ends[rank].held(storage, lo, lo + nbytes):
+            for a, b, terms, other in _parts(replay, p, inputs, size):
                 lines = [
-                    w.line for w in happened.writes[rank] if w.storage == storage and w.lo < b and a < w.hi and w.line
+                    w.line for w in replay.writes[rank] if w.storage == storage and w.lo < b and a < w.hi and w.line
                 ]
                 first, last = (a - lo + at) // size, (b - lo + at) // size
                 found.append(Made(first, last, p.value.how, tuple(terms), other, tuple(lines[-1:])))
@@ -52,19 +52,19 @@ def made_of(happened: Happened, memories: dict[int, Memory], rank: int, name: st
     return found
 
 
-def _inputs(happened: Happened, memories: dict[int, Memory], of: str) -> dict[int, list]:
+def _inputs(replay: Replay, memories: dict[int, Variables], of: str) -> dict[int, list]:
     """Leaf -> (lo, hi, rank, shift): its bytes lo up to hi are those of the rank's input, from byte lo + shift on."""
     found: dict[int, list] = {}
     for rank, memory in memories.items():
         bound = [(b.storage, b.lo, b.nbytes) for b in memory.named(of, 0)]
-        for p in content(bound, partial(happened.held_first, rank)):
+        for p in content(bound, partial(replay.held_first, rank)):
             if p.value.plain:
                 leaf, shift, _ = p.value.terms[0]
                 found.setdefault(leaf, []).append((p.lo + shift, p.hi + shift, rank, -shift))
     return found
 
 
-def _parts(happened: Happened, piece, inputs: dict[int, list], size: int):
+def _parts(replay: Replay, piece, inputs: dict[int, list], size: int):
     """(lo, hi, terms, other) of a piece, cut where it comes from another place of an input."""
     cuts = {piece.lo, piece.hi}
     for leaf, shift, _ in piece.value.terms:
@@ -75,7 +75,7 @@ def _parts(happened: Happened, piece, inputs: dict[int, list], size: int):
         for leaf, shift, times in piece.value.terms:
             source = next((s for s in inputs.get(leaf, ()) if s[0] <= lo + shift < s[1]), None)
             if source is None:
-                others.append(happened.leaves.all[leaf].kind)
+                others.append(replay.leaves.all[leaf].kind)
             else:
                 terms.append((source[2], (lo + shift + source[3]) // size, times))
         others = [kind for kind in others if kind is not Kind.ZERO] or (others if not terms else [])

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from collectives.timed import Match
 from launch.replay._calls import Message
-from launch.replay._happened import Happened
-from launch.replay._places import Memory, nameless
+from launch.replay._places import Variables, nameless
+from launch.replay._replay import Replay
 
 TIMES = ("start", "issued", "wait", "end", "finished")
 
@@ -53,10 +53,10 @@ class Event(NamedTuple):
     after: list
 
 
-def events_of(runs: list[dict], happened: Happened, memories: dict[int, Memory]) -> list[Event]:
+def events_of(runs: list[dict], replay: Replay, memories: dict[int, Variables]) -> list[Event]:
     """All events of all ranks."""
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
-    matches = _matches(runs, happened)
+    matches = _matches(runs, replay)
     return [
         _event(run, event, memories[run["rank"]], zero, matches.get((run["rank"], number)))
         for run in runs
@@ -64,12 +64,12 @@ def events_of(runs: list[dict], happened: Happened, memories: dict[int, Memory])
     ]
 
 
-def _matches(runs: list[dict], happened: Happened) -> dict[tuple[int, int], Match]:
+def _matches(runs: list[dict], replay: Replay) -> dict[tuple[int, int], Match]:
     """(rank, number of the call) -> what it is one side of. Numbers count within the recording, from its first call."""
     labels = {key: group["label"] for run in runs for key, group in run["groups"].items()}
     found: dict[tuple[int, int], Match] = {}
     counted: Counter = Counter()
-    for number, item in enumerate(happened.matched):
+    for number, item in enumerate(replay.matched):
         event = item.calls[0].event
         if isinstance(item, Message):
             what, where, sides = "message", f"from rank {item.src} to rank {item.dst}", 2
@@ -82,14 +82,14 @@ def _matches(runs: list[dict], happened: Happened) -> dict[tuple[int, int], Matc
     return found
 
 
-def _event(run: dict, event: dict, memory: Memory, zero: int, match: Match | None) -> Event:
+def _event(run: dict, event: dict, memory: Variables, zero: int, match: Match | None) -> Event:
     site = run["sites"][event["site"]]
     places = [place for place in event["ins" if event["kind"] == "send" else "outs"] if place is not None]
     regions = [memory.locate(*place) for place in places]
     dtype = event["dtype"]
     before, after = (
-        [_numbers(memory.value(storage, lo, nbytes, look, dtype)) for storage, lo, nbytes in places]
-        for look in event["looks"]
+        [_numbers(memory.value(storage, lo, nbytes, snapshot, dtype)) for storage, lo, nbytes in places]
+        for snapshot in event["looks"]
     )
     seconds = [None if t is None else (t - zero) / 1e9 for t in event["times"]]
     times: dict[str, Any] = dict(zip(TIMES, seconds, strict=True))
@@ -110,7 +110,7 @@ def _event(run: dict, event: dict, memory: Memory, zero: int, match: Match | Non
     )
 
 
-def name_of(memory: Memory, region) -> str:
+def name_of(memory: Variables, region) -> str:
     """As the student would write it: "acc", "acc[2]" for a row or a list's item, else "acc[4:8]"."""
     size, width = memory.size(region.place), region.hi - region.lo
     if nameless(region.place):

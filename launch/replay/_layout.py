@@ -6,7 +6,7 @@ come out as the student made them, also when they are not all of one size.
 
 A step has its transfers between chunks, a phase, a sentence, and the lines of the cell that made its calls.
 
-Left out: what the chunks hold (`replay._symbols`), and which step a message belongs to (`replay._happened`).
+Left out: what the chunks hold (`replay._symbols`), and which step a message belongs to (`replay._replay`).
 """
 
 from bisect import bisect_left
@@ -19,7 +19,7 @@ from collectives.captions import NAMED, message, sentence
 from collectives.schedule import Transfer
 from launch.replay._calls import Call, Collective
 from launch.replay._moves import Move
-from launch.replay._places import Memory, nameless
+from launch.replay._places import Variables, nameless
 
 BUILT_IN = " (built-in)"
 WAYS = {"sum": "sum", "max": "maximum", "min": "minimum", "avg": "average", "product": "product"}
@@ -34,7 +34,7 @@ class Layout:
     `alike(rank, place, name)` says whether a place held at first what the variable `name` held, which no move uses.
     """
 
-    def __init__(self, moves: list[Move], memories: dict[int, Memory], together, alike):
+    def __init__(self, moves: list[Move], memories: dict[int, Variables], together, alike):
         self.memories, self.alike = memories, alike
         used: Counter = Counter()  # (rank, place) -> moves
         summed: Counter = Counter()

@@ -1,6 +1,6 @@
 """What a picture of the run shows: messages, effects of built-ins, and what ranks did with what they had received.
 
-`moves_of` picks, out of everything that happened, the transfers between places that are worth showing:
+`moves_of` picks, out of everything that replay, the transfers between places that are worth showing:
 
 * A message goes from place to place. Where the tensor that it was received into is only read once, to be added or
   copied somewhere in the same step, it is told as one move to there: a scratch tensor is not worth a row. Likewise a
@@ -20,8 +20,9 @@ from typing import NamedTuple
 from collectives.as_if import Region
 from launch.replay._calls import Call, Message, effect
 from launch.replay._contradictions import contradictions
-from launch.replay._happened import Happened, Write
-from launch.replay._places import Done, Memory, Places, Spot, Use, nameless
+from launch.replay._memory import Write
+from launch.replay._places import LocalWrite, Places, Spot, Use, Variables, nameless
+from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges, cut
 
 MADE = {
@@ -59,7 +60,7 @@ class Move(NamedTuple):
     under: Spot | None = None  # of what was there before a reduce
 
 
-def moves_of(happened: Happened, memories: dict[int, Memory]) -> tuple[list[Move], Places]:
+def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places]:
     """The moves in order of their steps, and the places that they go between.
 
     A message that is told without the scratch tensor or the copy that it went through is a claim: `contradictions`
@@ -67,28 +68,28 @@ def moves_of(happened: Happened, memories: dict[int, Memory]) -> tuple[list[Move
     """
     told: dict[tuple[int, str], int] = {}
     while True:
-        picker = _Picker(happened, memories, told)
+        picker = _Picker(replay, memories, told)
         moves, places = picker.moves()
-        wrong = {key for key in contradictions(moves, happened, memories, places) if told.get(key, 0) < ALL}
+        wrong = {key for key in contradictions(moves, replay, memories, places) if told.get(key, 0) < ALL}
         if not wrong:
             return moves, places
         told |= {key: told.get(key, 0) + 1 for key in wrong}
 
 
 class _Picker:
-    def __init__(self, happened: Happened, memories: dict[int, Memory], told: dict[tuple[int, str], int]):
-        self.happened, self.leaves, self.memories = happened, happened.leaves, memories
+    def __init__(self, replay: Replay, memories: dict[int, Variables], told: dict[tuple[int, str], int]):
+        self.replay, self.leaves, self.memories = replay, replay.leaves, memories
         self.told = told  # (rank, place) -> ARRIVALS or ALL
         renewed = {(rank, re.sub(r" \d+$", "", place)) for rank, place in told}
-        self.done: dict[int, list[Done]] = {}
-        for rank, writes in happened.writes.items():
+        self.done: dict[int, list[LocalWrite]] = {}
+        for rank, writes in replay.writes.items():
             mine = self.done[rank] = []
             for write in writes:
                 if write.found and (rank, self._name(write)) not in renewed:
                     continue  # what a name's new memory held is news only where the picture has something else there
                 if not (mine and mine[-1].takes(write)):
-                    mine.append(Done(write))
-        self.at_row: dict[tuple[int, float], list[Done]] = defaultdict(list)
+                    mine.append(LocalWrite(write))
+        self.at_row: dict[tuple[int, float], list[LocalWrite]] = defaultdict(list)
         for done in chain(*self.done.values()):
             self.at_row[done.rank, done.row].append(done)
         self.uses = self._uses()
@@ -102,7 +103,7 @@ class _Picker:
         for mine in self.done.values():
             for done in mine:
                 self._understand(done)
-        self.scales = {1 / len(memories), *(1 / len(item.ranks) for item in happened.collectives)}
+        self.scales = {1 / len(memories), *(1 / len(item.ranks) for item in replay.collectives)}
 
     def _name(self, write: Write) -> str:
         return self.memories[write.rank].locate(write.storage, write.lo, write.hi - write.lo).place
@@ -111,31 +112,31 @@ class _Picker:
         """What each place is used for."""
         begins: dict[int, float] = {}  # rank -> the row at which its first call reads or writes anything
         for (rank, _), uses in self.uses.items():
-            row = next((use.row for use in uses if not isinstance(use.by, Done)), None)
+            row = next((use.row for use in uses if not isinstance(use.by, LocalWrite)), None)
             if row is not None:
                 begins[rank] = min(row, begins.get(rank, row))
         for (rank, storage), uses in self.uses.items():
             for use in uses:
                 key = (rank, self.places.of(rank, storage, use.lo, use.hi).place)
-                own = isinstance(use.by, Done)
+                own = isinstance(use.by, LocalWrite)
                 if not own and self.begun.get(key, use.row) >= use.row:
                     self.begun[key] = use.row
                 if use.writes and rank in begins and use.row >= begins[rank]:
                     self.filled.add(key)
-                copied = use.writes and len(use.by.terms) == 1 if isinstance(use.by, Done) else not use.writes
+                copied = use.writes and len(use.by.terms) == 1 if isinstance(use.by, LocalWrite) else not use.writes
                 if not copied:
                     self.worked_in.add(key)
 
     def moves(self) -> tuple[list[Move], Places]:
         self._choose()
         moves = []
-        for message in self.happened.messages:
+        for message in self.replay.messages:
             moves += self._message(message)
         for rank in self.done:
             for done in self.done[rank]:
                 if done.drawn:
                     moves += self._own(done)
-        for item in self.happened.collectives:
+        for item in self.replay.collectives:
             moves += self._effects(item)
         # Within a step: calls first, then what ranks did themselves, in their order.
         moves.sort(key=lambda move: (move.step, not move.calls, move.src if move.calls else move.spot.row, move.dst))
@@ -143,12 +144,12 @@ class _Picker:
 
     def _uses(self) -> dict[tuple[int, int], list[Use]]:
         found: dict[tuple[int, int], list[Use]] = defaultdict(list)
-        for item in self.happened.matched:
+        for item in self.replay.matched:
             for call in item.calls:
                 for side, end in (("ins", False), ("outs", True)):
                     for place in call.event[side]:
                         if place:
-                            row = self.happened.row_of(call, end)
+                            row = self.replay.row_of(call, end)
                             found[call.rank, place[0]].append(Use(row, end, place[1], place[1] + place[2], item))
         for rank, mine in self.done.items():
             for done in mine:
@@ -172,7 +173,7 @@ class _Picker:
             for _, writes, storage, use in sorted(mine, key=lambda each: each[:2]):
                 region = self.places.of(rank, storage, use.lo, use.hi)
                 here = (region.lo, region.hi)
-                if not isinstance(use.by, Done):
+                if not isinstance(use.by, LocalWrite):
                     (written if writes else read)[region.place].write(*here, use.by.step)
                 elif writes:
                     from_ = [self.places.of(rank, *term[1:4]) for term in use.by.terms]
@@ -184,7 +185,7 @@ class _Picker:
         """Leaves of zeros, but for those that are somebody's data: what is sent as it was at first, what stands at
         first in variables of that name on other ranks, and what stands in variables that stay as they are."""
         sent: dict[int, set[int]] = defaultdict(set)  # rank -> leaves
-        for item in self.happened.matched:
+        for item in self.replay.matched:
             for call in item.calls:
                 for pieces in item.carries.get(call.rank, ()):
                     if pieces and all(self.leaves.is_own(p.value, call.rank) for p in pieces):
@@ -193,11 +194,11 @@ class _Picker:
             rank: {
                 b.path: {
                     leaf
-                    for p in self.happened.held_first(rank, b.storage, b.lo, b.lo + b.nbytes)
+                    for p in self.replay.held_first(rank, b.storage, b.lo, b.lo + b.nbytes)
                     for leaf, _, _ in p.value.terms
                 }
                 for b in memory.bindings
-                if b.look == 0
+                if b.snapshot == 0
             }
             for rank, memory in self.memories.items()
         }
@@ -205,7 +206,7 @@ class _Picker:
         found = {leaf for held in at_first.values() for name in names & held.keys() for leaf in held[name]}
         for rank, memory in self.memories.items():
             for b in memory.bindings:
-                if b.look == 0 and (rank, memory.locate(b.storage, b.lo, b.nbytes).place) not in self.filled:
+                if b.snapshot == 0 and (rank, memory.locate(b.storage, b.lo, b.nbytes).place) not in self.filled:
                     found |= at_first[rank].get(b.path, set())
         all_sent = set().union(*sent.values())
         zeros, empty = (
@@ -231,7 +232,7 @@ class _Picker:
     def _show(self, rank: int, place: str, row: float) -> None:
         self.begun[rank, place] = min(row, self.begun.get((rank, place), row))
 
-    def _worth(self, rank: int, done: Done) -> bool:
+    def _worth(self, rank: int, done: LocalWrite) -> bool:
         own = all([self.leaves.is_own(write.value, rank) for write in done.pieces])
         begun = self.begun.get((rank, done.region.place))
         if begun is not None:
@@ -253,11 +254,11 @@ class _Picker:
             not memory.is_left(storage, lo, hi) or self.places.next_write(rank, storage, lo, hi, done.since) is not None
         )
 
-    def _is_empty(self, done: Done) -> bool:
+    def _is_empty(self, done: LocalWrite) -> bool:
         """Whether it is memory that was only asked for."""
         return all([self.leaves.all[w.value.terms[0][0]].kind is Kind.EMPTY for w in done.pieces])
 
-    def _understand(self, done: Done) -> None:
+    def _understand(self, done: LocalWrite) -> None:
         """What it is made of, now that it is known which zeros only begin a sum."""
         done.region = self.places.of(done.rank, done.storage, done.lo, done.hi)
         held = [done.values(term[0]) for term in done.terms]
@@ -267,14 +268,14 @@ class _Picker:
         once = bool(held) and all([times == 1 for *_, times in done.terms])
         done.tellable = once and not any([self.leaves.all[leaf].kind is Kind.EMPTY for leaf in leaves])
 
-    def _scales(self, done: Done) -> bool:
+    def _scales(self, done: LocalWrite) -> bool:
         """Whether it divides a sum by the number of its parts, where it stands: the mean of the same data."""
         if (done.rank, done.region.place) in self.told or len(done.terms) != 1:
             return False
         times = done.terms[0][4]
         return times in self.scales and times != 1 and self._from(done, 0) == done.region
 
-    def _unread(self, done: Done) -> bool:
+    def _unread(self, done: LocalWrite) -> bool:
         """Whether it is overwritten before anything has read it."""
         for use in self.places.after(done.rank, done.storage, done.row):
             if use.lo < done.hi and done.lo < use.hi and use.by is not done:
@@ -293,9 +294,9 @@ class _Picker:
         target = self.places.of_call(message.dst, into)
         if source.hi - source.lo != target.hi - target.lo:
             return []
-        row = self.happened.row_of(message.receive, True)
+        row = self.replay.row_of(message.receive, True)
         spot = Spot(message.dst, into[0], into[1], into[1] + into[2], row)
-        origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.happened.row_of(message.send, False))
+        origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.replay.row_of(message.send, False))
         ends, held = (message.step, message.src, message.dst, source), tuple(message.carries[message.src][0] or ())
         move = Move(*ends, target, "copy", "", message.calls, message.nbytes, spot, held, origin=origin)
         if message.changed:
@@ -311,9 +312,9 @@ class _Picker:
         """Where what is sent stands: if it is a copy that was made to be sent, where that was copied from."""
         rank, lo, hi = message.src, out[1], out[1] + out[2]
         region = self.places.of(rank, out[0], lo, hi)
-        row = self.happened.row_of(message.send, False)
+        row = self.replay.row_of(message.send, False)
         uses = self.uses[rank, out[0]]
-        if len(uses) != 2 or not isinstance(uses[0].by, Done) or uses[0].row >= row:
+        if len(uses) != 2 or not isinstance(uses[0].by, LocalWrite) or uses[0].row >= row:
             return region  # such a copy is made, sent, and used for nothing else
         if (rank, region.place) in self.worked_in:
             return region
@@ -342,12 +343,12 @@ class _Picker:
                 continue
             if use.writes and not (reader and reader.row == use.row and reader is use.by):
                 break
-            if isinstance(use.by, Done) and not use.by.drawn:
+            if isinstance(use.by, LocalWrite) and not use.by.drawn:
                 continue
             if (
                 reader is not None
                 and use.by is not reader
-                or not isinstance(use.by, Done)
+                or not isinstance(use.by, LocalWrite)
                 or (use.lo, use.hi) != (lo, hi)
             ):
                 return None
@@ -367,15 +368,15 @@ class _Picker:
         fits = self._from(reader, base) == reader.region or self._is_own(reader, base)
         return (reader, number) if fits else None
 
-    def _from(self, done: Done, number: int) -> Region:
+    def _from(self, done: LocalWrite, number: int) -> Region:
         """Where what one of the terms takes stands."""
         return self.places.of(done.rank, *done.terms[number][1:4])
 
-    def _is_own(self, done: Done, number: int) -> bool:
+    def _is_own(self, done: LocalWrite, number: int) -> bool:
         """Whether a term is the rank's own data."""
         return all([self.leaves.is_own(value, done.rank) for value in done.values(number)])
 
-    def _base(self, done: Done) -> int:
+    def _base(self, done: LocalWrite) -> int:
         """Of what has parts: the term that is there before the others are added to it, what the place held, else the
         rank's own data."""
         numbers = [number for number, *_ in done.parts]
@@ -383,7 +384,7 @@ class _Picker:
         own = (number for number in numbers if self._is_own(done, number))
         return next(chain(there, own, numbers))
 
-    def _combined(self, move: Move, done: Done, number: int) -> Move:
+    def _combined(self, move: Move, done: LocalWrite, number: int) -> Move:
         """The move with what that term does to the place: a copy, or a reduction with what was there."""
         base = self._base(done)
         if number == base:
@@ -392,7 +393,7 @@ class _Picker:
         under = Spot(done.rank, storage, lo, hi, done.since)
         return move._replace(op="reduce", how=done.how, onto=done.held(base), under=under)
 
-    def _own(self, done: Done) -> list[Move]:
+    def _own(self, done: LocalWrite) -> list[Move]:
         """What a rank did itself, without the parts that are told as messages."""
         rank, region, step = done.rank, done.region, done.step
         result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
@@ -422,7 +423,7 @@ class _Picker:
             moves.append(Move(step, rank, rank, through, region, "copy", "", (), 0, done.spot, result))
         return moves
 
-    def _overlaps(self, done: Done) -> bool:
+    def _overlaps(self, done: LocalWrite) -> bool:
         """Whether what it overwrites is read again by the same op: `x[1:-1] = x[:-2] + x[2:]`, `x[:] = x.roll(1)`."""
         others = [other for other in self.at_row[done.rank, done.row] if other is not done] if done.parts else []
         sources = [self._from(done, number) for number, *_ in done.parts]
@@ -430,11 +431,11 @@ class _Picker:
         mine = done.region
         return any(s.place == mine.place and s != mine and s.lo < mine.hi and mine.lo < s.hi for s in sources)
 
-    def _late(self, done: Done) -> int:
+    def _late(self, done: LocalWrite) -> int:
         """The step before the one in which new data go out; the earliest that it can be, if they never do."""
         for use in self.places.after(done.rank, done.storage, done.row):
             if use.by is not done and use.lo < done.hi and done.lo < use.hi:
-                late = use.by.step - 1 if not use.writes and not isinstance(use.by, Done) else 0
+                late = use.by.step - 1 if not use.writes and not isinstance(use.by, LocalWrite) else 0
                 return max(done.step, late)
         return done.step
 
@@ -446,9 +447,9 @@ class _Picker:
         for src, dst, source, target, op in effect(item, self.places.tensor):
             for rank, region in ((src, source), (dst, target)):
                 if (rank, region) not in given:
-                    given[rank, region] = given_to(self.happened, self.places, item, calls[rank], region)
+                    given[rank, region] = given_to(self.replay, self.places, item, calls[rank], region)
             if (dst, target) not in taken:
-                taken[dst, target] = left_by(self.happened, self.places, calls[dst], target)
+                taken[dst, target] = left_by(self.replay, self.places, calls[dst], target)
             held, origin = given[src, source]
             onto, under = given[dst, target] if op == "reduce" else ((), None)
             own = src == dst and item.calls[0].event["reduce"] != ""  # put in its place before others are added to it
@@ -458,24 +459,22 @@ class _Picker:
         return moves
 
 
-def given_to(
-    happened: Happened, places: Places, item, call: Call, region: Region
-) -> tuple[tuple[Piece, ...], Spot | None]:
+def given_to(replay: Replay, places: Places, item, call: Call, region: Region) -> tuple[tuple[Piece, ...], Spot | None]:
     """What a rank held in a region when it made a call, counted from the region's first byte, and where."""
     for place, pieces in zip(call.event["ins"], item.carries.get(call.rank, ()), strict=False):
         if place and pieces and (lo := _offset(places, call.rank, place, region)) is not None:
             hi = lo + region.hi - region.lo
-            spot = Spot(call.rank, place[0], place[1] + lo, place[1] + hi, happened.row_of(call, False))
+            spot = Spot(call.rank, place[0], place[1] + lo, place[1] + hi, replay.row_of(call, False))
             return tuple(cut(pieces, lo, hi)), spot
     return (), None
 
 
-def left_by(happened: Happened, places: Places, call: Call, region: Region) -> Spot:
+def left_by(replay: Replay, places: Places, call: Call, region: Region) -> Spot:
     """Where what a call has left in a region can be seen."""
     for place in call.event["outs"]:
         if place and (lo := _offset(places, call.rank, place, region)) is not None:
             lo += place[1]
-            return Spot(call.rank, place[0], lo, lo + region.hi - region.lo, happened.row_of(call, True))
+            return Spot(call.rank, place[0], lo, lo + region.hi - region.lo, replay.row_of(call, True))
     return unseen(call.rank, region)
 
 

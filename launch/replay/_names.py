@@ -3,7 +3,7 @@
 Every variable that the ranks had at their first call may be the input, every one that they have at the end of the cell
 may hold the result. A run is an all_reduce if one of the latter is, byte by byte and on every rank, what
 an all_reduce makes of one of the former. What variables hold is taken from the replay of the op logs
-(`replay._happened`), to the last line of the cell; it does not depend on the numbers, nor on the picture.
+(`replay._replay`), to the last line of the cell; it does not depend on the numbers, nor on the picture.
 
 The algorithm has a name if its messages are those of `collectives.all_reduce.ring`: the same ranks send each other as
 much of the same ranks' data.
@@ -24,8 +24,8 @@ from collectives.errors import ScheduleError
 from collectives.schedule import Schedule
 from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
-from launch.replay._happened import Happened
-from launch.replay._places import Memory, content
+from launch.replay._places import Variables, content
+from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
@@ -56,8 +56,8 @@ class Found(NamedTuple):
 class Namer:
     """`find` names the run; `nothing`: leaves of zeros that only begin sums, and of memory that was never filled."""
 
-    def __init__(self, happened: Happened, memories: dict[int, Memory], nothing: set[int], last_written: Callable):
-        self.happened, self.memories, self.nothing = happened, memories, nothing
+    def __init__(self, replay: Replay, memories: dict[int, Variables], nothing: set[int], last_written: Callable):
+        self.replay, self.memories, self.nothing = replay, memories, nothing
         self.last_written = last_written
         self.ranks = sorted(memories)
         self.starts = {rank: self._starts(rank) for rank in self.ranks}
@@ -67,9 +67,9 @@ class Namer:
     def find(self) -> list[Found]:
         """What the run was, once for each variable that holds the result: first the one that the cell shows, then the
         one that was written last; [] if it was no collective."""
-        if not self.happened.matched or self.ranks != [*range(len(self.ranks))]:
+        if not self.replay.matched or self.ranks != [*range(len(self.ranks))]:
             return []
-        if not all(map(self.happened.seen, self.ranks)):
+        if not all(map(self.replay.seen, self.ranks)):
             return []
         rooted = [(name, root) for name in ROOTED for root in self.ranks]
         for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
@@ -108,14 +108,14 @@ class Namer:
 
     def _starts(self, rank: int) -> dict[str, Content]:
         found = {}
-        for name, bound in self.memories[rank].bound_first(self.happened.ranks[rank].first_look).items():
-            held = content(bound, partial(self.happened.held_first, rank))
+        for name, bound in self.memories[rank].bound_first(self.replay.ranks[rank].first_snapshot).items():
+            held = content(bound, partial(self.replay.held_first, rank))
             if held and sum(p.hi - p.lo for p in held) == sum(nbytes for *_, nbytes in bound):
                 found[name] = held
         return found
 
     def _ends(self, rank: int) -> dict[str, Content]:
-        memory, held = self.memories[rank], self.happened.ends[rank].held
+        memory, held = self.memories[rank], self.replay.ends[rank].held
         found = {name: content(memory.bound_last(name) or (), held) for name in memory.names_left}
         return {name: pieces for name, pieces in found.items() if pieces}
 
@@ -140,7 +140,7 @@ class Namer:
             else:  # the one that was made later
                 first, last = ([leaf for part in parts for leaf, _ in part.terms] for parts in (theirs, mine))
                 filled = all(
-                    self.happened.leaves.all[leaf].kind not in (Kind.ZERO, Kind.EMPTY) for leaf in first[:1] + last[:1]
+                    self.replay.leaves.all[leaf].kind not in (Kind.ZERO, Kind.EMPTY) for leaf in first[:1] + last[:1]
                 )
                 made |= filled and max(last) > max(first)
         return copied and made
@@ -267,7 +267,7 @@ class Namer:
     def carried(self) -> set[tuple[int, int, int]]:
         """(leaf, its first byte, the one after the last) of all that was sent, or given to a built-in."""
         found = set()
-        for item in self.happened.matched:
+        for item in self.replay.matched:
             hands_out = isinstance(item, Collective) and kind_of(item) in HANDING_OUT
             root = item.calls[0].event["peer"] if hands_out else None
             for call in [item.send] if isinstance(item, Message) else item.calls:
@@ -284,7 +284,7 @@ class Namer:
         )
         owner = {t[0]: rank for rank in self.ranks for p in self.starts[rank].get(name, ()) for t in p.value.terms}
         sent: dict[tuple[int, int, int], tuple[int, set]] = {}
-        for m in self.happened.messages:
+        for m in self.replay.messages:
             nbytes, ranks = sent.get((m.step, m.src, m.dst), (0, set()))
             ranks = ranks | {owner[t[0]] for p in m.carries[m.src][0] or () for t in p.value.terms if t[0] in owner}
             sent[m.step, m.src, m.dst] = (nbytes + m.nbytes, ranks)

@@ -5,14 +5,14 @@ bytes is not. So the numbers that every leaf had when it was first seen are kept
 from them and compared with the bytes that the rank had: at the end of the cell everywhere, at calls by sample. Sums may
 differ by rounding.
 
-Left out: bytes that nobody looked at, and of large tensors all but their first numbers.
+Left out: bytes that no snapshot has, and of large tensors all but their first numbers.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from launch.replay._film import decode
+from launch.replay._snapshots import decode
 from launch.replay._torch_ops import SIZES
 from launch.replay.provenance import Kind, Leaves, Value
 

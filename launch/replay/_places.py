@@ -1,14 +1,14 @@
-"""What the student calls a rank's memory, and which numbers it held at every look of the film.
+"""What the student calls a rank's memory, and which numbers it held at every snapshot.
 
-A place is a variable's name. A variable may be bound to new memory on the way (`x = x + buf`): it stays the same
-place, unless it has another size there. A list whose tensors lie in different memory is one place too, item after
-item. Memory that no variable ever reaches is "#3", by its number.
+A place is a variable's name. A variable may be bound to new memory on the way (`x = x + buf`): it stays the same place,
+unless it has another size there. A list whose tensors lie in different memory is one place too, item after item. Memory
+that no variable ever reaches is "#3", by its number.
 
-`Use` is one reading or writing of a range by a call or by the rank itself; `Done` is what a rank wrote itself, in one
-piece. `Places` turns ranges of storages into the places that moves go between, so that two places which are in use at
-the same time never have one name.
+`Use` is one reading or writing of a range by a call or by the rank itself, `LocalWrite` what a rank wrote itself in one
+piece. `Places` turns ranges of storages into the places that moves go between. Two places that are in use at the same
+time never have the same name.
 
-Left out: why a number changed (`replay._happened`), and which uses are worth showing (`replay._moves`).
+Left out: why a number changed (`replay._replay`), and which uses are worth showing (`replay._moves`).
 """
 
 from bisect import bisect_left, bisect_right
@@ -22,8 +22,8 @@ import numpy as np
 
 from collectives.as_if import Region
 from launch.replay._calls import Call, Matched
-from launch.replay._film import decode
-from launch.replay._happened import Write
+from launch.replay._memory import Write
+from launch.replay._snapshots import decode
 from launch.replay.provenance import Piece, Value
 
 
@@ -35,7 +35,7 @@ def nameless(place: str) -> bool:
 class Binding(NamedTuple):
     """A name for bytes of a storage: a variable's, or with `index` that of an item of the list `base`."""
 
-    look: int
+    snapshot: int
     path: str
     base: str
     storage: int
@@ -46,12 +46,12 @@ class Binding(NamedTuple):
     shape: tuple[int, ...]
 
 
-class Memory:
-    """One rank's names and numbers, from its film; `prefer` must have been called for it."""
+class Variables:
+    """One rank's names and numbers; `prefer` must have been called for it."""
 
     def __init__(self, film: dict):
         self.storages = {int(number): known for number, known in film["storages"].items()}
-        self.last_look, self.kept_until = film["looks"] - 1, film["kept_until"]
+        self.last_snapshot, self.kept_until = film["looks"] - 1, film["kept_until"]
         self.bindings = [Binding._make((*row[:8], tuple(row[8]))) for row in film["bindings"]]
         self.by_storage: dict[int, list[Binding]] = {}
         self.lists: dict[str, dict[int, list[Binding]]] = {}
@@ -74,8 +74,8 @@ class Memory:
                 self._first[part["storage"], part["lo"]] = number
         self.final = {path: (storage, lo, nbytes) for path, storage, lo, nbytes in film["final"]}
         self._patches: dict[int, list] = {}
-        for look, part, lo, data in film["changes"]:
-            self._patches.setdefault(part, []).append((look, lo, data))
+        for snapshot, part, lo, data in film["changes"]:
+            self._patches.setdefault(part, []).append((snapshot, lo, data))
         self._placed: dict[tuple, Region] = {}
         self._histories: dict[tuple, tuple[list[int], list[bytes]]] = {}
 
@@ -112,7 +112,7 @@ class Memory:
                 start = self.items(b.base)[b.index]
                 return Region(b.base, start + lo - b.lo, start + lo - b.lo + nbytes)
         if found := self.reaching(storage, lo, nbytes):
-            best = max(found, key=lambda b: (b.nbytes, self.preferred[b.path, b.nbytes], -b.look))
+            best = max(found, key=lambda b: (b.nbytes, self.preferred[b.path, b.nbytes], -b.snapshot))
             return Region(self.variables[best.path, best.nbytes], lo - best.lo, lo - best.lo + nbytes)
         return Region(f"#{storage}", lo, lo + nbytes)
 
@@ -138,11 +138,11 @@ class Memory:
         items = self.lists.get(place, {})
         return [0, *np.cumsum([items[index][0].nbytes for index in range(len(items))]).tolist()] if items else []
 
-    def named(self, name: str, look: int) -> list[Binding]:
-        """The memory that a variable, or the items of a list, had at a look (or when it was seen first)."""
+    def named(self, name: str, snapshot: int) -> list[Binding]:
+        """The memory that a variable, or the items of a list, had at a snapshot (or when it was seen first)."""
         found: dict[int | None, Binding] = {}
         for b in self.by_place.get(name, ()):
-            if b.look <= look or b.index not in found:
+            if b.snapshot <= snapshot or b.index not in found:
                 found[b.index] = b
         whole = found.pop(None, None)
         return [whole] if whole else [found[index] for index in sorted(index for index in found if index is not None)]
@@ -151,11 +151,11 @@ class Memory:
         """Whether a variable reaches these bytes when the cell has ended."""
         return any([s == storage and a <= lo and hi <= a + nbytes for s, a, nbytes in self.final.values()])
 
-    def bound_first(self, look: int) -> dict[str, list[tuple[int, int, int]]]:
-        """Name -> (storage, lo, nbytes) of the variables that were there at a look, of lists item by item."""
+    def bound_first(self, snapshot: int) -> dict[str, list[tuple[int, int, int]]]:
+        """Name -> (storage, lo, nbytes) of the variables that were there at a snapshot, of lists item by item."""
         found: dict[str, dict] = {}
         for b in self.bindings:
-            if b.look <= look:
+            if b.snapshot <= snapshot:
                 found.setdefault(b.base, {})[b.index] = (b.storage, b.lo, b.nbytes)
         return {
             name: [items[None]] if None in items else [items[i] for i in sorted(items)] for name, items in found.items()
@@ -175,13 +175,12 @@ class Memory:
         items = {b.path: b.index or 0 for b in self.bindings if b.base == name and b.path in self.final}
         return [self.final[path] for path in sorted(items, key=items.__getitem__)] or None
 
-    def value(self, storage: int, lo: int, nbytes: int, look: int, dtype: str):
-        """The numbers there at a look, as an array; of a large tensor the first ones. None if they were never seen, or
-        not kept."""
-        if self.kept_until is not None and look >= self.kept_until:
+    def value(self, storage: int, lo: int, nbytes: int, snapshot: int, dtype: str):
+        """The numbers there at a snapshot, as an array; of a large tensor the first ones. None if there are none."""
+        if self.kept_until is not None and snapshot >= self.kept_until:
             return None
         looks, raws = self._history(storage, lo, nbytes)
-        at = bisect_right(looks, look) - 1
+        at = bisect_right(looks, snapshot) - 1
         return None if at < 0 else decode(raws[at], dtype)
 
     def _history(self, storage: int, lo: int, nbytes: int):
@@ -198,7 +197,7 @@ class Memory:
 
     def _sliced(self, part: int, lo: int, hi: int):
         looks, raws, now = [], [], None
-        for look, start, data in self._patches.get(part, []):
+        for snapshot, start, data in self._patches.get(part, []):
             if now is None or not self._parts[part]["whole"]:
                 now = data[lo:hi]
             else:
@@ -207,12 +206,12 @@ class Memory:
                     continue
                 now = now[: first - lo] + data[first - start : last - start] + now[last - lo :]
             if not raws or now != raws[-1]:
-                looks.append(look)
+                looks.append(snapshot)
                 raws.append(now)
         return looks, raws
 
 
-def prefer(memories: dict[int, Memory], runs: list[dict]) -> None:
+def prefer(memories: dict[int, Variables], runs: list[dict]) -> None:
     """Of several names for one memory the one that most calls concern, on all ranks together, is used; and of tensors
     of several sizes under one name those have the name itself."""
     counts: Counter = Counter()
@@ -269,11 +268,11 @@ class Use(NamedTuple):
     writes: bool
     lo: int
     hi: int
-    by: "Matched | Done"
+    by: "Matched | LocalWrite"
 
 
-class Done:
-    """Some bytes written by a rank itself: neighbouring writes of one op with one recipe.
+class LocalWrite:
+    """Some bytes written by a rank itself: neighbouring writes of one op with one expr.
 
     Found out in `replay._moves`: `region`, where that is; `parts`, its terms without zeros that only begin a sum;
     `tellable`, whether it is a copy of something, or all of it put together once each.
@@ -281,7 +280,7 @@ class Done:
 
     def __init__(self, write: Write):
         self.rank, self.row, self.storage, self.lo, self.hi = write[:5]
-        self.recipe, self.step = write.recipe, 0
+        self.expr, self.step = write.expr, 0
         self.pieces = [write]
         self.region: Region
         self.parts: list[tuple] = []
@@ -290,7 +289,7 @@ class Done:
 
     def takes(self, write: Write) -> bool:
         """Adds the next write, if it continues this one."""
-        mine, other = self.recipe, write.recipe
+        mine, other = self.expr, write.expr
         same = (self.row, self.storage, self.hi) == (write.row, write.storage, write.lo)
         if not same or (mine is None) != (other is None) or (mine and other and mine.value != other.value):
             return False
@@ -301,7 +300,7 @@ class Done:
     @cached_property
     def terms(self) -> list[tuple[int, int, int, int, float]]:
         """(number, storage, lo, hi, times) of what it was made of; ask when it takes no more writes."""
-        terms = self.recipe.value.terms if self.recipe else ()
+        terms = self.expr.value.terms if self.expr else ()
         return [(number, s, self.lo + shift, self.hi + shift, times) for number, (s, shift, times) in enumerate(terms)]
 
     @property
@@ -311,16 +310,16 @@ class Done:
     @property
     def how(self) -> str:
         """How its terms were put together; "" if that cannot be told."""
-        return self.recipe.value.how if self.recipe else ""
+        return self.expr.value.how if self.expr else ""
 
     @property
     def since(self) -> float:
         """The row at which its terms were read."""
-        return self.recipe.since if self.recipe else self.row
+        return self.expr.since if self.expr else self.row
 
     def values(self, number: int) -> list[Value]:
         """What that term held, write by write."""
-        return [write.recipe.held[number] for write in self.pieces if write.recipe]
+        return [write.expr.held[number] for write in self.pieces if write.expr]
 
     def held(self, number: int) -> tuple[Piece, ...]:
         """What that term held."""
@@ -331,7 +330,7 @@ class Done:
 class Places:
     """The student's names for memory, such that two places which are in use at the same time never have one name."""
 
-    def __init__(self, memories: dict[int, Memory], uses: dict[tuple[int, int], list[Use]]):
+    def __init__(self, memories: dict[int, Variables], uses: dict[tuple[int, int], list[Use]]):
         self.memories, self.uses = memories, uses
         spans: dict[tuple[int, str, int], list] = defaultdict(list)
         for (rank, storage), found in uses.items():

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from collectives.as_if import Region
 from collectives.state import Cell, empty_cells
 from launch.replay._contradictions import groups
-from launch.replay._happened import Happened
 from launch.replay._layout import Layout
 from launch.replay._moves import Move
-from launch.replay._places import Memory, Places, Spot, nameless
+from launch.replay._places import Places, Spot, Variables, nameless
+from launch.replay._replay import Replay
 from launch.replay.provenance import Piece, Ranges, Value, cut
 
 MANY = 16  # buffers; a run with more gets no name
@@ -47,7 +47,7 @@ def joined(pieces, lo: int = 0) -> Pieces:
     return tuple(found)
 
 
-def beginning_of(moves: list[Move], happened: Happened, memories: dict[int, Memory], places: Places) -> Beginning:
+def beginning_of(moves: list[Move], replay: Replay, memories: dict[int, Variables], places: Places) -> Beginning:
     """What is read before it is overwritten was there; and what the moves leave alone of the variables that they
     use."""
     is_nothing = places.is_nothing
@@ -87,11 +87,11 @@ def beginning_of(moves: list[Move], happened: Happened, memories: dict[int, Memo
             write(move.dst, move.target)
     for rank, place in touched:
         untouched, at = touched[rank, place], 0
-        last = memories[rank].last_look
+        last = memories[rank].last_snapshot
         bound = [*zip(memories[rank].named(place, 0), memories[rank].named(place, last), strict=False)]
         for first, later in bound:  # `parts[rank] = x` puts the rank's own data there, without any op
             b = later if later.nbytes == first.nbytes else first
-            for p in happened.held_first(rank, b.storage, b.lo, b.lo + b.nbytes):
+            for p in replay.held_first(rank, b.storage, b.lo, b.lo + b.nbytes):
                 for a, z in () if is_nothing([p.value]) else untouched.gaps(p.lo - b.lo + at, p.hi - b.lo + at):
                     held.setdefault((rank, place), Ranges()).write(a, z, places.cleaned(p.value).shifted(b.lo - at))
                     spot = Spot(rank, b.storage, b.lo + a - at, b.lo + z - at, 0)

@@ -4,7 +4,7 @@ A row of a rank's account names an op and the places that it read and wrote (`ra
 values are worked out range by range, whatever the shapes and strides; a place that falls into too many runs of memory,
 and an op that is not here, give data that is computed from all that went in.
 
-Left out: the values themselves (`replay.provenance`); when each row happens (`replay._happened`).
+Left out: the values themselves (`replay.provenance`); when each row happens (`replay._replay`).
 """
 
 from collections.abc import Callable
@@ -120,7 +120,7 @@ def runs(place: Place, shape: tuple[int, ...]) -> tuple[list[int], int] | None:
 
 
 class Meaning:
-    """Carries out rows on the memory of one rank: `memory` has `read`, `write` and `leaves`, see `_happened.Memory`."""
+    """Carries out rows on the memory of one rank: `memory` has `read`, `write` and `leaves`, see `_memory.Memory`."""
 
     def __init__(self, memory, rank: int):
         self.memory, self.leaves, self.rank = memory, memory.leaves, rank
@@ -398,16 +398,16 @@ class Meaning:
         )
 
     def _read(self, place: Place, first: int, length: int, lo: int, out: Place) -> list:
-        """(lo, hi, value, recipe) in the bytes of `out` of a run of another place."""
+        """(lo, hi, value, expr) in the bytes of `out` of a run of another place."""
         size = place.itemsize
         start = first * size
         pieces = self.memory.read(place.storage, start, start + length * size)
         if place.dtype == out.dtype and place.lazy == out.lazy:
             by = start - lo
             if by == 0:
-                return [(p.lo, p.hi, p.value, p.recipe) for p in pieces]
+                return [(p.lo, p.hi, p.value, p.expr) for p in pieces]
             return [
-                (p.lo - by, p.hi - by, p.value.shifted(by), None if p.recipe is None else p.recipe.shifted(by))
+                (p.lo - by, p.hi - by, p.value.shifted(by), None if p.expr is None else p.expr.shifted(by))
                 for p in pieces
             ]
         found = []
@@ -419,21 +419,21 @@ class Meaning:
         return found
 
     def _combined(self, how: str, lo: int, hi: int, operands: list) -> list:
-        """[(lo, hi, value, recipe)] of one run, cut wherever one of the operands is."""
+        """[(lo, hi, value, expr)] of one run, cut wherever one of the operands is."""
         cuts = [lo, hi]
         if not all([len(pieces) == 1 for pieces, _ in operands]):
             cuts = sorted({lo, hi, *(piece[0] for pieces, _ in operands for piece in pieces)})
         at, found = [0] * len(operands), []
         for a, b in zip(cuts, cuts[1:], strict=False):
-            values, recipes = [], []
+            values, exprs = [], []
             for number, (pieces, times) in enumerate(operands):
                 while pieces[at[number]][1] <= a:
                     at[number] += 1
-                _, _, value, recipe = pieces[at[number]]
+                _, _, value, expr = pieces[at[number]]
                 values.append((value, times))
-                recipes.append((recipe, times))
+                exprs.append((expr, times))
             value = self.leaves.combined(how, values, self.rank)
-            found.append((a, b, value, self.memory.recipe(how, recipes)))
+            found.append((a, b, value, self.memory.expr(how, exprs)))
         return found
 
     def _write(self, out: Place, found: list) -> bool:

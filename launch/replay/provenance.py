@@ -8,7 +8,7 @@ thing have equal values wherever they lie, whatever numbers are in them.
 
 Nothing is ever kept per element: `Ranges` maps ranges of one storage to values, and only cuts where the program does.
 
-Left out: which op makes which value (`replay._torch_ops`), and who sent what to whom (`replay._happened`).
+Left out: which op makes which value (`replay._torch_ops`), and who sent what to whom (`replay._replay`).
 """
 
 from bisect import bisect_left, bisect_right
@@ -131,12 +131,12 @@ class Leaves:
 
 
 class Piece(NamedTuple):
-    """Bytes lo up to hi of a storage. `recipe` is what it was made of in terms of the rank's other memory."""
+    """Bytes lo up to hi of a storage. `expr` is what it was made of in terms of the rank's other memory."""
 
     lo: int
     hi: int
     value: Value
-    recipe: object = None
+    expr: object = None
 
 
 def cut(pieces, lo: int, hi: int) -> list[Piece]:
@@ -185,17 +185,17 @@ class Ranges:
         """The parts of a range that have no value yet."""
         return gaps_in(self.read(lo, hi), lo, hi)
 
-    def write(self, lo: int, hi: int, value: Value, recipe=None) -> None:
+    def write(self, lo: int, hi: int, value: Value, expr=None) -> None:
         """The range holds `value` from now on."""
         at = bisect_left(self.los, lo)
         if at < len(self.los) and self.los[at] == lo and self.pieces[at].hi == hi:  # as mostly, over what it held
-            self.pieces[at] = Piece(lo, hi, value, recipe)
+            self.pieces[at] = Piece(lo, hi, value, expr)
             return
         first = max(bisect_right(self.los, lo) - 1, 0)
         if first < len(self.pieces) and self.pieces[first].hi <= lo:
             first += 1
         last = bisect_left(self.los, hi)
-        new = [Piece(lo, hi, value, recipe)]
+        new = [Piece(lo, hi, value, expr)]
         if first < last:
             if self.pieces[first].lo < lo:
                 new.insert(0, self.pieces[first]._replace(hi=lo))

@@ -1,7 +1,7 @@
 """A Recording: what the ranks of a cell really sent, as a Schedule that plays, checks and counts like any other.
 
 `Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and passes it
-through the room: the accounts are carried out again (`_happened`), the moves worth showing are picked (`_moves`), their
+through the room: the accounts are carried out again (`_replay`), the moves worth showing are picked (`_moves`), their
 places become buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the whole gets a
 name if it is proved to be a collective (`_names`). Nothing is inferred from numbers, so the same program gives the
 same Recording whatever its data, and on every run, its times excepted.
@@ -36,14 +36,14 @@ from launch.replay._as_if import Shown, shown_as
 from launch.replay._calls import Message
 from launch.replay._ending import Made, made_of
 from launch.replay._events import Event, events_of, text_of
-from launch.replay._happened import Happened
-from launch.replay._hurried import hurried
 from launch.replay._layout import BUILT_IN, Layout, steps_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
-from launch.replay._places import Memory, Places, Spot, content, prefer
+from launch.replay._places import Places, Spot, Variables, content, prefer
+from launch.replay._replay import Replay
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
+from launch.replay._used_before_wait import used_before_wait
 from launch.replay.provenance import Piece, Value, cut
 
 LARGEST = 200_000  # chunks that a proof would write
@@ -77,14 +77,14 @@ class Tapes:
         self.network, self.carried = network, carried
         runs, self.clocks = on_one_clock(runs, clocks)
         self.runs = sorted(runs, key=lambda run: run["rank"])
-        self.happened = Happened(self.runs)
-        self.memories = {run["rank"]: Memory(run["film"]) for run in self.runs}
+        self.replay = Replay(self.runs)
+        self.memories = {run["rank"]: Variables(run["film"]) for run in self.runs}
         prefer(self.memories, self.runs)
-        self.moves, self.places = moves_of(self.happened, self.memories)
+        self.moves, self.places = moves_of(self.replay, self.memories)
 
     @cached_property
     def events(self) -> list[Event]:
-        return events_of(self.runs, self.happened, self.memories)
+        return events_of(self.runs, self.replay, self.memories)
 
     @property
     def ops(self) -> int:
@@ -94,9 +94,9 @@ class Tapes:
     @cached_property
     def found(self) -> list[Found]:
         """Which collective the run was, for each variable that holds the result. If numbers are up to luck, none."""
-        if any(message.changed for message in self.happened.messages) or hurried(self.happened):
+        if any(message.changed for message in self.replay.messages) or used_before_wait(self.replay):
             return []
-        return Namer(self.happened, self.memories, self.places.nothing, self._last_written).find()
+        return Namer(self.replay, self.memories, self.places.nothing, self._last_written).find()
 
     def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
@@ -117,25 +117,25 @@ class Tapes:
         """The numbers at a spot, as they were before anything else was written there; "" if nobody has seen them."""
         if spot.storage < 0:
             return ""
-        seen = self.happened.look_after(spot.rank, spot.row, spot.storage)
+        seen = self.replay.snapshot_after(spot.rank, spot.row, spot.storage)
         if seen is None:
             return ""  # its memory was gone before anybody looked
-        row, look = seen
+        row, snapshot = seen
         later = self.places.next_write(spot.rank, spot.storage, spot.lo, spot.hi, spot.row)
         if later is not None and later <= row and spot.row != row:
             return ""
-        return self._text(spot, look)
+        return self._text(spot, snapshot)
 
     def text_before(self, spot: Spot) -> str:
         """The numbers at a spot when it was first seen, before the call that read it."""
-        rows = [row for row, _ in self.happened.ranks[spot.rank].looks]
+        rows = [row for row, _ in self.replay.ranks[spot.rank].looks]
         at = max([i for i, row in enumerate(rows) if row <= spot.row], default=0)
-        return self._text(spot, self.happened.ranks[spot.rank].looks[at][1] if rows else 0)
+        return self._text(spot, self.replay.ranks[spot.rank].looks[at][1] if rows else 0)
 
-    def _text(self, spot: Spot, look: int) -> str:
+    def _text(self, spot: Spot, snapshot: int) -> str:
         memory = self.memories[spot.rank]
         dtype = memory.storages.get(spot.storage, {}).get("dtype", "uint8")
-        value = memory.value(spot.storage, spot.lo, spot.hi - spot.lo, look, dtype)
+        value = memory.value(spot.storage, spot.lo, spot.hi - spot.lo, snapshot, dtype)
         if value is None:
             return ""
         return text_of(value, max(len(value), (spot.hi - spot.lo) // max(value.itemsize, 1)))
@@ -145,7 +145,7 @@ class Tapes:
         at = 0
         for b in self.memories[rank].named(region.place, 0) if rank in self.memories else ():
             lo, hi = b.lo + region.lo - at, b.lo + region.hi - at
-            there = [p.value for p in self.happened.held_first(rank, b.storage, lo, hi)]
+            there = [p.value for p in self.replay.held_first(rank, b.storage, lo, hi)]
             if b.lo <= lo and hi <= b.lo + b.nbytes and not self.places.is_nothing(there):
                 return self.text_before(Spot(rank, b.storage, lo, hi, 0))
             at += b.nbytes
@@ -175,7 +175,7 @@ class Tapes:
 
     def _first(self, rank: int, name: str) -> list[Piece]:
         bound = [(b.storage, b.lo, b.nbytes) for b in self.memories[rank].named(name, 0)]
-        return content(bound, partial(self.happened.held_first, rank))
+        return content(bound, partial(self.replay.held_first, rank))
 
 
 class Recording(Run):
@@ -193,11 +193,11 @@ class Recording(Run):
     def __init__(self, runs: list[dict] | Tapes, as_if: dict[str, str] | None = None, part: range | None = None):
         self._tapes = tapes = runs if isinstance(runs, Tapes) else Tapes(runs)
         self._as_if, self._part = as_if or {}, part
-        happened, memories = tapes.happened, tapes.memories
-        shown = shown_as(tapes.moves, happened, tapes.places, self._as_if)
+        replay, memories = tapes.replay, tapes.memories
+        shown = shown_as(tapes.moves, replay, tapes.places, self._as_if)
         self._whole = len(shown.numbers)
         self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
-        begin = beginning_of(shown.moves, happened, memories, tapes.places)
+        begin = beginning_of(shown.moves, replay, memories, tapes.places)
         ranks = 1 + max({0, *memories, *(rank for item in shown.collectives for rank in item.ranks)})
         self._layout = layout = Layout(shown.moves, memories, _together(shown, tapes.places), _alike(begin, tapes))
         found = self._shown_of([] if part else tapes.found)
@@ -225,7 +225,7 @@ class Recording(Run):
             counts=self._counted,
             events=lambda: tapes.events,
             built_ins=[(c.calls[0].event["op"], c.calls[0].event["bytes"], len(c.calls)) for c in called],
-            lonely=[(c.rank, c.event["op"], c.event["peer"], tapes.code(c)[0]) for c in happened.lonely],
+            lonely=[(c.rank, c.event["op"], c.event["peer"], tapes.code(c)[0]) for c in replay.lonely],
             dropped=sum(run["dropped"] for run in tapes.runs),
             step_seconds=self._measured,
             network=tapes.network,
@@ -245,7 +245,7 @@ class Recording(Run):
         """
         kept = max((len(run["events"]) for run in self._tapes.runs), default=0)
         name = self._kind + (f", first {kept:,} calls of every rank" if self.dropped else "")
-        if not self.dropped and not all(map(self._tapes.happened.seen, self._tapes.memories)):
+        if not self.dropped and not all(map(self._tapes.replay.seen, self._tapes.memories)):
             name += f", what ranks did with their data seen for {self._tapes.ops:,} operations"
         return f"{name}, steps {self._part.start + 1} to {self._part.stop} of {self._whole}" if self._part else name
 
@@ -327,8 +327,8 @@ class Recording(Run):
 
     def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
         """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when
-        their ranks made their first call; [] if there is no such variable any more, or nobody saw all that happened."""
-        return made_of(self._tapes.happened, self._tapes.memories, rank, name, of)
+        their ranks made their first call; [] if there is no such variable any more, or nobody saw all that replay."""
+        return made_of(self._tapes.replay, self._tapes.memories, rank, name, of)
 
     def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
         """(buffer, first chunk, chunks) of a variable that a rank has when the cell has ended; None if it is not
@@ -359,12 +359,12 @@ class Recording(Run):
         return [(m.src, self._tapes.code(m.send)[0]) for m in self._shown.messages if m.changed]
 
     @property
-    def hurried(self) -> list[tuple[int, str, int, int, bool]]:
+    def used_before_wait(self) -> list[tuple[int, str, int, int, bool]]:
         """(rank, op, line, line of the wait, whether it wrote) of the calls whose tensors the rank used before the
         wait for them was over: nobody knows which numbers stood there. Sends are in `changed`."""
         return [
             (use.call.rank, use.call.event["op"], self._tapes.code(use.call)[0], use.call.event["wait_line"], use.wrote)
-            for use in hurried(self._tapes.happened)
+            for use in used_before_wait(self._tapes.replay)
         ]
 
     def _counted(self) -> Counts:

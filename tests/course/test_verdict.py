@@ -49,7 +49,9 @@ def trial(exercise=RING, events=None, busiest=32, messages=12, steps=4, answers=
     answers = [seen(each) for each in expected] if answers is None else answers
     counts = SimpleNamespace(busiest=busiest, messages=messages, steps=steps)
     events = ring_events() if events is None else events
-    recording = SimpleNamespace(ranks=P, events=events, counts=lambda: counts, changed=[], hurried=[], steps=())
+    recording = SimpleNamespace(
+        ranks=P, events=events, counts=lambda: counts, changed=[], used_before_wait=[], steps=()
+    )
     recording.made_of = lambda rank, name, of: []  # nobody has seen it being made: the sentences have numbers only
     after = (answers if in_place else [seen(each) for each in given]) if after is None else after
     parts = {"exercise": exercise, "p": P, "dtype": "float32", "recording": recording, "given": given, "source": ""}

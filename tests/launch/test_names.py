@@ -431,4 +431,4 @@ def test_a_tensor_used_before_the_wait_gives_no_name(gang):
         "for r in others: dist.recv(parts[r], r)", "got = [dist.irecv(parts[r], r) for r in others]"
     )
     (recording,) = told(gang, body + "y = torch.stack(parts).sum(0)\nfor w in got: w.wait()\n", 3, ("ints",))
-    assert recording.title == "your run" and recording.hurried
+    assert recording.title == "your run" and recording.used_before_wait

@@ -182,7 +182,7 @@ def ends_apart(recording) -> tuple[list, int]:
                 (storage, lo, _), *_ = memory.bound_last(name)
                 cuts = recording.cuts(buffer)
                 nbytes = cuts[chunk + 1] - cuts[chunk]
-                held = memory.value(storage, lo + at, nbytes, memory.last_look, "int64")
+                held = memory.value(storage, lo + at, nbytes, memory.last_snapshot, "int64")
                 at += nbytes
                 cell = recording.states(-1).cells[buffer][rank, chunk]
                 parts = [start.get(origin) for origin, times in cell.terms for _ in range(times)]

@@ -4,14 +4,14 @@
 happens. The account has the ops between the call and the end of its wait, and where in memory they read and wrote, so
 that nothing here depends on luck.
 
-Left out: tensors that are scattered too widely; sends (`_happened` knows which of them were written to), calls that
+Left out: tensors that are scattered too widely; sends (`_replay` knows which of them were written to), calls that
 nobody waits for, what DDP does in C++.
 """
 
 from typing import NamedTuple
 
 from launch.replay._calls import Call
-from launch.replay._happened import MOST_AHEAD, Happened
+from launch.replay._replay import MOST_AHEAD, Replay
 from launch.replay._torch_ops import makes, runs
 
 ITSELF = """_unsafe_view wait_tensor all_gather_into_tensor all_reduce all_to_all_single broadcast
@@ -19,17 +19,17 @@ reduce_scatter_tensor""".split()
 """Ops that only hand their tensor on, and the functional collectives, which are the call itself."""
 
 
-class Hurried(NamedTuple):
+class EarlyUse(NamedTuple):
     """Before it waited, the call's rank wrote to what the call works on, or read what it brings."""
 
     call: Call
     wrote: bool
 
 
-def hurried(happened: Happened) -> list[Hurried]:
+def used_before_wait(replay: Replay) -> list[EarlyUse]:
     """The first such use of each call."""
     found = []
-    for rank in happened.ranks.values():
+    for rank in replay.ranks.values():
         for number, (begin, _) in rank.spans.items():
             event = rank.events[number]
             wait = event["wait_row"]  # gloo's reduce_scatter copies its result only in the wait itself
@@ -42,7 +42,7 @@ def hurried(happened: Happened) -> list[Hurried]:
                 wrote = _meets(rank, outs, [*event["ins"], *event["outs"]])
                 reads = [] if makes(rank.ops[row[0]].name) else ins  # torch.zeros_like(x) asks x for its shape alone
                 if wrote or _meets(rank, reads, event["outs"]):
-                    found.append(Hurried(Call(rank.number, number, event), wrote))
+                    found.append(EarlyUse(Call(rank.number, number, event), wrote))
                     break
     return found
 

@@ -23,7 +23,7 @@ NONE = [
 def hurried(gang, meanwhile: str, afterwards: str = "") -> list:
     answers = gang.run(CELL.format(meanwhile=meanwhile, afterwards=afterwards), 2)
     assert not any(answer["error"] for answer in answers)
-    return Recording([answer["recording"] for answer in answers]).hurried
+    return Recording([answer["recording"] for answer in answers]).used_before_wait
 
 
 @pytest.mark.parametrize("use", USES)
@@ -50,7 +50,7 @@ else:
 @pytest.mark.parametrize("use, told", {"x[::2] += 1": [], "x[:, 0] += 1": [(1, "recv", 6, 8, True)]}.items())
 def test_rows_beside_the_one_that_comes_are_free(gang, use, told):
     answers = gang.run(ROWS.format(use=use), 2)
-    assert Recording([answer["recording"] for answer in answers]).hurried == told
+    assert Recording([answer["recording"] for answer in answers]).used_before_wait == told
 
 
 @pytest.mark.parametrize("use", USES)

@@ -1,31 +1,26 @@
-"""What happened on all ranks, in an order in which causes stand before effects: the accounts, carried out again.
+"""Replays the op logs of all ranks in causal order.
 
-Every rank's account is gone through in its own order. A receive waits here until its send has begun on the other rank,
-a collective until all have called it; then what was sent, which is known exactly, stands where it was received. So at
-any time every range of every rank's memory has a `Value` (`replay.provenance`), and the messages bear what they
-carried.
+Each op log is replayed row by row. A receive waits here until its send has begun on the other rank, a collective until
+all its ranks have called it. Then it is known exactly what was sent, and it is written where it was received. So every
+range of every rank's memory has a `Value` (`replay.provenance`) at any time, and messages carry what was in them.
 
 The step of a message follows from the same order: it comes after everything that was over, on either of its two ranks,
 when that rank began its side of the call. Nothing here depends on times.
 
-`Memory` is one rank's memory at a moment of its account: what torch's ops read and write. Memory that has a name, or
-was in a call, is kept apart there: writes to it are noted, with a recipe that says what they were made of in terms of
-other such memory.
-
-Left out: what of it is worth drawing, and names (`replay._moves`). What torch's ops mean is in `replay._torch_ops`.
+Left out: what is worth drawing (`replay._moves`), names (`replay._names`), what torch's ops mean (`replay._torch_ops`).
 """
 
 from bisect import bisect_left
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
 from launch.replay._calls import Call, Collective, Effect, Matched, Message, match
-from launch.replay._film import Film
+from launch.replay._memory import Memory
 from launch.replay._numbers import EACH, Numbers
+from launch.replay._snapshots import Snapshots
 from launch.replay._torch_ops import Meaning, Place, parse
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Value, gaps_in
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Value
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 WAITS, GETS_NOTHING = 0, 1  # whether a rank goes on though another has not come: never, if it gets nothing from it
@@ -47,10 +42,10 @@ class _Rank:
         firsts = {int(number): known["first"] for number, known in film["storages"].items()}
         self.memory = Memory(self.number, leaves, kept, firsts)
         self.meaning = Meaning(self.memory, self.number)
-        self.film = Film(film)
-        self.last_look = film["looks"] - 1
-        self.first_look = self.events[0]["looks"][0] if self.events else 0
-        self.named = [binding[3:6] for binding in film["bindings"] if binding[0] <= self.first_look]
+        self.snapshots = Snapshots(film)
+        self.last_snapshot = film["looks"] - 1
+        self.first_snapshot = self.events[0]["looks"][0] if self.events else 0
+        self.named = [binding[3:6] for binding in film["bindings"] if binding[0] <= self.first_snapshot]
         self.final = [(storage, lo, lo + nbytes) for _, storage, lo, nbytes in film["final"]]
         self.begun = False
         self.blind = False
@@ -59,11 +54,11 @@ class _Rank:
             int, list[int]
         ] = {}  # storage -> events that nobody has waited for yet, and that write there
         self.spans: dict[int, list] = {number: [None, None] for number in range(len(self.events))}  # event -> rows
-        self.looks: list[tuple[int, int]] = []  # (row, look)
-        self.looked_at: dict[int, list[tuple[int, int]]] = {}  # storage -> those of them that saw it
+        self.looks: list[tuple[int, int]] = []  # (row, snapshot)
+        self.seen_at: dict[int, list[tuple[int, int]]] = {}  # storage -> those of them that saw it
 
 
-class Happened:
+class Replay:
     """The run, carried out. Everything about it that pictures and names are made of:
 
     messages, collectives, lonely  of all ranks, with their steps; `matched` are the first two
@@ -105,9 +100,9 @@ class Happened:
         row = rank.spans[call.number][end]
         return len(rank.rows) if row is None else row
 
-    def look_after(self, rank: int, row: float, storage: int) -> tuple[int, int] | None:
-        """(row, look): the first look at a storage at which what was written at that row can have been seen."""
-        looks = self.ranks[rank].looked_at.get(storage, [])
+    def snapshot_after(self, rank: int, row: float, storage: int) -> tuple[int, int] | None:
+        """(row, snapshot): the first look at a storage at which what was written at that row can have been seen."""
+        looks = self.ranks[rank].seen_at.get(storage, [])
         at = bisect_left(looks, (row, 0))
         return looks[at] if at < len(looks) else None
 
@@ -150,9 +145,9 @@ class Happened:
                     return False
             rank.spans[row[1]][1] = at
             self._end(rank, row[1])
-            self._look(rank, at, rank.events[row[1]]["looks"][1])
+            self._take_snapshot(rank, at, rank.events[row[1]]["looks"][1])
         elif row[0] == LOOK:
-            self._look(rank, at, row[1])
+            self._take_snapshot(rank, at, row[1])
         elif row[0] == BLIND:
             rank.blind = True
         else:
@@ -175,7 +170,7 @@ class Happened:
         event, memory = rank.events[number], rank.memory
         rank.spans[number][0] = at
         memory.row = at - 0.5  # what was changed outside torch until now was changed before the call
-        self._look(rank, at, event["looks"][0])
+        self._take_snapshot(rank, at, event["looks"][0])
         memory.row = at
         if not rank.begun:
             rank.begun = True
@@ -223,8 +218,8 @@ class Happened:
                 coming = (place for event in rank.open.values() for place in event["outs"] if place)
                 if any(s == storage and a < hi and lo < a + nbytes for s, a, nbytes in coming):
                     break
-                if raw := rank.film.bytes_at(storage, p.lo, p.hi):
-                    self.numbers.learn(p.value, p.lo, raw, rank.film.dtype(storage))
+                if raw := rank.snapshots.bytes_at(storage, p.lo, p.hi):
+                    self.numbers.learn(p.value, p.lo, raw, rank.snapshots.dtype(storage))
 
     def _check(self, rank: _Rank, places) -> None:
         """What does not hold what it is said to be made of was changed in a way that nobody saw."""
@@ -233,7 +228,7 @@ class Happened:
         for storage, lo, hi in places:
             for value, pieces in groupby(rank.memory.held(storage, lo, hi), key=lambda p: p.value):
                 first, *others = pieces
-                raw = rank.film.bytes_at(storage, first.lo, (others or [first])[-1].hi)
+                raw = rank.snapshots.bytes_at(storage, first.lo, (others or [first])[-1].hi)
                 for a, b in self.numbers.differing(value, first.lo, raw) if raw else ():
                     self.contradicted = True
                     rank.memory.write(storage, first.lo + a, first.lo + b, self._unseen(rank.number))
@@ -314,14 +309,14 @@ class Happened:
             del self.effects[id(item)]
         return found
 
-    def _look(self, rank: _Rank, at: int, look: int) -> None:
-        """Bytes that changed since the last look though nothing that we saw has written them were changed outside."""
-        rank.looks.append((at, look))
+    def _take_snapshot(self, rank: _Rank, at: int, snapshot: int) -> None:
+        """Bytes that changed since the last snapshot, and that no op has written, were changed outside torch."""
+        rank.looks.append((at, snapshot))
         memory = rank.memory
-        for storage, differs in rank.film.changed(look) if not rank.blind else ():
+        for storage, differs in rank.snapshots.changed(snapshot) if not rank.blind else ():
             coming = [place for event in rank.open.values() for place in event["outs"] if place]
             covered = [*memory.dirty.get(storage, ()), *((p[1], p[1] + p[2]) for p in coming if p[0] == storage)]
-            if not rank.film.whole(storage):
+            if not rank.snapshots.whole(storage):
                 a, b = int(differs[0]), int(differs[1]) + 1
                 if any(lo < b and a < hi for lo, hi in covered):
                     continue  # which of the bytes changed is not known
@@ -331,7 +326,7 @@ class Happened:
                     continue
                 for lo, hi in covered:
                     differs = differs[(differs < lo) | (differs >= hi)]
-                size = rank.film.itemsize(storage)
+                size = rank.snapshots.itemsize(storage)
                 items = np.unique(differs // size)
                 runs = np.split(items, np.flatnonzero(np.diff(items) > 1) + 1) if len(items) else ()
                 spans = [(int(run[0]) * size, (int(run[-1]) + 1) * size) for run in runs]
@@ -339,18 +334,18 @@ class Happened:
                 by_library = any(s == storage and lo < b and a < hi for s, lo, hi in memory.left)
                 kind = Kind.LIBRARY if by_library else Kind.OUTSIDE
                 memory.write(storage, a, b, self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE))))
-        for storage in rank.film.looked[look]:
-            rank.looked_at.setdefault(storage, []).append((at, look))
+        for storage in rank.snapshots.looked[snapshot]:
+            rank.seen_at.setdefault(storage, []).append((at, snapshot))
             memory.dirty.pop(storage, None)
             if memory.left:
                 memory.left = [left for left in memory.left if left[0] != storage]
 
     def _close(self, rank: _Rank) -> None:
-        """After the last row: what nobody waited for is over by now, and a last look is taken."""
+        """After the last row: what nobody waited for is over by now, and a last snapshot is taken."""
         rank.memory.row = len(rank.rows)
         for number in list(rank.open):
             self._end(rank, number)
-        self._look(rank, len(rank.rows), rank.last_look)
+        self._take_snapshot(rank, len(rank.rows), rank.last_snapshot)
 
 
 def _gets_nothing(rank: _Rank, number: int) -> bool:
@@ -382,122 +377,3 @@ def _writes_later(rank: _Rank, at: int, number: int, place: list) -> bool:
                 if first < lo + nbytes and lo < last:
                     return True
     return False
-
-
-class Recipe(NamedTuple):
-    """What some bytes were made of, in terms of memory that has a name or was in a call: like a `Value`, but the leaves
-    are numbers of storages. `since` is the row at which they were read; ops on unnamed memory lie in between. `held` is
-    what each of them held then."""
-
-    value: Value
-    since: float
-    held: tuple[Value, ...]
-
-    def shifted(self, by: int) -> "Recipe":
-        if by == 0:
-            return self
-        return Recipe(self.value.shifted(by), self.since, tuple([value.shifted(by) for value in self.held]))
-
-
-class Write(NamedTuple):
-    """Bytes lo up to hi of a storage were written by the rank itself at that row of its account, on that line of the
-    cell.
-
-    `recipe` is None for what is neither copy nor sum nor another reduction of what the rank had.
-    """
-
-    rank: int
-    row: float
-    storage: int
-    lo: int
-    hi: int
-    value: Value
-    recipe: Recipe | None
-    line: int
-    found: bool = False  # nobody wrote it: memory that is met for the first time
-
-
-class Memory:
-    """One rank's memory at a moment of its account, as `torch_ops.Meaning` reads and writes it."""
-
-    def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int]):
-        self.rank, self.leaves, self.kept, self.firsts = rank, leaves, kept, firsts
-        self.storages: dict[int, Ranges] = {}
-        self.row = 0.0
-        self.line = 0
-        self.step = -1
-        self.first_arrival = None  # the look at which the first data from elsewhere had come
-        self.dirty: dict[int, list] = {}  # what was written in a storage since it was looked at last
-        self.left: list[tuple[int, int, int]] = []  # what the library may have left anything in, since the last look
-        self.writes: list[Write] = []
-
-    def held(self, storage: int, lo: int, hi: int) -> list[Piece]:
-        """The pieces of a range, without gaps: what nobody was seen to write was there."""
-        ranges = self.storages.get(storage)
-        if ranges is None:
-            ranges = self.storages[storage] = Ranges()
-        pieces = ranges.read(lo, hi)
-        if gaps := gaps_in(pieces, lo, hi):
-            for a, b in gaps:
-                value = self._found(storage)
-                ranges.write(a, b, value)
-                if storage in self.kept:
-                    self.writes.append(Write(self.rank, self.row - 0.5, storage, a, b, value, None, 0, True))
-            pieces = ranges.read(lo, hi)
-        return pieces
-
-    def read(self, storage: int, lo: int, hi: int) -> list[Piece]:
-        """The same for an op: of memory that is kept apart the recipes say that it was read there."""
-        pieces = self.held(storage, lo, hi)
-        if storage in self.kept:
-            itself = Value("sum", ((storage, 0, 1),))
-            return [Piece(p.lo, p.hi, p.value, Recipe(itself, self.row, (p.value,))) for p in pieces]
-        return pieces
-
-    def _found(self, storage: int) -> Value:
-        """Memory that is met for the first time: the rank's own, if it was there before anything had come in."""
-        first = self.firsts.get(storage)
-        early = self.first_arrival is None or first is not None and first <= self.first_arrival
-        if early:
-            return self.leaves.fresh(self.rank, Kind.OWN)
-        return self.leaves.fresh(self.rank, Kind.UNSEEN, frozenset((self.rank, OUTSIDE)))
-
-    def write(self, storage: int, lo: int, hi: int, value: Value, recipe: Recipe | None = None) -> None:
-        """An op of the rank's own has written there."""
-        if lo >= hi:
-            return
-        if storage in self.kept:
-            self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, recipe, self.line))
-            self.leaves.unnamed.difference_update([leaf for leaf, *_ in value.terms])
-            recipe = None
-        self.put(storage, lo, hi, value, recipe)
-
-    def put(self, storage: int, lo: int, hi: int, value: Value, recipe: Recipe | None = None) -> None:
-        """That value stands there now, whoever wrote it."""
-        ranges = self.storages.get(storage)
-        if ranges is None:
-            ranges = self.storages[storage] = Ranges()
-        ranges.write(lo, hi, value, recipe)
-        self.dirty.setdefault(storage, []).append((lo, hi))
-
-    def recipe(self, how: str, operands: list) -> Recipe | None:
-        """The recipes (recipe, times) put together in that way; None where it cannot be told as one reduction."""
-        if len(operands) == 1 and how == "sum" and operands[0][1] == 1:
-            return operands[0][0]
-        counts: dict[tuple[int, int], float] = {}
-        held: dict[tuple[int, int], Value] = {}
-        since = self.row
-        for recipe, times in operands:
-            if recipe is None or (recipe.value.how != how and not recipe.value.plain):
-                return None
-            since = min(since, recipe.since)
-            for (storage, shift, n), value in zip(recipe.value.terms, recipe.held, strict=True):
-                counts[storage, shift] = counts.get((storage, shift), 0) + n * times
-                held[storage, shift] = value
-        keys = sorted(key for key, n in counts.items() if n)
-        return Recipe(Value(how, tuple((*key, counts[key]) for key in keys)), since, tuple(held[key] for key in keys))
-
-    def settle(self) -> None:
-        """What the rank has computed before its first call is what it started with."""
-        for ranges in self.storages.values():
-            ranges.pieces = [p._replace(value=self.leaves.settled(p.value, self.rank)) for p in ranges.pieces]

@@ -1,6 +1,6 @@
-"""The bytes that a rank's film kept, look by look: to find changes that no op made, and to check claims about memory.
+"""The bytes that a rank's snapshots kept: to find changes that no op made, and to check claims about memory.
 
-Left out: what a change means (`replay._happened`), and the numbers in a picture (`replay._places`).
+Left out: what a change means (`replay._replay`), and the numbers in a picture (`replay._places`).
 """
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from launch.replay._torch_ops import SIZES
 
 
-class Film:
-    """`now` are the bytes of every part at the look that `changed` was asked for last."""
+class Snapshots:
+    """`now` are the bytes of every part at the snapshot that `changed` was asked for last."""
 
     def __init__(self, film: dict):
         self.parts = film["parts"]
@@ -29,7 +29,7 @@ class Film:
         return SIZES.get(self.dtype(storage), 1)
 
     def bytes_at(self, storage: int, lo: int, hi: int) -> bytes:
-        """What was there at the last look; of a large storage the first numbers, if any were kept; b"" if none."""
+        """What was there at the last snapshot; of a large storage the first numbers, if any were kept; b"" if none."""
         for number in self._numbers.get(storage, ()):
             first, now = self.parts[number]["lo"], self.now.get(number, b"")
             if first <= lo < first + len(now) and (hi <= first + len(now) or not self.parts[number]["whole"]):
@@ -37,13 +37,13 @@ class Film:
         return b""
 
     def whole(self, storage: int) -> bool:
-        """Whether all bytes of a storage are filmed."""
+        """Whether snapshots have all bytes of a storage."""
         return storage in self._whole
 
-    def changed(self, look: int):
-        """(storage, bytes) that are others at this look than at the one before; of what is not filmed whole, all
-        bytes of the part that changed somewhere."""
-        while self.at < len(self.changes) and self.changes[self.at][0] <= look:
+    def changed(self, snapshot: int):
+        """(storage, bytes) that are others at this snapshot than at the one before; of what is not kept
+        whole, all bytes of the part that changed somewhere."""
+        while self.at < len(self.changes) and self.changes[self.at][0] <= snapshot:
             _, number, lo, data = self.changes[self.at]
             self.at += 1
             part, before = self.parts[number], self.now.get(number)

@@ -1,0 +1,132 @@
+"""One rank's memory while its op log is replayed: which value each range of each storage holds.
+
+Memory that has a name, or was in a call, is kept apart: the rank's own writes to it are noted, each with an expression
+that says what it was made of in terms of other such memory. Ops on unnamed memory lie in between.
+
+Left out: what torch's ops mean (`replay._torch_ops`), and when each row is replayed (`replay._replay`).
+"""
+
+from typing import NamedTuple
+
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Value, gaps_in
+
+
+class LocalExpr(NamedTuple):
+    """What some bytes were made of, in terms of memory that has a name or was in a call: like a `Value`, but the leaves
+    are numbers of storages. `since` is the row at which they were read; ops on unnamed memory lie in between. `held` is
+    what each of them held then."""
+
+    value: Value
+    since: float
+    held: tuple[Value, ...]
+
+    def shifted(self, by: int) -> "LocalExpr":
+        if by == 0:
+            return self
+        return LocalExpr(self.value.shifted(by), self.since, tuple([value.shifted(by) for value in self.held]))
+
+
+class Write(NamedTuple):
+    """Bytes lo up to hi of a storage were written by the rank itself at that row of its account, on that line of the
+    cell.
+
+    `expr` is None for what is neither copy nor sum nor another reduction of what the rank had.
+    """
+
+    rank: int
+    row: float
+    storage: int
+    lo: int
+    hi: int
+    value: Value
+    expr: LocalExpr | None
+    line: int
+    found: bool = False  # nobody wrote it: memory that is met for the first time
+
+
+class Memory:
+    """One rank's memory at a moment of its account, as `torch_ops.Meaning` reads and writes it."""
+
+    def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int]):
+        self.rank, self.leaves, self.kept, self.firsts = rank, leaves, kept, firsts
+        self.storages: dict[int, Ranges] = {}
+        self.row = 0.0
+        self.line = 0
+        self.step = -1
+        self.first_arrival = None  # the snapshot by which the first data had come in
+        self.dirty: dict[int, list] = {}  # what was written in a storage since it was looked at last
+        self.left: list[tuple[int, int, int]] = []  # what the library may have written to since then
+        self.writes: list[Write] = []
+
+    def held(self, storage: int, lo: int, hi: int) -> list[Piece]:
+        """The pieces of a range, without gaps: what nobody was seen to write was there."""
+        ranges = self.storages.get(storage)
+        if ranges is None:
+            ranges = self.storages[storage] = Ranges()
+        pieces = ranges.read(lo, hi)
+        if gaps := gaps_in(pieces, lo, hi):
+            for a, b in gaps:
+                value = self._found(storage)
+                ranges.write(a, b, value)
+                if storage in self.kept:
+                    self.writes.append(Write(self.rank, self.row - 0.5, storage, a, b, value, None, 0, True))
+            pieces = ranges.read(lo, hi)
+        return pieces
+
+    def read(self, storage: int, lo: int, hi: int) -> list[Piece]:
+        """The same for an op: of memory that is kept apart the exprs say that it was read there."""
+        pieces = self.held(storage, lo, hi)
+        if storage in self.kept:
+            itself = Value("sum", ((storage, 0, 1),))
+            return [Piece(p.lo, p.hi, p.value, LocalExpr(itself, self.row, (p.value,))) for p in pieces]
+        return pieces
+
+    def _found(self, storage: int) -> Value:
+        """Memory that is met for the first time: the rank's own, if it was there before anything had come in."""
+        first = self.firsts.get(storage)
+        early = self.first_arrival is None or first is not None and first <= self.first_arrival
+        if early:
+            return self.leaves.fresh(self.rank, Kind.OWN)
+        return self.leaves.fresh(self.rank, Kind.UNSEEN, frozenset((self.rank, OUTSIDE)))
+
+    def write(self, storage: int, lo: int, hi: int, value: Value, expr: LocalExpr | None = None) -> None:
+        """An op of the rank's own has written there."""
+        if lo >= hi:
+            return
+        if storage in self.kept:
+            self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, expr, self.line))
+            self.leaves.unnamed.difference_update([leaf for leaf, *_ in value.terms])
+            expr = None
+        self.put(storage, lo, hi, value, expr)
+
+    def put(self, storage: int, lo: int, hi: int, value: Value, expr: LocalExpr | None = None) -> None:
+        """That value stands there now, whoever wrote it."""
+        ranges = self.storages.get(storage)
+        if ranges is None:
+            ranges = self.storages[storage] = Ranges()
+        ranges.write(lo, hi, value, expr)
+        self.dirty.setdefault(storage, []).append((lo, hi))
+
+    def expr(self, how: str, operands: list) -> LocalExpr | None:
+        """The exprs (expr, times) put together in that way; None where it cannot be told as one reduction."""
+        if len(operands) == 1 and how == "sum" and operands[0][1] == 1:
+            return operands[0][0]
+        counts: dict[tuple[int, int], float] = {}
+        held: dict[tuple[int, int], Value] = {}
+        since = self.row
+        for expr, times in operands:
+            if expr is None or (expr.value.how != how and not expr.value.plain):
+                return None
+            since = min(since, expr.since)
+            for (storage, shift, n), value in zip(expr.value.terms, expr.held, strict=True):
+                counts[storage, shift] = counts.get((storage, shift), 0) + n * times
+                held[storage, shift] = value
+        keys = sorted(key for key, n in counts.items() if n)
+        return LocalExpr(
+            Value(how, tuple((*key, counts[key]) for key in keys)), since, tuple(held[key] for key in keys)
+        )
+
+    def settle(self) -> None:
+        """What the rank has computed before its first call is what it started with."""
+        for ranges in self.storages.values():
+            ranges.pieces = [p._replace(value=self.leaves.settled(p.value, self.rank)) for p in ranges.pieces]
