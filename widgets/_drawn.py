@@ -40,6 +40,7 @@ class Drawn(Asked):
     headline   what the picture says, in one sentence
     told       the sentence of each step, the first before any
     phases     (name, number of steps) of consecutive steps
+    legend     what colours and shapes say, in at most 84 letters a line
     """
 
     _entry: str
@@ -51,6 +52,7 @@ class Drawn(Asked):
     size = traitlets.Unicode().tag(sync=True)
     told = traitlets.List().tag(sync=True)
     phases = traitlets.List().tag(sync=True)
+    legend = traitlets.List().tag(sync=True)
 
     def __init__(self, wide: tuple[Sequence[str], int], narrow: tuple[Sequence[str], int], **traits):
         (parts, height), (thin, tall) = wide, narrow
@@ -70,11 +72,14 @@ class Drawn(Asked):
         return join(self._entry, without="asking.js"), styles("frame.css", "drawn.css")
 
     def fallback(self) -> str:
-        """All steps at once, below the headline."""
-        head = f'<text x="4" y="18">{escape(self.headline)}</text><g transform="translate(0 28)">'
+        """All steps at once, below the headline and above the legend."""
         parts = [part for part in self._parts if "rs-flight" not in part]
-        svg = _still.sheet(WIDE, self._height + 28, STYLE, [head, *parts, "</g>"])
-        return _still.image(svg, f"{self.headline}: {' '.join(self.told)}")
+        head = f'<text x="4" y="18">{escape(self.headline)}</text><g transform="translate(0 28)">'
+        low = self._height + 44
+        legend = [words(line, 4, low + 16 * k, "rs-small rs-light") for k, line in enumerate(self.legend)]
+        tall = low + 16 * len(legend) - 8
+        svg = _still.sheet(WIDE, tall, STYLE, [head, *parts, "</g>", *legend])
+        return _still.image(svg, f"{self.headline}: {' '.join(self.told)} {' '.join(self.legend)}")
 
 
 class Followed(Drawn):

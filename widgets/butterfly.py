@@ -24,6 +24,8 @@ MOST_RANKS = 16
 ROW, BAR = 19, 13  # pixels from rank to rank, and of a bar
 HEAD = 56  # above the first rank: title, distance, amount
 THICKEST = 5
+BARS = "Bar: the vector. Coloured: what the rank still works on. Full: the sum of all ranks."
+LINES = "Line: a message, thick if it is long"
 
 
 class Butterfly(Followed):
@@ -56,6 +58,7 @@ class Butterfly(Followed):
             size=f"{schedules[0].ranks} ranks" + (f", {local} on each machine" if local else ""),
             told=[_before(wings), *(_sentence(wings, step) for step in range(steps))],
             phases=_phases(wings),
+            legend=[BARS, LINES + (", orange if it leaves the machine." if local else ".")],
             takes_part=[
                 f"Rank {rank} meets {'; '.join(wing.met(rank, len(wings) > 1) for wing in wings)}." for rank in ranks
             ],

@@ -19,6 +19,7 @@ from widgets._drawn import NARROW, WIDE, Followed, words
 from widgets.base import join
 
 MOST_RANKS, MOST_KINDS = 64, 8
+EDGED = "Orange edge: the group has ranks on several machines."
 Group = tuple[int, ...]
 
 
@@ -86,6 +87,7 @@ class Mesh(Followed):
             size=f"{ranks} ranks, {' x '.join(map(str, self.shape))}",
             told=[self._before(), *map(self._sentence, self.kinds)],
             phases=[[kind.op.removesuffix("_single"), 1] for kind in self.kinds],
+            legend=["One colour is one group." + (f" {EDGED}" if self.local else "")],
             takes_part=[self._of(rank) for rank in range(ranks)],
             **traits,
         )
@@ -161,7 +163,7 @@ class Mesh(Followed):
             parts.append(f'<g transform="translate({x} {y})">{self._boxes(cell, tall)}<g data-step="{i + 1}">')
             parts += [*self._panel(kind, places, cell, tall), "</g></g>"]
         lines = -(-len(self.kinds) // across)
-        return parts, 46 + lines * (tall + 90) - 46
+        return parts, lines * (tall + 90)
 
     def _place(self, rank: int, cell: int) -> tuple[int, int]:
         """Corner of a rank's box: the last dimension along the line, the others below each other with a gap."""
@@ -209,8 +211,8 @@ class Mesh(Followed):
                 drawn = f'<path class="{hue}" d="{boxes}"/>' if front else band
                 parts.append(f'<g data-ends="{" ".join(map(str, group))}">{drawn}</g>')
         for rank, (x, y) in enumerate(places):
-            at = f'font-size="{min(14, cell * 0.5):.2g}" x="{x + middle:g}" y="{y + middle + min(5, cell * 0.18):g}"'
-            parts.append(f'<text class="rs-sum rs-mid" {at}>{rank}</text>')
+            large = f' style="font-size:{min(14, cell * 0.5):.2g}px"'
+            parts.append(words(str(rank), x + middle, y + middle + min(5, cell * 0.18), "rs-sum rs-mid", large))
         if kind.calls:
             parts.append(words(f"{size(kind.bytes)} a rank", 0, tall + 18, "rs-small"))
         if self._leaves(kind):

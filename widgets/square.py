@@ -32,6 +32,8 @@ MOVES = {
     "all_reduce": ("columns added up", "in every row"),
     "all_to_all": ("rows become columns,", "columns become rows"),
 }
+LEGEND = "Colour: the piece. Letter: whose data it is (a is rank 0's). Σ: the sum of all."
+USED = {"own": "own piece only", "root": "root only"}
 USES = {"own": "its own piece", "root": "what the root needs"}
 
 
@@ -78,7 +80,14 @@ class Square(Drawn):
         before = "Each row is what a rank holds, each column a piece of the vector. What will be on the right?"
         wide, narrow = sides
         super().__init__(
-            wide, narrow, headline=head, size=f"{ranks} ranks", told=[before, *told], phases=phases, **traits
+            wide,
+            narrow,
+            headline=head,
+            size=f"{ranks} ranks",
+            told=[before, *told],
+            legend=[LEGEND],
+            phases=phases,
+            **traits,
         )
 
     def summary(self) -> str:
@@ -217,10 +226,8 @@ def _letters(cells: Cells, x: float, y: float, cell: int, lost: np.ndarray | Non
         if shown:
             marks = "".join("Σ" if len(row[c].contributors) > 1 else letter(row[c].contributors[0]) for c in shown)
             at = " ".join(f"{x + (piece + 0.5) * cell:g}" for piece in shown)
-            parts += (
-                f'<text class="rs-sum rs-mid" font-size="{0.7 * cell:.2g}" x="{at}" y="{y + (rank + 0.75) * cell:g}">'
-            )
-            parts += f"{marks}</text>"
+            large = f'style="font-size:{0.7 * cell:.2g}px" y="{y + (rank + 0.75) * cell:g}"'
+            parts += f'<text class="rs-sum rs-mid" x="{at}" {large}>{marks}</text>'
     return parts
 
 
@@ -266,7 +273,7 @@ def _wasted(collective: str, other: str, ranks: int, uses: str, width: int) -> t
     panels = [
         ("before", "", start, None),
         (collective, f"sends {_sent(collective, ranks)} in all", after, None),
-        (f"{count} of {_filled(after)}", "thrown away", after, lost),
+        (USED[uses], f"{count} of {_filled(after)} thrown away", after, lost),
         (other, f"sends {_sent(other, ranks)} in all", rest, None),
     ]
     parts: list[str] = []

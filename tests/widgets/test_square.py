@@ -51,7 +51,7 @@ def held(plan, state, buffer, goal=None):
 
 def letters(part, corner, cell):
     found = {}
-    for x, y, marks in re.findall(r'<text class="rs-sum rs-mid"[^>]* x="([^"]*)" y="([^"]*)">([^<]*)<', part):
+    for x, y, marks in re.findall(r'<text class="rs-sum rs-mid" x="([^"]*)"[^>]* y="([^"]*)">([^<]*)<', part):
         for at, mark in zip(x.split(), marks, strict=True):
             found[int((float(y) - corner[1]) // cell), int((float(at) - corner[0]) // cell)] = mark
     return found

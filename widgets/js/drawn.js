@@ -50,10 +50,11 @@ export class Drawing {
     };
     const given = { name, title: model.get("headline"), size: model.get("size"), keys: [...MOVES, ...keys, ...LOOKS] };
     this.frame = new Frame(el, given, reacts, signal);
-    this.frame.body.innerHTML = `<div class="rs-stage"></div>
+    this.frame.body.innerHTML = `<div class="rs-stage"></div><p class="rs-legend rs-muted"></p>
       <div class="rs-caption" role="status" aria-live="polite">
         <div class="rs-told"><b class="rs-where"></b> <span class="rs-sentence"></span></div>
         <div class="rs-detail"></div></div>`;
+    this.frame.find(".rs-legend").textContent = model.get("legend").join(" ");
     /** @type {HTMLElement} */
     this.stage = this.frame.find(".rs-stage");
     /** @type {HTMLElement} */
