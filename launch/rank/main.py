@@ -304,6 +304,7 @@ def serve(rank: int, session: dict) -> None:
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
     app.shell.register_magic_function(on_ranks_already, "line_cell", "ranks")
+    app.shell.register_magic_function(on_ranks_already, "line", "%ranks")  # a `%%ranks` below the first line
     app.shell.push(dict.fromkeys(("exit", "quit"), Exit()), interactive=False)
     warnings.filterwarnings("ignore", message="To exit: use")  # IPython's, of sys.exit()
     app.kernel.given = names

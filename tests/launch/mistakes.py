@@ -102,6 +102,10 @@ MISTAKES = {
         "%ranks 2",
         "RankError: ranks 0-2: UsageError: %%ranks and %ranks belong to the notebook: this cell is on the ranks already",
     ),
+    "another_cell_below": (
+        "x = 1\n%%ranks\nx",
+        "RankError: ranks 0-2: UsageError: %%ranks and %ranks belong to the notebook: this cell is on the ranks already",
+    ),
     # exit() is told as sys.exit() is, and the rank lives on.
     "exit": (
         "if rank == victim: exit(3)",
