@@ -1,4 +1,4 @@
-"""The exercises of chapter 14: micro-batches through the stages of a pipeline, and the order of 1F1B."""
+"""The exercises of chapter 14: micro-batches through a pipeline, 1F1B, and an order that splits the backward pass."""
 
 import numpy as np
 
@@ -43,6 +43,32 @@ def _as_asked(m):
         order += [-i, first + i]
     return torch.tensor(order + [-i for i in range(m - first + 1, m + 1)])
 """.replace("MANY", str(MANY))
+
+
+SPLIT = ((4, 8), (3, 3), (2, 5), (6, 9))
+"""Ranks and micro-batches for which an order with a split backward pass is asked."""
+
+PLAYED = f"""
+from collectives.pipeline import Order
+def _played(split_backward):
+    slots = []
+    for p, m in {SPLIT}:
+        lists = [split_backward(r, p, m) for r in range(p)]
+        for actions in lists:
+            if not isinstance(actions, (list, tuple, str)):
+                what = "nothing" if actions is None else f"a {{{{type(actions).__name__}}}}"
+                raise TypeError(f"it should return a list of actions, and returned {{{{what}}}}")
+        order, where = Order("yours", lists), f"with {{{{m}}}} micro-batches on {{{{p}}}} ranks"
+        if order.stuck:
+            raise ValueError(f"{{{{where}}}} {{{{order.stuck}}}}")
+        for r, kept in enumerate(order.kept):
+            if kept > p:
+                many = f"keeps {{{{kept:.0f}}}} micro-batches, and {{{{p}}}} are allowed"
+                raise ValueError(f"{{{{where}}}} rank {{{{r}}}} {{{{many}}}}")
+        slots.append(order.length)
+    return torch.tensor(slots)
+"""
+"""How many slots the student's order takes, if it keeps no more than p micro-batches on any rank."""
 
 
 def last_rank_of_all(rank: int, p: int) -> set[int]:
@@ -113,5 +139,31 @@ EXERCISES = (
         ),
         dtypes=("float32", "float32", "float32"),
         more=(5, 6),
+    ),
+    Exercise(
+        name="split_backward",
+        asks="it returns the order of rank r of p for m micro-batches, m at least p: F1 is the forward pass of "
+        "micro-batch 1, I1 its gradient of the input, W1 that of the weights, a slot each. All ranks together take no "
+        "more than 3 m + p - 1 slots, and no rank keeps more than p micro-batches, from F to W",
+        lines=12,
+        x="torch.zeros(1)",
+        setup=PLAYED,
+        expected=f"torch.tensor([3 * m + p - 1 for p, m in {SPLIT}])",
+        call="_played({name})",
+        parts=lambda p: {f"the slots of {m} micro-batches on {ranks} ranks": 1 for ranks, m in SPLIT},
+        in_place=False,
+        needs=nobody,
+        allowed=frozenset(),
+        hints=(
+            "Begin with 1F1B and write I for the backward pass: p - r forward passes, then I and F in turns. Where do "
+            "the W go?",
+            "The stage before waits for I, and no rank waits for W. The last rank has no bubble before it: there W "
+            "follows its I at once. Rank r can put each W off for a while.",
+            "W of micro-batch i comes right behind I of micro-batch i + r, on rank r. The last r of them come at the "
+            "end.",
+        ),
+        world_sizes=(2, 2, 2),
+        dtypes=("float32", "float32", "float32"),
+        more=(2,),
     ),
 )

@@ -98,6 +98,7 @@ NOT_GIVEN_X = (
     "survive",
     "size_a_run",
     "muon_updates",
+    "split_backward",
 )
 """Exercises whose function is given a list, a model, numbers made of x, or one number, or is called several times."""
 
