@@ -122,6 +122,7 @@ def test_a_run_of_which_bytes_are_known_is_told_in_bytes():
 def test_what_is_saved_beside_it_is_the_whole_picture_and_small():
     one, two = (Butterfly(NEAR, FAR, local=4)._repr_mimebundle_()[0]["text/html"] for _ in range(2))
     assert one == two and len(one) < 60_000
+    assert Butterfly(NEAR, local=4).fallback() != Butterfly(FAR, local=4).fallback()  # which the text tells apart
     assert 'alt="halving_doubling sends 4 times less over the slow links: 1/4 N a rank, not N: ' in one
 
 
