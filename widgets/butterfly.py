@@ -302,7 +302,7 @@ def _wing(wing: _Wing, width: int) -> list[str]:
             words(many if wide else many.removesuffix(" N").replace("N", "1"), sum(ends) / 2, 50, kind) + "</g>"
         )
     for step, state in enumerate(_states(wing)):
-        parts.append(f'<g data-step="{step}">{_bars(wing, step, state, xs[step], one)}</g>')
+        parts.append(f'<g class="rs-after" data-step="{step}">{_bars(wing, step, state, xs[step], one)}</g>')
     return parts + _flights(wing, xs, one)
 
 

@@ -176,7 +176,7 @@ def _all(collectives: Sequence[str], ranks: int, width: int) -> tuple[list[str],
         parts.append(
             _grid(x, y, cell, ranks)
             + _grid(far, y, cell, ranks)
-            + f'{_square(start, x, y, cell)}<g data-step="{i + 1}">{_square(goal, far, y, cell)}'
+            + f'{_square(start, x, y, cell)}<g class="rs-after" data-step="{i + 1}">{_square(goal, far, y, cell)}'
         )
         parts.append(_arrow(x + ranks * cell + 5, y + ranks * cell / 2, 14))
         lines = (
@@ -288,7 +288,7 @@ def _wasted(collective: str, other: str, ranks: int, uses: str, width: int) -> t
             inside += (
                 _arrow(x - pitch + side + 8, y + side / 2, pitch - side - 16) if i < 3 else _equals(x, y, side, pitch)
             )
-        parts.append(f'{_grid(x, y, cell, ranks)}<g data-step="{i}">{inside}</g>')
+        parts.append(f'{_grid(x, y, cell, ranks)}<g class="rs-after" data-step="{i}">{inside}</g>')
         if i == 0 or (not wide and i == 2):
             parts += _ranks(x, y, cell, ranks, wide)
     parts += _flights(after, places[0], places[1], cell, 1)

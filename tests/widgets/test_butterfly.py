@@ -11,7 +11,6 @@ from widgets import Butterfly, butterfly
 
 NEAR, FAR = all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8)
 MEET = {"recursive_doubling", "recursive_halving", "halving_doubling", "halving_doubling_far_first", "swing"}
-STEP = re.compile(r'<g data-step="(\d+)">(.*?)</g>(?=<g|</g>|</svg>|$)', re.DOTALL)
 LINE = re.compile(r'<path class="rs-line( rs-slow)?" d="[^"]*" stroke-width="([\d.]+)" data-ends="(\d+) (\d+)"/>')
 
 
@@ -43,7 +42,9 @@ def test_a_line_is_a_message_as_thick_as_it_is_long_and_orange_if_it_leaves_the_
 def bars(wing, ranks):
     """Step -> [rank][chunk] -> how high the dark part is, in pixels, of what is coloured at all."""
     columns = {}
-    for number, part in re.findall(r'<g data-step="(\d+)"><g stroke-width="[\d.]+">(.*?)</g></g>', wing):
+    for number, part in re.findall(
+        r'<g class="rs-after" data-step="(\d+)"><g stroke-width="[\d.]+">(.*?)</g></g>', wing
+    ):
         cells = [{} for _ in range(ranks)]
         for hue, path in re.findall(r'<path class="rs-full rs-h(\d)" d="([^"]*)"/>', part):
             for y, height in re.findall(r"M[\d.]+ (\d+)v-(\d+)", path):
@@ -179,6 +180,10 @@ FLYING = "[...document.querySelectorAll('.rs-flight')].flatMap((node) => node.ge
 
 def test_what_is_sent_flies_unless_motion_is_unwelcome(show, page):
     show(Butterfly(NEAR))
+    page.evaluate("model.set('step', 1)")
+    assert page.evaluate(FLYING) > 0
+    page.evaluate("model.set('step', 0)")
+    assert page.evaluate(FLYING) == 0
     page.evaluate("model.set('step', 1)")
     assert page.evaluate(FLYING) > 0
     page.emulate_media(reduced_motion="reduce")

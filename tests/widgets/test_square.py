@@ -75,7 +75,7 @@ def test_before_and_after_are_what_an_algorithm_has_and_leaves(name, ranks):
 def _tile(picture):
     """Corner and markup of the squares before and after."""
     far, near = re.findall(r'<path class="rs-empty" d="M(\d+) (\d+)h', picture)[::-1][:2]
-    before, after = picture.split('<g data-step="1">')
+    before, after = picture.split('<g class="rs-after" data-step="1">')
     after = after.split('<g class="rs-flight"')[0]
     return [(tuple(map(int, near)), before), (tuple(map(int, far)), after)]
 

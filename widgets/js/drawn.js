@@ -43,6 +43,7 @@ export class Drawing {
     this.model = model;
     this.playback = playback;
     this.drawn = drawn;
+    this.shown = playback.step;
     const reacts = {
       press: (/** @type {string} */ key) => press(key) || this.transport.press(key),
       resized: () => this.#draw(),
@@ -88,6 +89,7 @@ export class Drawing {
     this.#hold();
     if (kind === this.kind) return;
     this.kind = kind;
+    this.stage.classList.remove("rs-forward");
     this.stage.innerHTML = this.model.get("pictures")[kind];
     this.show();
   }
@@ -111,6 +113,8 @@ export class Drawing {
     this.told.children[1].textContent = words;
     this.transport.update(this.#where(step), words);
     this.frame.root.dataset.step = String(step);
+    if (step !== this.shown) this.stage.classList.toggle("rs-forward", step === this.shown + 1); // only then it flies
+    this.shown = step;
     this.stage.style.setProperty("--rs-flight", `${Math.min(LONGEST_FLIGHT, 0.6 * pace)}ms`);
     for (const node of this.stage.querySelectorAll("[data-step]")) {
       const at = Number(/** @type {SVGElement} */ (node).dataset.step);
