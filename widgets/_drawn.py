@@ -21,15 +21,15 @@ from widgets.question import Asked
 WIDE, NARROW = 700, 340  # pixels of the two pictures
 FULL = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#8c8c8c")  # as in css/theme.css
 STYLE = (
-    f"{_still.TEXT}.rs-small,.rs-turned{{font-size:12px}}.rs-light{{font-weight:400}}"
-    ".rs-end{text-anchor:end}.rs-mid{text-anchor:middle}"
-    f".rs-line{{stroke:{_still.INK};fill:none}}.rs-slow{{stroke:#d55e00}}text.rs-slow{{fill:#d55e00;stroke:none}}"
-    f".rs-own,.rs-empty{{stroke:{_still.INK};stroke-width:1;fill:none;stroke-opacity:.5}}"
-    ".rs-own{stroke-dasharray:2 3}"
-    f".rs-box{{fill:{_still.INK};fill-opacity:.12}}.rs-sum{{fill:{_still.BOXED}}}"
-    ".rs-line.rs-slow,path.rs-band{stroke-linecap:round;stroke-linejoin:round;fill:none!important}"
+    f"{_still.TEXT}.rd-small,.rd-turned{{font-size:12px}}.rd-light{{font-weight:400}}"
+    ".rd-end{text-anchor:end}.rd-mid{text-anchor:middle}"
+    f".rd-line{{stroke:{_still.INK};fill:none}}.rd-slow{{stroke:#d55e00}}text.rd-slow{{fill:#d55e00;stroke:none}}"
+    f".rd-own,.rd-empty{{stroke:{_still.INK};stroke-width:1;fill:none;stroke-opacity:.5}}"
+    ".rd-own{stroke-dasharray:2 3}"
+    f".rd-box{{fill:{_still.INK};fill-opacity:.12}}.rd-sum{{fill:{_still.BOXED}}}"
+    ".rd-line.rd-slow,path.rd-band{stroke-linecap:round;stroke-linejoin:round;fill:none!important}"
     + "".join(f".rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(HUES))
-    + "".join(f".rs-full.rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(FULL))
+    + "".join(f".rd-full.rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(FULL))
 )
 
 
@@ -44,7 +44,7 @@ class Drawn(Asked):
     """
 
     _entry: str
-    _css = styles("frame.css", "drawn.css", "question.css")
+    _css = styles("frame.css", "player.css", "drawn.css", "question.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     pictures = traitlets.Dict().tag(sync=True)
@@ -69,14 +69,14 @@ class Drawn(Asked):
         """Without a question, a page has no need of the code that asks."""
         if self.question is not None:
             return super().code()
-        return join(self._entry, without="asking.js"), styles("frame.css", "drawn.css")
+        return join(self._entry, without="asking.js"), styles("frame.css", "player.css", "drawn.css")
 
     def fallback(self) -> str:
         """All steps at once, below the headline and above the legend."""
-        parts = [part for part in self._parts if "rs-flight" not in part]
+        parts = [part for part in self._parts if "rd-flight" not in part]
         head = f'<text x="4" y="18">{escape(self.headline)}</text><g transform="translate(0 28)">'
         low = self._height + 44
-        legend = [words(line, 4, low + 16 * k, "rs-small rs-light") for k, line in enumerate(self.legend)]
+        legend = [words(line, 4, low + 16 * k, "rd-small rd-light") for k, line in enumerate(self.legend)]
         tall = low + 16 * len(legend) - 8
         svg = _still.sheet(WIDE, tall, STYLE, [head, *parts, "</g>", *legend])
         return _still.image(svg, f"{self.headline}: {' '.join(self.told)} {' '.join(self.legend)}")

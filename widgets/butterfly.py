@@ -289,32 +289,32 @@ def _wing(wing: _Wing, width: int) -> list[str]:
     parts = [*_title(wing, wide), *_machines(wing, width)]
     for rank in range(ranks):
         name = f"rank {rank}" if wide else str(rank)
-        parts.append(words(name, left - 8, _middle(rank) + 5, "rs-small rs-end", f' data-rank="{rank}"'))
+        parts.append(words(name, left - 8, _middle(rank) + 5, "rd-small rd-end", f' data-rank="{rank}"'))
     thickest = max(max(sent) for sent in wing.sent)
     for step in range(steps):
         ends = xs[step] + bar + 2, xs[step + 1] - 2
         apart, many = wing.distances(step), wing.said(max(wing.sent[step]))
         slow = any(wing.slow(rank, other) for rank, other in enumerate(wing.partners[step]))
-        kind = f"rs-small rs-mid{' rs-slow' if slow else ''}"
+        kind = f"rd-small rd-mid{' rd-slow' if slow else ''}"
         parts.append(f'<g data-step="{step + 1}">{_lines(wing, step, ends, thickest)}')
-        parts.append(words(f"{apart} apart" if wide else apart, sum(ends) / 2, 34, f"{kind} rs-light"))
+        parts.append(words(f"{apart} apart" if wide else apart, sum(ends) / 2, 34, f"{kind} rd-light"))
         parts.append(
             words(many if wide else many.removesuffix(" N").replace("N", "1"), sum(ends) / 2, 50, kind) + "</g>"
         )
     for step, state in enumerate(_states(wing)):
-        parts.append(f'<g class="rs-after" data-step="{step}">{_bars(wing, step, state, xs[step], one)}</g>')
+        parts.append(f'<g class="rd-after" data-step="{step}">{_bars(wing, step, state, xs[step], one)}</g>')
     return parts + _flights(wing, xs, one)
 
 
 def _title(wing: _Wing, wide: bool) -> list[str]:
     name = wing.schedule.algorithm
-    labels = [] if wide else [words("apart", 2, 34, "rs-small rs-light"), words("of N", 2, 50, "rs-small")]
+    labels = [] if wide else [words("apart", 2, 34, "rd-small rd-light"), words("of N", 2, 50, "rd-small")]
     if not wing.local:
         return [words(name, 4, 16), *labels]
     across = f"{wing.said(wing.across)} a rank over the slow links"
     if wide:
-        return [words(name, 4, 16), words(across, 692, 16, "rs-end rs-slow"), *labels]
-    return [words(name, 4, 16, "rs-small"), words(wing.said(wing.across), 336, 16, "rs-end rs-small rs-slow"), *labels]
+        return [words(name, 4, 16), words(across, 692, 16, "rd-end rd-slow"), *labels]
+    return [words(name, 4, 16, "rd-small"), words(wing.said(wing.across), 336, 16, "rd-end rd-small rd-slow"), *labels]
 
 
 def _machines(wing: _Wing, width: int) -> list[str]:
@@ -323,10 +323,10 @@ def _machines(wing: _Wing, width: int) -> list[str]:
     local = wing.local or wing.schedule.ranks
     for machine in range(wing.schedule.ranks // local):
         y, tall = HEAD + ROW * local * machine + 1, ROW * local - 2
-        parts.append(f'<rect class="rs-box" x="2" y="{y}" width="{width - 4}" height="{tall}" rx="6"/>')
+        parts.append(f'<rect class="rd-box" x="2" y="{y}" width="{width - 4}" height="{tall}" rx="6"/>')
         if wing.local and width > NARROW and local > 3:
             turned = f' transform="rotate(-90 16 {y + tall / 2:g})"'
-            parts.append(words(f"machine {machine}", 16, y + tall / 2, "rs-turned rs-mid rs-light", turned))
+            parts.append(words(f"machine {machine}", 16, y + tall / 2, "rd-turned rd-mid rd-light", turned))
     return parts
 
 
@@ -338,12 +338,12 @@ def _lines(wing: _Wing, step: int, ends: tuple[float, float], thickest: Fraction
     """From each rank to its partner, as thick as the message is long; and on to itself, what it keeps."""
     x, u = map(round, ends)
     keeps = "".join(f"M{x} {_middle(rank)}H{u}" for rank in range(wing.schedule.ranks))
-    parts = f'<path class="rs-own" d="{keeps}"/>'
+    parts = f'<path class="rd-own" d="{keeps}"/>'
     for rank, other in enumerate(wing.partners[step]):
         thick = 1 + (THICKEST - 1) * float(wing.sent[step][rank] / thickest) if thickest else 1
-        slow = " rs-slow" if wing.slow(rank, other) else ""
+        slow = " rd-slow" if wing.slow(rank, other) else ""
         way = f'd="M{x} {_middle(rank)}L{u} {_middle(other)}" stroke-width="{thick:.2g}"'
-        parts += f'<path class="rs-line{slow}" {way} data-ends="{rank} {other}"/>'
+        parts += f'<path class="rd-line{slow}" {way} data-ends="{rank} {other}"/>'
     return parts
 
 
@@ -356,7 +356,7 @@ def _bars(wing: _Wing, step: int, state: State, x: float, one: float) -> str:
     most = max(len(cell.contributors) for cell in final.flat) or 1
     wide = round(one * schedule.chunks)
     empty = "".join(f"M{x} {_middle(rank) - BAR // 2}h{wide}v{BAR}h-{wide}z" for rank in range(schedule.ranks))
-    parts = f'<path class="rs-empty" d="{empty}"/>'
+    parts = f'<path class="rd-empty" d="{empty}"/>'
     for chunk in range(schedule.chunks):
         pale = full = ""
         middle = f"{x + one * (chunk + 0.5):g}"
@@ -367,7 +367,7 @@ def _bars(wing: _Wing, step: int, state: State, x: float, one: float) -> str:
                 pale += f"M{middle} {low}v-{BAR}"
                 full += f"M{middle} {low}v-{share}"
         hue = f"rs-h{chunk % 8}"
-        parts += f'<path class="{hue}" d="{pale}"/><path class="rs-full {hue}" d="{full}"/>' if full else ""
+        parts += f'<path class="{hue}" d="{pale}"/><path class="rd-full {hue}" d="{full}"/>' if full else ""
     return f'<g stroke-width="{one:g}">{parts}</g>'
 
 
@@ -384,8 +384,8 @@ def _flights(wing: _Wing, xs: list[int], one: float) -> list[str]:
                 x, top = xs[step + 1] + one * (dst_chunk + i + 0.5), _middle(dst) - BAR // 2
                 boxes[(chunk + i) % 8] = boxes.get((chunk + i) % 8, "") + f"M{x:g} {top}v{BAR}"
     return [
-        f'<g class="rs-flight" data-step="{step}" style="--x:{x:g}px;--y:{y}px" stroke-width="{one:g}">'
-        + "".join(f'<path class="rs-full rs-h{hue}" d="{path}"/>' for hue, path in boxes.items())
+        f'<g class="rd-flight" data-step="{step}" style="--x:{x:g}px;--y:{y}px" stroke-width="{one:g}">'
+        + "".join(f'<path class="rd-full rs-h{hue}" d="{path}"/>' for hue, path in boxes.items())
         + "</g>"
         for (step, x, y), boxes in ways.items()
     ]

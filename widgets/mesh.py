@@ -179,7 +179,7 @@ class Mesh(Followed):
         for line, place in enumerate(product(*map(range, self.shape[:-1])) if len(self.shape) > 1 else ()):
             name = ", ".join(f"{name} {index}" for name, index in zip(self.names, place, strict=False))
             middle = y + self._place(line * columns, cell)[1] + cell / 2 + 4
-            parts.append(words(name, x - 10, middle, "rs-small rs-end rs-light"))
+            parts.append(words(name, x - 10, middle, "rd-small rd-end rd-light"))
         return parts
 
     def _boxes(self, cell: int, tall: int) -> str:
@@ -191,32 +191,32 @@ class Mesh(Followed):
         for first in range(0, prod(self.shape), self.local):
             (_, y), (_, low) = self._place(first, cell), self._place(first + self.local - 1, cell)
             wide, high = columns * cell + 6, low + cell - y + 2
-            boxes += f'<rect class="rs-box" x="-3" y="{y - 1}" width="{wide}" height="{high}" rx="6"/>'
+            boxes += f'<rect class="rd-box" x="-3" y="{y - 1}" width="{wide}" height="{high}" rx="6"/>'
         return boxes
 
     def _panel(self, kind: Kind, places: list[tuple[int, int]], cell: int, tall: int) -> list[str]:
         many = f" × {kind.calls}" if kind.calls > 1 else ""
         parts = [words(kind.op.removesuffix("_single") + many, 0, -26)]
-        parts.append(words(kind.along if kind.calls else _many(len(kind.groups), "group"), 0, -10, "rs-small rs-light"))
+        parts.append(words(kind.along if kind.calls else _many(len(kind.groups), "group"), 0, -10, "rd-small rd-light"))
         inside, middle, thick = cell - 8, cell // 2, max(4, cell // 3)
         for front in (False, True):  # what joins the ranks is behind all boxes
             for number, group in enumerate(kind.groups):
-                hue = f"rs-full rs-h{number % 8}"
+                hue = f"rd-full rs-h{number % 8}"
                 boxes = "".join(f"M{x + 4} {y + 4}h{inside}v{inside}h-{inside}z" for x, y in (places[r] for r in group))
                 way, wide = self._way([places[rank] for rank in group], cell, thick)
                 slow = (
-                    f'<path class="rs-line rs-slow" stroke-width="{wide + 5}" d="{way}"/>' if self.slow(group) else ""
+                    f'<path class="rd-line rd-slow" stroke-width="{wide + 5}" d="{way}"/>' if self.slow(group) else ""
                 )
-                band = f'{slow}<path class="rs-band {hue}" stroke-width="{wide}" d="{way}"/>'
+                band = f'{slow}<path class="rd-band {hue}" stroke-width="{wide}" d="{way}"/>'
                 drawn = f'<path class="{hue}" d="{boxes}"/>' if front else band
                 parts.append(f'<g data-ends="{" ".join(map(str, group))}">{drawn}</g>')
         for rank, (x, y) in enumerate(places):
             large = f' style="font-size:{min(14, cell * 0.5):.2g}px"'
-            parts.append(words(str(rank), x + middle, y + middle + min(5, cell * 0.18), "rs-sum rs-mid", large))
+            parts.append(words(str(rank), x + middle, y + middle + min(5, cell * 0.18), "rd-sum rd-mid", large))
         if kind.calls:
-            parts.append(words(f"{size(kind.bytes)} a rank", 0, tall + 18, "rs-small"))
+            parts.append(words(f"{size(kind.bytes)} a rank", 0, tall + 18, "rd-small"))
         if self._leaves(kind):
-            parts.append(words("between machines", 0, tall + (33 if kind.calls else 18), "rs-small rs-slow"))
+            parts.append(words("between machines", 0, tall + (33 if kind.calls else 18), "rd-small rd-slow"))
         return parts
 
     def _way(self, places: list[tuple[int, int]], cell: int, thick: int) -> tuple[str, int]:

@@ -176,11 +176,11 @@ def _all(collectives: Sequence[str], ranks: int, width: int) -> tuple[list[str],
         parts.append(
             _grid(x, y, cell, ranks)
             + _grid(far, y, cell, ranks)
-            + f'{_square(start, x, y, cell)}<g class="rs-after" data-step="{i + 1}">{_square(goal, far, y, cell)}'
+            + f'{_square(start, x, y, cell)}<g class="rd-after" data-step="{i + 1}">{_square(goal, far, y, cell)}'
         )
         parts.append(_arrow(x + ranks * cell + 5, y + ranks * cell / 2, 14))
         lines = (
-            words(line, x, y + ranks * cell + 16 + 15 * k, "rs-small rs-light") for k, line in enumerate(MOVES[name])
+            words(line, x, y + ranks * cell + 16 + 15 * k, "rd-small rd-light") for k, line in enumerate(MOVES[name])
         )
         parts += [*lines, "</g>", *_flights(goal, (x, y), (far, y), cell, i + 1)]
     rows = -(-len(collectives) // across)
@@ -189,7 +189,7 @@ def _all(collectives: Sequence[str], ranks: int, width: int) -> tuple[list[str],
 
 def _ranks(x: float, y: float, cell: int, ranks: int, wide: bool) -> list[str]:
     names = (f"rank {rank}" if wide else str(rank) for rank in range(ranks))
-    return [words(name, x - 6, y + (k + 0.5) * cell + 4, "rs-small rs-end") for k, name in enumerate(names)]
+    return [words(name, x - 6, y + (k + 0.5) * cell + 4, "rd-small rd-end") for k, name in enumerate(names)]
 
 
 def _square(cells: Cells, x: float, y: float, cell: int, lost: np.ndarray | None = None) -> str:
@@ -205,7 +205,7 @@ def _square(cells: Cells, x: float, y: float, cell: int, lost: np.ndarray | None
                 gone = lost is not None and lost[rank, piece]
                 pale, full = (pale + box, full) if gone else (pale, full + box)
         parts += f'<path class="rs-h{kind}" d="{pale}"/>' if pale else ""
-        parts += f'<path class="rs-full rs-h{kind}" d="{full}"/>' if full else ""
+        parts += f'<path class="rd-full rs-h{kind}" d="{full}"/>' if full else ""
     if cell >= 14:
         parts += _letters(cells, x, y, cell, lost)
     if lost is not None:
@@ -214,7 +214,7 @@ def _square(cells: Cells, x: float, y: float, cell: int, lost: np.ndarray | None
         ]
         long = cell - 6
         cross = "".join(f"M{u} {v}l{long} {long}m0-{long}l-{long} {long}" for u, v in at)
-        parts += f'<path class="rs-line rs-slow" stroke-width="2.5" d="{cross}"/>'
+        parts += f'<path class="rd-line rd-slow" stroke-width="2.5" d="{cross}"/>'
     return parts
 
 
@@ -227,19 +227,19 @@ def _letters(cells: Cells, x: float, y: float, cell: int, lost: np.ndarray | Non
             marks = "".join("Σ" if len(row[c].contributors) > 1 else letter(row[c].contributors[0]) for c in shown)
             at = " ".join(f"{x + (piece + 0.5) * cell:g}" for piece in shown)
             large = f'style="font-size:{0.7 * cell:.2g}px" y="{y + (rank + 0.75) * cell:g}"'
-            parts += f'<text class="rs-sum rs-mid" x="{at}" {large}>{marks}</text>'
+            parts += f'<text class="rd-sum rd-mid" x="{at}" {large}>{marks}</text>'
     return parts
 
 
 def _grid(x: float, y: float, cell: int, ranks: int) -> str:
     """The square while it is empty."""
     lines = "".join(f"M{x} {y + k * cell}h{ranks * cell}M{x + k * cell} {y}v{ranks * cell}" for k in range(ranks + 1))
-    return f'<path class="rs-empty" d="{lines}"/>'
+    return f'<path class="rd-empty" d="{lines}"/>'
 
 
 def _arrow(x: float, y: float, long: float) -> str:
     tip = f"M{x + long} {y:g}l-6-5M{x + long} {y:g}l-6 5"
-    return f'<path class="rs-line" stroke-width="2" d="M{x} {y:g}h{long}{tip}"/>'
+    return f'<path class="rd-line" stroke-width="2" d="M{x} {y:g}h{long}{tip}"/>'
 
 
 def _flights(goal: Cells, old: tuple[float, float], new: tuple[float, float], cell: int, step: int) -> list[str]:
@@ -253,8 +253,8 @@ def _flights(goal: Cells, old: tuple[float, float], new: tuple[float, float], ce
             box = f"M{new[0] + piece * cell + 1} {new[1] + rank * cell + 1}h{cell - 2}v{cell - 2}h-{cell - 2}z"
             boxes[number] = boxes.get(number, "") + box
     return [
-        f'<g class="rs-flight" data-step="{step}" style="--x:{x:g}px;--y:{y:g}px">'
-        + "".join(f'<path class="rs-full rs-h{kind}" d="{path}"/>' for kind, path in boxes.items())
+        f'<g class="rd-flight" data-step="{step}" style="--x:{x:g}px;--y:{y:g}px">'
+        + "".join(f'<path class="rd-full rs-h{kind}" d="{path}"/>' for kind, path in boxes.items())
         + "</g>"
         for (x, y), boxes in ways.items()
     ]
@@ -281,14 +281,14 @@ def _wasted(collective: str, other: str, ranks: int, uses: str, width: int) -> t
     for i, (head, foot, cells, gone) in enumerate(panels):
         x, y = left + i % (4 if wide else 2) * pitch, 30 + i // (4 if wide else 2) * (side + 60)
         places.append((x, y))
-        kind = " rs-slow" if gone is not None else ""
+        kind = " rd-slow" if gone is not None else ""
         inside = words(head, x, y - 12, kind.strip()) + _square(cells, x, y, cell, gone)
-        inside += words(foot, x, y + side + 18, f"rs-small{kind}")
+        inside += words(foot, x, y + side + 18, f"rd-small{kind}")
         if i and (wide or i % 2):
             inside += (
                 _arrow(x - pitch + side + 8, y + side / 2, pitch - side - 16) if i < 3 else _equals(x, y, side, pitch)
             )
-        parts.append(f'{_grid(x, y, cell, ranks)}<g class="rs-after" data-step="{i}">{inside}</g>')
+        parts.append(f'{_grid(x, y, cell, ranks)}<g class="rd-after" data-step="{i}">{inside}</g>')
         if i == 0 or (not wide and i == 2):
             parts += _ranks(x, y, cell, ranks, wide)
     parts += _flights(after, places[0], places[1], cell, 1)
@@ -301,4 +301,4 @@ def _places(ranks: int) -> list[list[tuple[int, int]]]:
 
 def _equals(x: float, y: float, side: float, pitch: float) -> str:
     middle = x - (pitch - side) / 2
-    return words("=", middle, y + side / 2 + 6, "rs-mid")
+    return words("=", middle, y + side / 2 + 6, "rd-mid")

@@ -19,7 +19,7 @@ from launch.shared import codec
 from launch.shared.errors import LaunchError, name_ranks
 
 OURS = ("launch", "course", "widgets", "collectives")
-FIRST_CELL = {*OURS, "ask", "check", "Player", "Race", "Timeline", "Zoo", "TopologyMap"}
+FIRST_CELL = {*OURS, "ask", "check", "Player", "Race", "Timeline", "Zoo", "TopologyMap", "Butterfly", "Square", "Mesh"}
 
 
 def for_ranks(hint: Hint, lacking: list[int], shell, ranks) -> str:

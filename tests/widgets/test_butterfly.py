@@ -7,11 +7,11 @@ import pytest
 
 from collectives import CATALOGUE, Schedule, ScheduleError, all_gather, all_reduce, build
 from tests.widgets.conftest import settle
-from widgets import Butterfly, butterfly
+from widgets import Butterfly, Mesh, Square, base, butterfly
 
 NEAR, FAR = all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8)
 MEET = {"recursive_doubling", "recursive_halving", "halving_doubling", "halving_doubling_far_first", "swing"}
-LINE = re.compile(r'<path class="rs-line( rs-slow)?" d="[^"]*" stroke-width="([\d.]+)" data-ends="(\d+) (\d+)"/>')
+LINE = re.compile(r'<path class="rd-line( rd-slow)?" d="[^"]*" stroke-width="([\d.]+)" data-ends="(\d+) (\d+)"/>')
 
 
 def lines(widget):
@@ -43,10 +43,10 @@ def bars(wing, ranks):
     """Step -> [rank][chunk] -> how high the dark part is, in pixels, of what is coloured at all."""
     columns = {}
     for number, part in re.findall(
-        r'<g class="rs-after" data-step="(\d+)"><g stroke-width="[\d.]+">(.*?)</g></g>', wing
+        r'<g class="rd-after" data-step="(\d+)"><g stroke-width="[\d.]+">(.*?)</g></g>', wing
     ):
         cells = [{} for _ in range(ranks)]
-        for hue, path in re.findall(r'<path class="rs-full rs-h(\d)" d="([^"]*)"/>', part):
+        for hue, path in re.findall(r'<path class="rd-full rs-h(\d)" d="([^"]*)"/>', part):
             for y, height in re.findall(r"M[\d.]+ (\d+)v-(\d+)", path):
                 cells[(int(y) - butterfly.HEAD - 1) // butterfly.ROW][int(hue)] = int(height)
         columns[int(number)] = cells
@@ -154,12 +154,12 @@ def classes(page, step):
 def test_keys_step_through_it_and_follow_a_rank(show):
     page = show(Butterfly(NEAR, FAR, local=4))
     assert page.inner_text(".rs-title") == Butterfly(NEAR, FAR, local=4).headline
-    assert {*classes(page, 1)} == {"rs-next"}
+    assert {*classes(page, 1)} == {"rd-next"}
     page.focus(".rs-scrub input")
     for key in ("ArrowRight", "PageDown", "ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
     assert page.evaluate("[model.get('step'), model.get('chosen')]") == [2, 1]
-    assert [{*classes(page, step)} for step in (1, 2, 3)] == [{"rs-past"}, {"rs-now"}, {"rs-next"}]
+    assert [{*classes(page, step)} for step in (1, 2, 3)] == [{"rd-past"}, {"rd-now"}, {"rd-next"}]
     assert page.inner_text(".rs-where") == "Step 2 of 6." and page.get_attribute(".rs-caption", "role") == "status"
     assert (
         page.get_attribute(".rs-scrub input", "aria-valuetext")
@@ -168,14 +168,14 @@ def test_keys_step_through_it_and_follow_a_rank(show):
     assert page.inner_text(".rs-detail") == (
         "Rank 1 meets 0, 3, 5, 5, 3, 0 in halving_doubling; 5, 3, 0, 0, 3, 5 in halving_doubling_far_first."
     )
-    lit = page.evaluate("[...document.querySelectorAll('.rs-line.rs-lit')].map((node) => node.dataset.ends)")
+    lit = page.evaluate("[...document.querySelectorAll('.rd-line.rd-lit')].map((node) => node.dataset.ends)")
     assert len(lit) == 24 and all("1" in ends.split() for ends in lit)
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     assert page.evaluate("model.get('chosen')") == -1 and page.inner_text(".rs-detail") == ""
 
 
-FLYING = "[...document.querySelectorAll('.rs-flight')].flatMap((node) => node.getAnimations()).length"
+FLYING = "[...document.querySelectorAll('.rd-flight')].flatMap((node) => node.getAnimations()).length"
 
 
 def test_what_is_sent_flies_unless_motion_is_unwelcome(show, page):
@@ -214,4 +214,23 @@ def test_on_a_wall_everything_is_on_the_screen(show, page):
 def test_a_rank_can_be_followed_from_the_start(show):
     page = show(Butterfly(NEAR, chosen=3))
     assert page.inner_text(".rs-detail") == "Rank 3 meets 2, 1, 7, 7, 1, 2."
-    assert page.locator(".rs-line.rs-lit").count() == 12
+    assert page.locator(".rd-line.rd-lit").count() == 12
+
+
+STYLES = """(nodes) => nodes.map((node) => {
+    const { fill, stroke, strokeWidth, opacity, fontSize, display } = getComputedStyle(node);
+    return [node.getAttribute("class"), fill, stroke, strokeWidth, opacity, fontSize, display];
+})"""
+
+
+@pytest.mark.parametrize("make", [lambda: Butterfly(NEAR, local=4), Square, lambda: Mesh(shape=(2, 4), local=4)])
+def test_the_styles_of_other_widgets_in_a_notebook_leave_it_as_it_is(show, page, make):
+    """A notebook has the styles of all its widgets on one page."""
+    show(make())
+    page.emulate_media(reduced_motion="reduce")
+    before = page.locator(".rs-drawing *, .rs-body > *").evaluate_all(STYLES)
+    own = {"theme.css", "frame.css", "player.css", "drawn.css"}
+    for sheet in (base.HERE / "css").glob("*.css"):
+        if sheet.name not in own:
+            page.add_style_tag(content=sheet.read_text())
+    assert page.locator(".rs-drawing *, .rs-body > *").evaluate_all(STYLES) == before

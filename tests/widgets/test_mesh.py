@@ -23,7 +23,7 @@ def drawn(widget):
     """By panel, {ranks of one colour}: from the boxes in the picture, by their hue and place."""
     found = []
     for part in re.split(r'(?=<g data-step=")', widget.pictures["wide"])[1:]:
-        groups = re.findall(r'<g data-ends="([\d ]+)"><path class="rs-full rs-h(\d)" d="([^"]*)"/></g>', part)
+        groups = re.findall(r'<g data-ends="([\d ]+)"><path class="rd-full rs-h(\d)" d="([^"]*)"/></g>', part)
         for ends, _, path in groups:
             assert path.count("M") == len(ends.split())
         found.append([tuple(map(int, ends.split())) for ends, _, _ in groups])
@@ -74,7 +74,7 @@ def test_what_leaves_its_machine_is_marked_and_told_apart():
     widget = mesh()
     assert widget.headline == "A rank hands in 2 MB inside its machine, and 250 kB to groups between machines"
     panels = re.split(r'(?=<g data-step=")', widget.pictures["wide"])[1:]
-    assert [len(re.findall('<path class="rs-line rs-slow"', panel)) for panel in panels] == [0, 4, 0]
+    assert [len(re.findall('<path class="rd-line rd-slow"', panel)) for panel in panels] == [0, 4, 0]
     assert [line.rpartition(", ")[2] for line in widget.told[1:]] == [
         "inside a machine.",
         "over the slow links.",
@@ -126,7 +126,7 @@ def test_a_rank_is_followed_through_its_groups(show):
     for _ in range(6):
         page.keyboard.press("ArrowDown")
     assert page.inner_text(".rs-detail") == mesh().takes_part[5]
-    lit = page.locator(".rs-drawing [data-ends].rs-lit").evaluate_all(
+    lit = page.locator(".rs-drawing [data-ends].rd-lit").evaluate_all(
         "(nodes) => nodes.map((node) => node.dataset.ends)"
     )
     assert {*lit} == {"4 5 6 7", "1 5"}

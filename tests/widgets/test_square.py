@@ -21,7 +21,7 @@ PLANS = {  # an algorithm of each that cuts the vector into a piece for each ran
 BOX = re.compile(r"M(\d+) (\d+)h(\d+)v")
 
 
-def drawn(part, corner, kinds="rs-full rs-h"):
+def drawn(part, corner, kinds="rd-full rs-h"):
     """{(rank, piece): hue} of the boxes of a square with that corner."""
     found = {}
     for hue, path in re.findall(rf'<path class="{kinds}(\d)" d="([^"]*)"/>', part):
@@ -33,7 +33,7 @@ def drawn(part, corner, kinds="rs-full rs-h"):
 
 def squares(widget):
     """The squares of a wide picture, in order: before and after of each tile."""
-    for part in re.split(r'(?=<path class="rs-empty")', widget.pictures["wide"])[1:]:
+    for part in re.split(r'(?=<path class="rd-empty")', widget.pictures["wide"])[1:]:
         x, y = map(int, re.search(r'd="M(\d+) (\d+)h', part).groups())
         yield (x, y), part
 
@@ -51,7 +51,7 @@ def held(plan, state, buffer, goal=None):
 
 def letters(part, corner, cell):
     found = {}
-    for x, y, marks in re.findall(r'<text class="rs-sum rs-mid" x="([^"]*)"[^>]* y="([^"]*)">([^<]*)<', part):
+    for x, y, marks in re.findall(r'<text class="rd-sum rd-mid" x="([^"]*)"[^>]* y="([^"]*)">([^<]*)<', part):
         for at, mark in zip(x.split(), marks, strict=True):
             found[int((float(y) - corner[1]) // cell), int((float(at) - corner[0]) // cell)] = mark
     return found
@@ -74,9 +74,9 @@ def test_before_and_after_are_what_an_algorithm_has_and_leaves(name, ranks):
 
 def _tile(picture):
     """Corner and markup of the squares before and after."""
-    far, near = re.findall(r'<path class="rs-empty" d="M(\d+) (\d+)h', picture)[::-1][:2]
-    before, after = picture.split('<g class="rs-after" data-step="1">')
-    after = after.split('<g class="rs-flight"')[0]
+    far, near = re.findall(r'<path class="rd-empty" d="M(\d+) (\d+)h', picture)[::-1][:2]
+    before, after = picture.split('<g class="rd-after" data-step="1">')
+    after = after.split('<g class="rd-flight"')[0]
     return [(tuple(map(int, near)), before), (tuple(map(int, far)), after)]
 
 
@@ -90,7 +90,7 @@ def test_each_piece_flies_from_where_a_rank_had_it(name):
     (near, _), (far, _) = _tile(picture)
     seen = set()
     for x, y, part in re.findall(
-        r'<g class="rs-flight" data-step="1" style="--x:(-?\d+)px;--y:(-?\d+)px">(.*?)</g>', picture
+        r'<g class="rd-flight" data-step="1" style="--x:(-?\d+)px;--y:(-?\d+)px">(.*?)</g>', picture
     ):
         for at in drawn(part, far):
             to = far[0] + at[1] * 30, far[1] + at[0] * 30
@@ -117,7 +117,7 @@ def test_who_throws_away_what_it_receives_has_the_wrong_collective(name, uses, r
     widget = Square(name, uses=uses)
     assert widget.headline == f"{name}, of which 12 of 16 pieces are thrown away: {right} is the right one"
     assert n in widget.told[1] and widget.told[3] == f"{right} leaves just these, and sends {m}."
-    crossed = re.search(r'<path class="rs-line rs-slow" stroke-width="2.5" d="([^"]*)"', widget.pictures["wide"])[1]
+    crossed = re.search(r'<path class="rd-line rd-slow" stroke-width="2.5" d="([^"]*)"', widget.pictures["wide"])[1]
     corner, cell = list(squares(widget))[2][0], 29
     lost = {
         ((int(y) - 3 - corner[1]) // cell, (int(x) - 3 - corner[0]) // cell)
@@ -126,7 +126,7 @@ def test_who_throws_away_what_it_receives_has_the_wrong_collective(name, uses, r
     kept = {(r, r) for r in range(4)} if uses == "own" else {(0, c) for c in range(4)}
     assert lost == {*_places(4)} - kept
     assert (
-        drawn(list(squares(widget))[3][1].split('<g class="rs-flight"')[0], list(squares(widget))[3][0]).keys() == kept
+        drawn(list(squares(widget))[3][1].split('<g class="rd-flight"')[0], list(squares(widget))[3][0]).keys() == kept
     )
 
 
@@ -134,7 +134,7 @@ def test_all_of_them_stand_on_one_page_and_what_is_saved_shows_all():
     widget = Square()
     assert repr(widget) == "Square(all, 4 ranks)" and len(list(squares(widget))) == 16
     one, two = widget.fallback(), Square().fallback()
-    assert one == two and len(one) < 25_000 and "rs-flight" not in one
+    assert one == two and len(one) < 25_000 and "rd-flight" not in one
     assert [name for name, _ in widget.phases] == [*square.MOVES] and len(widget.told) == 9
 
 
@@ -158,7 +158,7 @@ def test_what_is_on_the_right_is_to_be_guessed_first(show, page):
     show(Square())
     page.emulate_media(reduced_motion="reduce")
     seen = "(nodes) => nodes.map((node) => Number(getComputedStyle(node).opacity))"
-    right = page.locator(".rs-drawing g[data-step]:not(.rs-flight)")
+    right = page.locator(".rs-drawing g[data-step]:not(.rd-flight)")
     assert right.evaluate_all(seen) == [0] * 8
     page.focus(".rs-scrub input")
     page.keyboard.press("PageDown")

@@ -1,7 +1,7 @@
 /**
  * A picture that Python has drawn, step by step: its parts come with their steps, and what is sent flies in.
  *
- * A part with `data-step` belongs to that step: it has the class rs-past, rs-now or rs-next, and css/drawn.css does the
+ * A part with `data-step` belongs to that step: it has the class rd-past, rd-now or rd-next, and css/drawn.css does the
  * rest, motion included. On a narrow page the narrow picture is shown, so that letters can be read.
  *
  * Left out: what is drawn (widgets/_drawn.py and the widgets), and what else their keys do.
@@ -51,11 +51,11 @@ export class Drawing {
     };
     const given = { name, title: model.get("headline"), size: model.get("size"), keys: [...MOVES, ...keys, ...LOOKS] };
     this.frame = new Frame(el, given, reacts, signal);
-    this.frame.body.innerHTML = `<div class="rs-stage"></div><p class="rs-legend rs-muted"></p>
+    this.frame.body.innerHTML = `<div class="rs-stage"></div><p class="rd-legend rs-muted"></p>
       <div class="rs-caption" role="status" aria-live="polite">
         <div class="rs-told"><b class="rs-where"></b> <span class="rs-sentence"></span></div>
         <div class="rs-detail"></div></div>`;
-    this.frame.find(".rs-legend").textContent = model.get("legend").join(" ");
+    this.frame.find(".rd-legend").textContent = model.get("legend").join(" ");
     /** @type {HTMLElement} */
     this.stage = this.frame.find(".rs-stage");
     /** @type {HTMLElement} */
@@ -75,13 +75,6 @@ export class Drawing {
     this.#draw();
   }
 
-  /** The picture anew, for Python has drawn another one. */
-  redraw() {
-    this.kind = undefined;
-    this.frame.entitle(this.model.get("headline"));
-    this.#draw();
-  }
-
   #draw() {
     const width = this.stage.clientWidth;
     if (!width) return;
@@ -89,7 +82,7 @@ export class Drawing {
     this.#hold();
     if (kind === this.kind) return;
     this.kind = kind;
-    this.stage.classList.remove("rs-forward");
+    this.stage.classList.remove("rd-forward");
     this.stage.innerHTML = this.model.get("pictures")[kind];
     this.show();
   }
@@ -113,14 +106,14 @@ export class Drawing {
     this.told.children[1].textContent = words;
     this.transport.update(this.#where(step), words);
     this.frame.root.dataset.step = String(step);
-    if (step !== this.shown) this.stage.classList.toggle("rs-forward", step === this.shown + 1); // only then it flies
+    if (step !== this.shown) this.stage.classList.toggle("rd-forward", step === this.shown + 1); // only then it flies
     this.shown = step;
     this.stage.style.setProperty("--rs-flight", `${Math.min(LONGEST_FLIGHT, 0.6 * pace)}ms`);
     for (const node of this.stage.querySelectorAll("[data-step]")) {
       const at = Number(/** @type {SVGElement} */ (node).dataset.step);
-      node.classList.toggle("rs-past", at < step);
-      node.classList.toggle("rs-now", at === step);
-      node.classList.toggle("rs-next", at > step);
+      node.classList.toggle("rd-past", at < step);
+      node.classList.toggle("rd-now", at === step);
+      node.classList.toggle("rd-next", at > step);
     }
     this.drawn();
   }

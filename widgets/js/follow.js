@@ -45,10 +45,10 @@ export class FollowView {
     if (!this.drawing) return; // it is being drawn for the first time
     const chosen = this.model.get("chosen");
     const { stage, frame } = this.drawing;
-    stage.classList.toggle("rs-chosen", chosen >= 0);
+    stage.classList.toggle("rd-chosen", chosen >= 0);
     for (const node of stage.querySelectorAll("[data-rank], [data-ends]")) {
       const { rank, ends = "" } = /** @type {SVGElement} */ (node).dataset;
-      node.classList.toggle("rs-lit", rank === String(chosen) || ends.split(" ").includes(String(chosen)));
+      node.classList.toggle("rd-lit", rank === String(chosen) || ends.split(" ").includes(String(chosen)));
     }
     frame.find(".rs-detail").textContent = this.model.get("takes_part")[chosen] ?? "";
   }
