@@ -12,31 +12,11 @@ What a call lacks is what gloo makes it wait for (checked against gloo itself in
     gather, scatter          the root; the root needs all ranks
     every other collective   all ranks, except that a rank other than the root may leave `reduce` early; if only that is
                              doubtful the diagnosis is not `proved`
-    a message whose handle   is lost, and so is all that the two ranks send each other afterwards (`Loss`)
-    was not kept
+    a message whose handle   is lost if the other side had not begun its half, and so is all that the two ranks send
+    was not kept             each other once that side asks for it (`Loss`; docs/design.md has what gloo does)
 
-Not proved, since the records do not say enough: how early a rank leaves `reduce` (that depends on how gloo cuts the
-tensor into segments, and short tensors leave some empty); which of a named and an any-source receive a message is for
-(while one is in flight that rank is not held to be stuck); whether a message went through whose handle was dropped
-while the other side was waiting (if that side still waits after a second, it did not). kernel.watchdog believes the
-first and the last when nothing has moved for a second. A collective need not use the connection that a lost message has
-blocked.
-
-gloo drops a message whose Work is destroyed before its data have gone through, without an error. From experiments with
-torch alone and gloo's `transport/tcp/pair.cc`:
-
-    the other side had not begun its half   the message is lost, for certain
-    the other side is in its half already   a short message goes through at once; a long one stops in the middle
-    the other side asks for what is lost    the missing bytes block the connection in the direction of the message:
-                                            nothing passes there any more, whatever its tag
-    no rank asks for it                     nothing happens
-    a collective                            gloo's own threads hold it: nothing is lost
-
-A receive without a handle is kept all the same (`rank.pending`), since nothing could free a rank that waits behind it.
-So its message does arrive, and the cell is refused when it is over.
-
-Left out: noticing that nothing moves (`kernel.watchdog`), words (`doctor.explain`); a message that stopped in the
-middle and that no rank waits for, since the records look the same if it went through.
+docs/design.md lists what the records do not tell, so that it is not proved. Left out: noticing that nothing moves
+(`kernel.watchdog`), words (`doctor.explain`).
 """
 
 from __future__ import annotations
