@@ -1,6 +1,6 @@
 """Ringside's launcher: notebook cells on many processes. `%load_ext launch`, then `%%ranks 4`.
 
-Importing this package is cheap (the agent and every rank do it too); what a name needs is imported when it is used.
+Importing this package is cheap, since the agent and every rank do it, too: functions import what they need.
 """
 
 
@@ -56,8 +56,8 @@ def push(*unnamed, **values) -> None:
 
 
 def network(network=None) -> None:
-    """Cells from now on run on that network: "ethernet" (any name of collectives.presets.PLAYED), a Network or a
-    Topology of collectives; None ends it. The same object predicts: `schedule.cost(nbytes=N, network=...)`.
+    """Runs cells from now on on that network: "ethernet" (or another name in collectives.presets.PLAYED), a Network or
+    a Topology of collectives; None ends it. The same object predicts: `schedule.cost(nbytes=N, network=...)`.
     """
     from launch.magics import play
 
@@ -67,8 +67,7 @@ def network(network=None) -> None:
 def recording():
     """What the ranks sent in the last cell with --record or --watch: a Recording, which is a Schedule.
 
-    After a check it is the run that was judged: the one that failed, or of a solved exercise the one on its first
-    number of ranks.
+    After a check it is the run that was judged: the one that failed, or the first of a solved exercise.
     """
     from launch.magics import session
 

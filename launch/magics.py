@@ -208,7 +208,7 @@ def end_network(ranks: Ranks, options: Namespace) -> None:
 
 
 def show_pictures(shell, ranks: Ranks, options: Namespace, failure=None) -> None:
-    """Shows who waited for whom, and what was sent; nothing for a cell that failed before it sent anything."""
+    """Shows which ranks waited for which, and what was sent; nothing if the cell failed before it sent anything."""
     if isinstance(failure, DeadlockError):
         from widgets.wait_for import WaitFor
 

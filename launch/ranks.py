@@ -150,10 +150,9 @@ class Ranks:
             )
 
     def play(self, network) -> None:
-        """From the next cell on, cells run on that network: a name, a Network, a Topology; None is the machine as it
-        is.
+        """From the next cell on, cells run on that network: a name, a Network, a Topology; None: on none.
 
-        UsageError, and nothing changes, if there is no such network or it has too few ranks.
+        UsageError, and no change, if there is no such network or it has too few ranks.
         """
         self._choose(network)
 
@@ -170,7 +169,7 @@ class Ranks:
         return {worker.rank: str(worker.ended.result()) for worker in self._wait(self.supervisor.dead())}
 
     def to_do(self) -> list[tuple[list[int], str]]:
-        """[(ranks, sentence)]: what the student may have to put right on ranks that live."""
+        """[(ranks, sentence)]: what the student may have to fix on living ranks."""
         anew = sorted(self.came_back)
         found = [(anew, "a new process, since the one before died: what cells set before that is gone")] if anew else []
         changed = self.call("changed")
@@ -184,7 +183,7 @@ class Ranks:
         """The variable `name` of the ranks that have it, by rank. RankError if none has it."""
         self._need_ranks()
         has = [rank for rank, it in enumerate(self.call("has", name=name)) if it]
-        workers = [self.supervisor.workers[rank] for rank in has] or None  # if nobody has it, all say so
+        workers = [self.supervisor.workers[rank] for rank in has] or None  # if no rank has it, all are asked and raise
         replies = self._wait(self.supervisor.request_all("shell", "pull", {"name": name}, workers=workers))
         return {rank: codec.decode(value, buffers) for rank, (value, buffers) in zip(has, replies, strict=True)}
 
@@ -207,9 +206,9 @@ class Ranks:
         return [value for value, _ in self._wait(self.supervisor.request_all("shell", what, content))]
 
     def recording(self):
-        """The launch.replay.recording.Recording of what was recorded last; made when it is first asked for.
+        """The launch.replay.recording.Recording of the last recorded cell, made at the first call.
 
-        After a check that is the run it has judged: the one that failed, or of a solved exercise the first.
+        After a check it is the run that was judged: the one that failed, or the first of a solved exercise.
         """
         if self._recording is None:
             if not self.captures:
@@ -220,7 +219,8 @@ class Ranks:
         return self._recording
 
     def keep(self, recording) -> None:
-        """Makes a run of other ranks, one that a check has judged, what `recording()` gives; None if it left none."""
+        """Makes a recording of other ranks, which a check has judged, the result of `recording()`; None: there is
+        none."""
         self.captures, self._recording = None, recording
 
     def status(self) -> list[RankStatus]:
@@ -240,7 +240,7 @@ class Ranks:
         self._wait(self.supervisor.start(self.size, self.supervisor.backend, self.supervisor.bare, viewer))
 
     def stop(self) -> None:
-        """Ends the ranks. The agent stays, so that the next start is quick."""
+        """Ends the ranks. The agent stays, so the next start is fast."""
         self._wait(self.supervisor.stop())
 
     def interrupt(self) -> None:
@@ -248,18 +248,18 @@ class Ranks:
         self.hub.loop.call_soon_threadsafe(self.supervisor.interrupt)
 
     def close(self) -> None:
-        """Ends everything, for good."""
+        """Ends the ranks, the agent and the hub."""
         atexit.unregister(self.close)
         try:
             self.hub.run(self.supervisor.close()).result(timeout=CLOSING)
-        finally:  # whatever the ranks did, their agent goes, and they with it
+        finally:  # in any case the agent ends, and the ranks with it
             self.supervisor.end_agent()
             self.hub.close()
 
     # Between the threads
 
     def _wait(self, coroutine):
-        """The coroutine's result; the stop button goes to the ranks, and the coroutine decides when it is over."""
+        """The coroutine's result. The stop button interrupts the ranks, and the coroutine ends by itself."""
         future = self.hub.run(coroutine)
         while True:
             try:
@@ -272,7 +272,7 @@ class Ranks:
                 self.hub.run(self._interrupt(future))
 
     async def _interrupt(self, future) -> None:
-        """Interrupts what the future stands for, as soon as it has begun; ends it if it only waits for an answer."""
+        """Interrupts the ranks once the future's work has begun; cancels a future that only waits for an answer."""
         until = self.hub.loop.time() + BEGINNING
         while not future.done() and not self.supervisor.interrupt():
             await asyncio.sleep(0.01)

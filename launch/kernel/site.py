@@ -95,18 +95,20 @@ class Site:
 
 
 class AgentLink:
-    """One agent process: forked by another agent of this kernel, `fork_from`, in milliseconds, or started anew.
-    `on_event(event, fds)` is called for everything it tells."""
+    """One agent process: forked by the agent `fork_from` in milliseconds, or a new process.
+
+    on_event(event, fds) is called for everything that it reports.
+    """
 
     def __init__(self, folder: str, fork_from: AgentLink | None = None):
         self.folder = folder
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process: subprocess.Popen | None = None
         self.ahead = threading.Event()  # it has imported all that its ranks may need
-        self._log = open(f"{folder}/agent.log", "w+b")  # read here, too, when the agent has taken its folder away
+        self._log = open(f"{folder}/agent.log", "w+b")  # can be read after the agent has removed its folder
         if fork_from is None or not fork_from.fork(theirs, folder):
             environ = os.environ | {"OMP_NUM_THREADS": "1", start_file.NO_WIDGETS: "1"}
-            environ.pop("JPY_PARENT_PID", None)  # would make every rank watch for another parent than it has
+            environ.pop("JPY_PARENT_PID", None)  # ranks would watch the wrong parent
             environ.pop("PYTEST_CURRENT_TEST", None)
             self.process = subprocess.Popen(
                 agent_command(theirs.fileno(), os.getpid(), folder),
@@ -115,13 +117,13 @@ class AgentLink:
                 stderr=self._log,
                 pass_fds=[theirs.fileno()],
                 env=environ,
-                start_new_session=True,  # the notebook's stop button is not meant for the agent
+                start_new_session=True,  # the notebook's stop button must not interrupt the agent
             )
         theirs.close()
         self.socket.setblocking(False)
 
     def fork(self, theirs: socket.socket, folder: str) -> bool:
-        """Asks for another agent at the other end of a socket. False if there is nobody to ask."""
+        """Asks this agent to fork another one at the other end of a socket. False if it has ended."""
         request = json.dumps({"do": "fork", "folder": folder}).encode()
         try:
             socket.send_fds(self.socket, [request], [theirs.fileno()])
@@ -130,21 +132,21 @@ class AgentLink:
         return True
 
     def has_ended(self, wait: bool = False) -> bool:
-        """Whether nobody holds the other end of the socket any more."""
+        """Whether the agent's end of the socket is closed."""
         end = select.poll()
-        end.register(self.socket, 0)  # what is reported then is the hang-up alone
+        end.register(self.socket, 0)  # reports a hang-up only
         return bool(end.poll(None if wait else 0))
 
     def __str__(self) -> str:
-        return ""  # this machine has no name to tell it from others
+        return ""  # this machine needs no name in %ranks
 
     def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> None:
-        """Asks for ranks; `withdraw` once they are up, or not wanted any more."""
+        """Asks for ranks. Call `withdraw` once they are up, or have been given up."""
         config = start_file.write_start_file(self.folder, key, serial, **session)
         self.send(do="start", config=config, ranks=ranks, spawn=spawn)
 
     def withdraw(self, serial: int) -> None:
-        """The file that the ranks of this start have read goes, and the key with it."""
+        """Removes the file that the ranks of this start have read, and the key in it."""
         os.unlink(start_file.start_file(self.folder, serial))
 
     def has_ended_process(self, pid: int) -> bool:
@@ -195,7 +197,7 @@ class AgentLink:
             pass  # "gone" is on its way
 
     def close(self) -> None:
-        """Ends the agent and with it every rank; returns when they are gone."""
+        """Ends the agent and all its ranks; returns when they are gone."""
         with contextlib.suppress(OSError):  # it has gone already
             self.socket.shutdown(socket.SHUT_WR)
         self.has_ended(wait=True)

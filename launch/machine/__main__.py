@@ -298,7 +298,7 @@ def read_ticket(path: str) -> dict:
         raise SystemExit(f"the ticket {path} cannot be read ({why}): run %ranks attach again") from None
 
 
-def place() -> tuple[int, int]:
+def position() -> tuple[int, int]:
     """(index of this machine, number of machines), from torchrun's or srun's variables."""
     environ = os.environ
     for index, count in (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS")):
@@ -329,17 +329,17 @@ def main() -> None:
     ticket = read_ticket(sys.argv[1])
     address = own_address(ticket["address"])
     wire = dial(ticket)
-    index, count = place()
+    index, count = position()
     told = {"index": index, "of": count, "name": socket.gethostname(), "address": address}
     wire.send_multipart([b"come", json.dumps(told).encode()])
     if not wire.poll(int(LOST_AFTER * 1000)):
         raise SystemExit(
-            f"nobody answers at {ticket['address']}: does %ranks attach still wait, and may this machine reach it?"
+            f"no answer from {ticket['address']}: is %ranks attach still waiting, and can this machine reach it?"
         )
     kind, content = wire.recv_multipart()
     welcome = json.loads(content)
     if welcome["do"] != "welcome":
-        raise SystemExit("the notebook waits for nobody any more: run %ranks attach again")
+        raise SystemExit("the notebook waits for no more machines: run %ranks attach again")
     joined = Joined(wire, bytes.fromhex(welcome["key"]), interface_with(address))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: joined.loop.call_soon_threadsafe(joined.end, "was ended by its engine"))

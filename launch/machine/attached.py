@@ -53,7 +53,7 @@ class Attached(Site):
             raise LaunchError(f"{last} {last.why}, and no other is left: %ranks attach off, then attach others")
         backend = backend or "gloo"
         for index, each in enumerate(here):
-            needed = BACKENDS[backend].gpus * sum(place(rank, size, len(here)) == index for rank in range(size))
+            needed = BACKENDS[backend].gpus * sum(index_of(rank, size, len(here)) == index for rank in range(size))
             if needed > (gpus := each.ready.result()):
                 why = f"{size} ranks with {backend} need {needed} GPUs on {each}, which has {gpus}"
                 raise UsageError(f"{why}: use --backend gloo")
@@ -63,7 +63,7 @@ class Attached(Site):
         if before is not None and not before.has_ended():
             return before
         here = self.machines()
-        return here[place(rank, size, len(here))]
+        return here[index_of(rank, size, len(here))]
 
     def check_network(self) -> None:
         raise UsageError(
@@ -100,7 +100,7 @@ class Attached(Site):
         await self.listener.close()
 
 
-def place(rank: int, size: int, machines: int) -> int:
+def index_of(rank: int, size: int, machines: int) -> int:
     """The index of the machine that a rank is on: ranks in a row share one."""
     return rank * machines // size
 
