@@ -141,7 +141,7 @@ def test_the_ticket_is_good_for_once(attached, tmp_path):
     copy = tmp_path / "ticket"
     copy.write_text(json.dumps(attached.ticket))
     copy.chmod(0o600)
-    assert joins(copy) == "the notebook waits for nobody any more: run %ranks attach again"
+    assert joins(copy) == "the notebook waits for no more machines: run %ranks attach again"
 
 
 def test_a_cell_runs_on_both(attached):
