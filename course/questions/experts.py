@@ -192,14 +192,6 @@ return gate[:, None] * done[order]""",
         why="A rank needs at least one whole head of keys and values, and there are 8: at most 8 ranks. With 16 ranks "
         "each of those heads has to be copied to two ranks, which costs bytes and memory.",
     ),
-    Statement(
-        name="ulysses_myth_less",
-        topic="ulysses",
-        text="The same text on 16 ranks instead of 8: with Ulysses each rank then sends about half as much.",
-        true=True,
-        why="A rank has a sixteenth of the text and sends 15/16 of that, four times. With an all_gather of keys and "
-        "values each rank would receive nearly all of them, however many ranks there are.",
-    ),
     Number(
         name="cp_ring_bytes",
         topic="context parallel",
