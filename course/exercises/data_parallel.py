@@ -84,9 +84,9 @@ EXERCISES = (
         expected="gradients_of(x); dist.all_reduce(expected); expected /= p",
         in_place=False,
         setup="from course.deep import gradients_of\n",
-        call="gradients_of(x, lambda model: {name}(model, 8 if {p} % 2 else 20))",
+        call="gradients_of(x, lambda model: {name}(model, 9 if {p} % 2 else 20))",
         allowed=frozenset({"all_reduce"}),
-        given=lambda draw: 2 * filled(READY, 8 if draw.p % 2 else 20),
+        given=lambda draw: 2 * filled(READY, 9 if draw.p % 2 else 20),
         waits=lambda p: 1,
         rtol=1e-4,
         hints=(

@@ -132,6 +132,10 @@ WRONG = {
         BODY.format(**GOOD | {"wait": "pass"}),
         "rank 0 ",
     ),
+    "closes a bucket when it holds more than cap": (
+        BODY.format(**GOOD | {"collect": "held.append(p); sum(q.numel() for q in held) > cap and leave()"}),
+        "gives its calls 21, 18, 21, 18 numbers, where 9, 12, 18, 9, 12, 18 are asked",
+    ),
     "closes a bucket one too late": (
         BODY.format(**GOOD | {"collect": "sum(q.numel() for q in held) >= cap and leave(); held.append(p)"}),
         "no  on 4 ranks",
