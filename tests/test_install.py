@@ -10,7 +10,7 @@ import pytest
 
 from course import ringside
 from launch import load_hint
-from launch.rank.torch_internals import complaint
+from launch.rank.patches import complaint
 from tests.conftest import not_as_locked
 
 ROOT = Path(__file__).parents[1]

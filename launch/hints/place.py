@@ -43,8 +43,8 @@ class Place:
 
 
 def is_cell(file: str) -> bool:
-    """Whether ipykernel has compiled a cell under that name."""
-    return "ipykernel_" in file
+    """Whether that file is a cell: ipykernel compiles it as /tmp/ipykernel_PID/HASH.py, IPython and exec as <...>."""
+    return "ipykernel_" in file or file.startswith(("<ipython-input", "<cell", "<stdin", "<string"))
 
 
 def line_of(error: BaseException) -> int:

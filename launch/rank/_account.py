@@ -17,6 +17,7 @@ threads, for which the same holds. Beyond MOST ops the account stops and says so
 
 from functools import wraps
 from math import isfinite
+from typing import Any
 
 import torch
 from torch._C import _DisableTorchDispatch, _len_torch_dispatch_stack
@@ -27,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from launch.rank import callsite
 from launch.rank._ops import PLAIN
 from launch.rank.film import Film
-from launch.rank.torch_internals import group_calls
+from launch.rank.patches import group_calls, replace
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 MOST = 100_000
@@ -44,7 +45,7 @@ class _Plan:
     __slots__ = ("func", "call", "number", "writes", "written_names", "in_place", "makes", "functional", "silent")
 
     def __init__(self, func, number: int):
-        schema = getattr(func, "_schema", None)
+        schema: Any = getattr(func, "_schema", None)
         arguments = schema.arguments if schema else ()
         written = [(i, each) for i, each in enumerate(arguments) if each.alias_info and each.alias_info.is_write]
         self.func = func  # kept, so that its id stays its own
@@ -106,16 +107,13 @@ class Account(TorchDispatchMode):
             account.hand_out(tensor)
             return _plain_numpy(tensor, *args, **kwargs)
 
-        torch.Tensor.numpy = numpy  # np.asarray(tensor) ends there too
-        for name in _plain_calls:
-            setattr(ProcessGroup, name, _passing_by(name))
+        self._put_back = [replace(torch.Tensor, "numpy", numpy)]  # np.asarray(tensor) ends there too
+        self._put_back += [replace(ProcessGroup, name, _passing_by(name)) for name in _plain_calls]
         return super().__enter__()
 
     def __exit__(self, *exception):
-        if "numpy" in vars(torch.Tensor):
-            del torch.Tensor.numpy
-        for name, function in _plain_calls.items():
-            setattr(ProcessGroup, name, function)
+        for put_back in self._put_back:
+            put_back()
         return super().__exit__(*exception)
 
     def hand_out(self, tensor) -> None:

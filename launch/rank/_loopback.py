@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 from launch.rank import interruptible
 from launch.rank._reinit import Reinit
+from launch.rank.patches import replace
 
 _everywhere = dist.TCPStore
 _opened: set[int] = set()  # ports of the masters that this process has opened
@@ -70,4 +71,4 @@ def install(reinit: Reinit) -> None:
     LoopbackStore.reinit = reinit
     # By name, since torch.distributed.rendezvous is a function that hides the module of the same name.
     for module in (dist, importlib.import_module("torch.distributed.rendezvous")):
-        module.TCPStore = LoopbackStore  # type: ignore[attr-defined]
+        replace(module, "TCPStore", LoopbackStore)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 import torch.distributed as dist
 
-from launch.rank.torch_internals import reduce_op
+from launch.rank.patches import reduce_op
 
 
 class Spelling(NamedTuple):

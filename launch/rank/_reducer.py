@@ -30,6 +30,7 @@ from torch.distributed import GradBucket
 
 from launch.rank import _account, callsite, interruptible
 from launch.rank._ops import Call
+from launch.rank.patches import replace
 
 
 def _file(*path: str) -> str:
@@ -69,7 +70,7 @@ def note_modules() -> None:
             _modules[frame.f_locals["self"]] = None
         return made
 
-    dist.Reducer = making  # type: ignore[misc, assignment]
+    replace(dist, "Reducer", making)
 
 
 def modules() -> list:

@@ -23,6 +23,7 @@ from launch.backends import gloo
 from launch.backends.gloo import connected_sockets, shut_down
 from launch.rank import _reducer, interruptible
 from launch.rank._store import PollStore
+from launch.rank.patches import replace
 
 FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
 
@@ -56,8 +57,8 @@ class Reinit:
             # It waits in C++ for every rank to connect, and for ever for one that has read an address of an old group.
             interruptible.wait(begin, group, *args, **kwargs)
 
-        c10d._new_process_group_helper = make_and_note
-        ProcessGroupGloo.__init__ = begin_aside
+        replace(c10d, "_new_process_group_helper", make_and_note)
+        replace(ProcessGroupGloo, "__init__", begin_aside)
         _reducer.note_modules()
 
     @property
@@ -135,6 +136,7 @@ class Reinit:
             most = LAST_TYPE - FIRST_FREE_TYPE + 1
             raise RuntimeError(f"torch lets a process group be renewed {most} times, and that is used up")
         self.free()
+        assert self.store is not None
         self.store.open(generation)
         world = c10d._world
         world.group_count = group_count

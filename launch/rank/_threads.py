@@ -18,17 +18,17 @@ from pathlib import Path
 
 import torch
 
-from launch.rank import callsite, tap
+from launch.rank import callsite
 
 _TORCH = str(Path(torch.__file__).parent)
 _WAITING_CODE = tuple(f"{_TORCH}/{part}" for part in ("distributed/", "nn/parallel/", "autograd/"))
+_TAP = str(Path(__file__).with_name("tap.py"))
 _MAKERS = tuple(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "_reinit.py"))
 _WRAPPERS = ("wrapper", "wrapped", "inner", "decorate_context")  # functions of decorators, which say nothing
-_NOT_THE_STUDENTS = (*sysconfig.get_paths().values(), str(Path(__file__).parent.parent))
 _BLOCKING = tuple(sysconfig.get_path("stdlib") + name for name in ("/threading.py", "/selectors.py", "/queue.py"))
 
 
-def look(reinit) -> dict:
+def look(reinit, tap) -> dict:
     """The rank as it is now, as a dict for JSON; `reinit` knows its groups and their store.
 
     place    the function of torch that the student's code called last ("backward", "new_group"); "" if none
@@ -45,7 +45,7 @@ def look(reinit) -> dict:
     tap.refresh()
     main = callsite.frame_of(threading.main_thread())
     stack = traceback.extract_stack(main)
-    students = [place for place, frame in enumerate(stack) if not _foreign(frame.filename)]
+    students = [place for place, frame in enumerate(stack) if callsite.is_students(frame.filename)]
     calls = stack[students[-1] + 1 :] if students else []
     return {
         "place": next((call.name for call in calls if call.name not in _WRAPPERS and call.name[0] != "_"), ""),
@@ -62,7 +62,7 @@ def look(reinit) -> dict:
 
 
 def _in_torch(stack: traceback.StackSummary) -> bool:
-    handed_on = any(frame.filename == tap.__file__ and frame.name == "kernel" for frame in stack[-2:])
+    handed_on = any(frame.filename == _TAP and frame.name == "kernel" for frame in stack[-2:])
     # Behind a group that is being made. A store is not asked about: who makes one may sleep until he tries again.
     left = [frame.filename for frame in stack if frame.filename not in _MAKERS]
     return handed_on or left[-1].startswith(_WAITING_CODE)
@@ -79,7 +79,7 @@ def _waits_for_ever(frame) -> bool:
     """Whether it is in `join`, `result`, `get` or an event loop, without a limit: only a thread will wake it."""
     if not frame.f_code.co_filename.startswith(_BLOCKING):
         return False
-    while frame is not None and _foreign(frame.f_code.co_filename):
+    while frame is not None and not callsite.is_students(frame.f_code.co_filename):
         if frame.f_locals.get("timeout") not in (None, -1):
             return False
         frame = frame.f_back
@@ -88,16 +88,11 @@ def _waits_for_ever(frame) -> bool:
 
 def _in_a_call(frame) -> bool:
     """Whether a thread that is there waits in a call of torch.distributed that the tap knows of."""
-    while frame is not None and frame.f_code.co_filename != tap.__file__:
-        if not _foreign(frame.f_code.co_filename):
+    while frame is not None and frame.f_code.co_filename != _TAP:
+        if callsite.is_students(frame.f_code.co_filename):
             return False
         frame = frame.f_back
     return frame is not None and frame.f_code.co_name == "_wait"
-
-
-def _foreign(file: str) -> bool:
-    """Whether a file belongs to Python, to what is installed or to this package; a cell's does not."""
-    return file.startswith(_NOT_THE_STUDENTS) or file.startswith("<frozen")
 
 
 def _acts(thread: threading.Thread) -> bool:
@@ -109,7 +104,7 @@ def _acts(thread: threading.Thread) -> bool:
         return False
     frame = callsite.frame_of(thread)
     files = [entry.filename for entry in traceback.extract_stack(frame)] if frame else []
-    return any(not _foreign(file) or file.startswith(_WAITING_CODE[0]) for file in files)
+    return any(callsite.is_students(file) or file.startswith(_WAITING_CODE[0]) for file in files)
 
 
 def _sleeps() -> bool:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import traceback
 from types import TracebackType
 
-from launch.rank import _reducer, interruptible
+from launch.rank import _reducer, callsite, interruptible
+from launch.rank.patches import replace
 
 MOST_FRAMES = 20
 
@@ -35,7 +35,7 @@ def shorten_tracebacks(shell) -> None:
             chain.append(before.with_traceback(without_libraries(before, before.__traceback__)))
         return show((kind, error, without_libraries(error, traceback)), *args, **kwargs)
 
-    shell.showtraceback = showtraceback
+    replace(shell, "showtraceback", showtraceback)
 
 
 def keep(error: BaseException) -> BaseException:
@@ -60,7 +60,7 @@ def without_libraries(error: BaseException, traceback):
     while traceback is not None:
         frames.append(traceback)
         traceback = traceback.tb_next
-    own = [i for i, entry in enumerate(frames) if not is_library(entry.tb_frame.f_code.co_filename)]
+    own = [i for i, entry in enumerate(frames) if callsite.is_students(entry.tb_frame.f_code.co_filename)]
     frames = frames[: own[-1] + 1] if own else frames
     if (excess := len(frames) - MOST_FRAMES) > 0:
         error.add_note(f"{excess} calls in the middle of this traceback are not shown")
@@ -72,10 +72,6 @@ def without_libraries(error: BaseException, traceback):
             inspect.modulesbyfile[os.path.abspath(entry.tb_frame.f_code.co_filename)] = "__main__"
         shortened = TracebackType(shortened, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return shortened
-
-
-def is_library(file: str) -> bool:
-    return file.startswith((sys.prefix, sys.base_prefix, os.path.dirname(__file__)))
 
 
 def end_cell_first(shell, requests) -> None:
@@ -98,7 +94,7 @@ def end_cell_first(shell, requests) -> None:
             requests.end_forked(1)
         show(exc_tuple, *args, **kwargs)
 
-    shell.showtraceback = showtraceback
+    replace(shell, "showtraceback", showtraceback)
 
 
 def skip_unseen_tracebacks(shell) -> None:
@@ -107,7 +103,7 @@ def skip_unseen_tracebacks(shell) -> None:
     IPython renders each a second time, for a history of exceptions that %notebook writes; a rank's is never written.
     """
     render = shell.showtraceback
-    shell._format_exception_for_storage = lambda *_, **__: {}
+    replace(shell, "_format_exception_for_storage", lambda *_, **__: {})
 
     def showtraceback(exc_tuple=None, *args, **kwargs):
         kind, error, _ = shell._get_exc_info(exc_tuple)
@@ -117,4 +113,4 @@ def skip_unseen_tracebacks(shell) -> None:
         else:
             render(exc_tuple, *args, **kwargs)
 
-    shell.showtraceback = showtraceback
+    replace(shell, "showtraceback", showtraceback)

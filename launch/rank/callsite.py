@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import torch
 
+from launch.hints.place import is_cell
 from launch.rank._ops import PLAIN
 
 _INSTALLED = tuple(
@@ -65,11 +66,6 @@ def _find_owner(filename: str) -> str:
 def is_students(filename: str) -> bool:
     """Whether code of this file is the student's."""
     return owner_of(filename) in ("cell", "file")
-
-
-def is_cell(filename: str) -> bool:
-    """ipykernel compiles cells as /tmp/ipykernel_PID/HASH.py; plain IPython and exec use <...>."""
-    return "ipykernel_" in filename or filename.startswith(("<ipython-input", "<cell", "<stdin", "<string"))
 
 
 def frame_of(thread: threading.Thread) -> FrameType | None:

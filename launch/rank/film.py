@@ -79,8 +79,9 @@ class _Seen(NamedTuple):
     shape: torch.Size
     place: list[int]
 
-    def again(self, tensor) -> bool:
-        return self.tensor() is tensor and tensor.data_ptr() == self.address and tensor.shape == self.shape
+    def again(self, tensor: torch.Tensor) -> bool:
+        kept: Any = self.tensor()
+        return kept is tensor and tensor.data_ptr() == self.address and tensor.shape == self.shape
 
 
 class Film:

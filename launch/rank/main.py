@@ -49,15 +49,16 @@ from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
-from launch.rank import _loopback, tap
+from launch.rank import _loopback
 from launch.rank._reinit import Reinit
 from launch.rank._session import AttentiveIOPub, BoundedSession
 from launch.rank._store import PollStore
 from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.network import Network
+from launch.rank.patches import complaint, replace
 from launch.rank.requests import Requests
 from launch.rank.restore_streams import Streams
-from launch.rank.torch_internals import complaint
+from launch.rank.tap import Tap
 from launch.shared.capture import packed
 from launch.shared.flight_recorder import Slot
 from launch.shared.start_file import NO_WIDGETS
@@ -94,11 +95,11 @@ class RankKernel(IPythonKernel):
     def __init__(self, **kwargs):
         # ipykernel lists the files of all modules, for a debugger. Python counts references inside of objects, so that
         # a look at every module copies 16 MB of what the ranks share with their agent.
-        ipkernel.sys = SimpleNamespace(modules={})
+        put_back = replace(ipkernel, "sys", SimpleNamespace(modules={}))
         try:
             super().__init__(**kwargs)
         finally:
-            ipkernel.sys = sys
+            put_back()
 
     def pre_handler_hook(self):
         """ipykernel would let an interrupt strike anywhere in the handling of a message, and lose the reply."""
@@ -139,7 +140,7 @@ class RankKernel(IPythonKernel):
             with self.requests.cell(request["header"]["msg_id"]):
                 before = {name: self.shell.user_ns.get(name) for name in self.given}
                 if asked["record"]:
-                    tap.start()
+                    self.requests.tap.start()
                 reply = await super().do_execute(code, silent, *args, **kwargs)
             # From here on no interrupt can take the reply away.
             return reply | self.capture() | self.hints(code, before, asked["suspicious"])
@@ -152,9 +153,9 @@ class RankKernel(IPythonKernel):
 
     def capture(self) -> dict:
         """Ends a recording; its bytes go beside the reply."""
-        if not tap.is_recording():
+        if self.requests.tap.recorder is None:
             return {}
-        capture = tap.stop()
+        capture = self.requests.tap.stop()
         self.session.beside_reply = [packed(capture)]
         return {"capture": capture}
 
@@ -168,8 +169,8 @@ class RankKernel(IPythonKernel):
         if self.complaint:
             left, self.complaint = [self.complaint, *left], ""
         lost = error is not None and is_lost(error)
-        group = {"has_group": dist.is_initialized(), "groups": tap.groups_made()}
-        network = self.requests.network
+        group = {"has_group": dist.is_initialized(), "groups": self.requests.tap.calls.made_here()}
+        network = self.requests.tap.network
         carried = network.carried() if network is not None else {}
         return {"hint": vars(hint), "notes": left, "line": line, "lost": lost, "carried": carried, **group}
 
@@ -288,11 +289,10 @@ def serve(rank: int, session: dict) -> None:
     """Is the rank until the process ends."""
     streams = settle(rank, session)
     slot = Slot(session["board"], rank, session.get("here"))
-    tap.install(slot)
+    tap = Tap(slot)
     reinit = Reinit()
     _loopback.install(reinit)
-    network = None if session["network"] is None else Network(rank, session["network"])
-    tap.play(network)
+    tap.network = None if session["network"] is None else Network(rank, session["network"])
     meet(rank, session, reinit)
     name = f"{rank}.{session['serial']}"
     app = RankApp(config=kernel_config(session, name))
@@ -300,7 +300,7 @@ def serve(rank: int, session: dict) -> None:
     app.user_ns = {}
     app.initialize([])
     skip_unseen_tracebacks(app.shell)
-    app.kernel.requests = Requests(app.kernel, slot, reinit, streams, network)
+    app.kernel.requests = Requests(app.kernel, slot, reinit, streams, tap)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
     app.shell.register_magic_function(on_ranks_already, "line_cell", "ranks")

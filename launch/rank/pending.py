@@ -120,7 +120,7 @@ class PendingCalls:
         self._enter(pending)
         if self.guard is not None:
             try:
-                self._compare(pending, call, file)
+                self._compare(self.guard, pending, call, file)
             except MismatchError:
                 assert pending.mark is not None  # that is what was compared
                 self.guard.refuse(pending.mark, self.slot.cells)
@@ -214,7 +214,7 @@ class PendingCalls:
         """The library has refused the call, for reasons of its own: it was never made."""
         self.torn |= is_lost(error)
         _in_our_words(error, pending)
-        if pending.mark is not None:
+        if pending.mark is not None and self.guard is not None:
             self.guard.retract(pending.mark)
         self.withdraw(pending)
 
@@ -229,9 +229,9 @@ class PendingCalls:
         """The main thread blocks on this work now. None for a work that no call here has made. RuntimeError if it is a
         message that was waited for already."""
         self.over.refuse(work)
-        return self._waits(self._posting_of(work))
+        return self._waits(self.posting_of(work))
 
-    def _posting_of(self, work) -> PendingCall | None:
+    def posting_of(self, work) -> PendingCall | None:
         pending = self.works.get(id(work))
         known = pending is not None and (pending.held is work or (pending.work is not None and pending.work() is work))
         return pending if known else None
@@ -348,7 +348,7 @@ class PendingCalls:
         pending.counter.done += 1
         self.counters.write(pending.counter)
 
-    def _compare(self, pending: PendingCall, call: Call, file: str) -> None:
+    def _compare(self, guard: Guard, pending: PendingCall, call: Call, file: str) -> None:
         tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
         refuse_tensors(call)  # here, since what this rank alone has wrong is posted nowhere
         cut = call.cut() if call.name == "all_to_all_single" else None
@@ -374,13 +374,13 @@ class PendingCalls:
             order=order_in_memory(call),
         )
         pending.mark = mark
-        self.guard.begin(self.slot.cells)
+        guard.begin(self.slot.cells)
         if collective:
-            self.guard.collective(mark, pending.ranks)
+            guard.collective(mark, pending.ranks)
             if cut:
-                self.guard.splits(mark, pending.ranks, cut)
+                guard.splits(mark, pending.ranks, cut)
         elif self.counters.numbered(call):
-            self.guard.message(mark)
+            guard.message(mark)
 
 
 def _in_short(call: str, members: list[int]) -> str:

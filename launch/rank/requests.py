@@ -18,11 +18,12 @@ from types import ModuleType
 
 from launch.hints.leftovers import brings_back, is_still
 from launch.hints.names import spelt_like
-from launch.rank import _threads, callsite, interruptible, tap
+from launch.rank import _threads, callsite, interruptible
 from launch.rank._reinit import Reinit
 from launch.rank._stopping import Stopping
 from launch.rank.network import Network
 from launch.rank.restore_streams import Streams
+from launch.rank.tap import Tap
 from launch.shared import codec
 from launch.shared.flight_recorder import Slot
 from launch.shared.processes import descendants
@@ -31,14 +32,13 @@ from launch.shared.processes import descendants
 class Requests:
     """Answers for one rank."""
 
-    def __init__(self, kernel, slot: Slot, reinit: Reinit, streams: Streams, network: Network | None):
-        self.kernel, self.slot, self.reinit, self.streams = kernel, slot, reinit, streams
+    def __init__(self, kernel, slot: Slot, reinit: Reinit, streams: Streams, tap: Tap):
+        self.kernel, self.slot, self.reinit, self.streams, self.tap = kernel, slot, reinit, streams, tap
         self.stopping = Stopping(kernel.shell.user_ns)
         self._pid = os.getpid()
         self.running: str | None = None  # msg_id of the cell under way
         self._stopped: str | None = None  # of a cell that is to end before it has begun
         self._beginning = threading.Lock()
-        self.network = network
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"has": self.has, "changed": self.changed, "network": self.play}
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": reinit.groups, "look": self.look}
@@ -72,8 +72,8 @@ class Requests:
         """Around every cell: only inside it does SIGINT mean anything."""
         interruptible.begin()
         self.reinit.stores.clear()
-        if self.network is not None:
-            self.network.begin_cell()
+        if self.tap.network is not None:
+            self.tap.network.begin_cell()
         callsite.cell_begins(self.kernel.shell.execution_count, self.kernel.shell.compile.format_code_name)
         self.slot.cell("running", self.kernel.shell.execution_count)
         try:
@@ -137,20 +137,19 @@ class Requests:
         interruptible.begin()  # a group is made aside, and what was let go in the last cell would refuse that
         self.reinit.regroup(**how)
         os.environ.update(environ)
-        tap.reset()
+        self.tap.reset()
 
     def leave(self, environ: dict[str, str]) -> None:
         """Gives up all groups: they have lost a member, and the student has to make them again."""
         self.reinit.leave()
         os.environ.update(environ)
-        tap.reset()
+        self.tap.reset()
 
     def play(self, table: dict | None) -> None:
         """From now on cells run on that network; on none if there is no table."""
-        if self.network is not None:
-            self.network.close()
-        self.network = None if table is None else Network(self.slot.rank, table)
-        tap.play(self.network)
+        if self.tap.network is not None:
+            self.tap.network.close()
+        self.tap.network = None if table is None else Network(self.slot.rank, table)
 
     def interrupt(self, cell: str) -> str:
         """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started. Returns the
@@ -175,8 +174,8 @@ class Requests:
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""
-        told = _threads.look(self.reinit)
-        held = self.network is not None and self.network.holds()
+        told = _threads.look(self.reinit, self.tap)
+        held = self.tap.network is not None and self.tap.network.holds()
         return told | {"threads": told["threads"] or held}
 
     def free(self, cell: str) -> bool:

@@ -92,6 +92,7 @@ class Empty(torch.utils._python_dispatch.TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 def turn(call, times, mode):
+    global tap
     if mode == "none":
         tap.remove()
     elif mode == "on":
@@ -106,7 +107,7 @@ def turn(call, times, mode):
     if mode == "on":
         tap.stop()
     elif mode == "none":
-        tap.install(slot)
+        tap = type(tap)(slot)
     return taken
 
 seconds = [[turn(CALL, TIMES, mode) for mode in MODES] for _ in range(ROUNDS)]

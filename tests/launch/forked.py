@@ -140,7 +140,7 @@ def _rank(request, rank, folder, done: int) -> None:
     import torch
     import torch.distributed as dist
 
-    from launch.rank import tap
+    from launch.rank.tap import Tap
     from launch.shared.flight_recorder import Slot
 
     answer = {"recording": None, "keep": {}, "error": ""}
@@ -148,7 +148,7 @@ def _rank(request, rank, folder, done: int) -> None:
     dist.init_process_group(
         "gloo", store=dist.FileStore(f"{folder}/store", request["ranks"]), rank=rank, world_size=request["ranks"]
     )
-    tap.install(slot, request["guard"])
+    tap = Tap(slot, request["guard"])
     space = {"rank": rank, "world_size": request["ranks"], "torch": torch, "dist": dist, "tap": tap, "slot": slot}
     try:
         for number, cell in enumerate(request["cells"]):

@@ -107,8 +107,8 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(5000):
     x = x + 1
 grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-met = len(tap._recorder.account.storages.met)
-places = len(tap._recorder.account.storages.places)
+met = len(tap.recorder.account.storages.met)
+places = len(tap.recorder.account.storages.places)
 dist.all_reduce(x)
 """
     recording, kept = recorded(gang, source, keep=["grown", "met", "places"])
@@ -124,9 +124,9 @@ addresses, numbers = set(), set()
 for _ in range(200):
     y = torch.arange(64.0) + rank
     addresses.add(y.untyped_storage()._cdata)
-    numbers.add(tap._recorder.account.storages.of(y).number)
+    numbers.add(tap.recorder.account.storages.of(y).number)
     view = y[3:].untyped_storage()
-    same = tap._recorder.account.storages.of(y[3:]).number in numbers
+    same = tap.recorder.account.storages.of(y[3:]).number in numbers
     del y, view
 addresses, numbers = len(addresses), len(numbers)
 dist.barrier()

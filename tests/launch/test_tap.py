@@ -222,7 +222,7 @@ for _ in range(200):
     dist.all_reduce(torch.ones(1), async_op=True)
 dist.barrier()
 tap.refresh()
-left = len(tap._calls.works)
+left = len(tap.calls.works)
 """
     assert [answer["keep"]["left"] for answer in gang.run(source, 2, record=False, keep=["left"])] == [0, 0]
 
@@ -303,7 +303,7 @@ class Thing: pass
 def looked_at():
     thing, done = Thing(), queue.SimpleQueue()
     reinit = SimpleNamespace(store=None, making=False, gathers=0, stores=[])
-    threading.Thread(target=lambda: done.put(_threads.look(reinit))).start()
+    threading.Thread(target=lambda: done.put(_threads.look(reinit, tap))).start()
     done.get()
     return weakref.ref(thing)
 kept = looked_at()() is not None
@@ -329,7 +329,7 @@ x = torch.full((2,), float(rank))
 work = dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0)
 work.wait()
 dist.send(x, 1 - rank) if rank else dist.recv(x, 1 - rank)
-dropped = len(tap._calls.dropped)
+dropped = len(tap.calls.dropped)
 PendingCalls.issued = issued
 """
 
