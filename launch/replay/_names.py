@@ -242,7 +242,7 @@ class Namer:
                     break
                 there = {(leaf, shift + at): times for leaf, shift, times in p.value.terms}
                 extra = there.keys() - part.terms.keys()
-                if len(there) - len(extra) < len(part.terms) or any(leaf not in self.nothing for leaf, _ in extra):
+                if len(there) - len(extra) < len(part.terms) or not all(self._is_zero(leaf) for leaf, _ in extra):
                     return None
                 if extra and p.value.how != "sum":
                     return None
@@ -252,6 +252,10 @@ class Namer:
                 if len(part.terms) > 1:
                     ways.add(p.value.how)
         return scales.pop() if scales else None
+
+    def _is_zero(self, leaf: int) -> bool:
+        """Whether it only begins a sum. Memory that nobody has filled may hold anything."""
+        return leaf in self.nothing and self.replay.leaves.all[leaf].kind is Kind.ZERO
 
     # -- whether that is all that the ranks exchanged, and how
 

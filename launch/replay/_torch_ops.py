@@ -159,7 +159,9 @@ class Meaning:
             return source == out or self._elementwise("sum", out, [(source, 1)])
         if name in ("cat", "stack", "concat") and ins:
             return self._joined(name, out, ins, numbers)
-        if name in ("roll", "flip") and len(ins) == 1 and ins[0].shape:
+        if name in ("roll", "flip") and len(ins) == 1 and ins[0].numel == 1:
+            return self._elementwise("sum", out, [(ins[0], 1)])
+        if name in ("roll", "flip") and len(ins) == 1:
             return self._rolled(out, ins[0], numbers) if name == "roll" else self._flipped(out, ins[0], numbers)
         if name in ("add", "sub", "subtract") and op.overload != "Tensor_mode":
             sign = (1 if name == "add" else -1) * (alpha if type(alpha) in (int, float) else 1)

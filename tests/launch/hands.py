@@ -456,9 +456,7 @@ def written(rng, p: int, name: str) -> Program | None:
         return None
     rooted = collective in ("broadcast", "scatter", "gather", "reduce")
     n, root = rng.choice((1, 2, 3)), rng.randrange(p) if rooted and " 2 4" not in name else 0
-    op = (
-        "sum" if "sum only" in name else rng.choices([*INPLACE], [12, 2, 1, p <= 4])[0]
-    )  # products of more would overflow
+    op = "sum" if "sum only" in name else rng.choices([*INPLACE], [12, 2, 1, 1])[0]
     swap = rng.choice(SWAPS)
     choices = [rng.choice(place.split("|")).strip() for place in PLACE.findall(PROGRAMS[name])]
     text = PLACE.sub(lambda _: choices.pop(0), PROGRAMS[name])

@@ -367,7 +367,7 @@ def promised(collective: str, xs: list[list], root: int | None, ops: set[str]):
     everything = sum(xs, [])
     if collective in ("all_reduce", "reduce", "reduce_scatter"):
         for reduction in map(REDUCTIONS.get, ops):
-            total = [reduction(column) for column in zip(*xs, strict=True)]
+            total = [_wrapped(reduction(column)) for column in zip(*xs, strict=True)]
             if collective == "reduce_scatter":
                 if block:
                     yield everything, [total[r * block : (r + 1) * block] for r in range(p)]
@@ -382,6 +382,11 @@ def promised(collective: str, xs: list[list], root: int | None, ops: set[str]):
         yield xs[root], [cut[root][r] if r != root else None for r in range(p)]
     elif collective == "all_to_all" and block:
         yield everything, [sum((cut[s][r] for s in range(p)), []) for r in range(p)]
+
+
+def _wrapped(number):
+    """What int64 makes of an int."""
+    return (number + 2**63) % 2**64 - 2**63 if isinstance(number, int) else number
 
 
 def _in(wanted: list, after: dict) -> bool:
