@@ -414,7 +414,8 @@ OTHERWISE = {
     "one rank receives into another variable": "y, z = x.clone(), torch.zeros_like(x)\nif rank:\n    y.zero_()\n"
     + "    dist.recv(z if rank == 3 else y, 0)\nelse:\n    for r in others: dist.send(y, r)\n",
     "memory that nobody filled is added": "parts = [torch.empty_like(x) for _ in range(p)]\ny = x.clone()\n"
-    + "if rank == 0:\n    for r in others: dist.recv(parts[r], r)\n    for part in parts: y = y + part\nelse:\n    dist.send(x, 0)\n",
+    + "if rank == 0:\n    for r in others: dist.recv(parts[r], r)\n    for part in parts: y = y + part\n"
+    + "else:\n    dist.send(x, 0)\n",
     "half of it": "low, high = x.chunk(2)\nlow, high = low.clone(), high.clone()\n"
     + "b = torch.empty_like(low)\nfor r in others:\n    w = dist.isend(high, r); v = dist.isend(low, r)\n"
     + "    dist.recv(b, r); dist.recv(b, r); w.wait(); v.wait()\n",
