@@ -31,7 +31,7 @@ class Message:
     """One message. `step` counts from 0; `carries` is rank -> what its tensors held when it made the call, as pieces.
 
     `begun` counts its calls that have begun, `after` is the step of the latest thing that was over before them.
-    `changed`: the sender writes to it before the wait for it is over, so nobody knows which numbers went out.
+    `changed`: the sender writes to it before the wait for it is over, so which numbers went out is not known.
     """
 
     send: Call
@@ -180,7 +180,7 @@ class Effect:
         return _Tensor(index if side == "ins" else ~index, 0, places[index][2])
 
     def on(self, rank: int) -> dict[int, list[Piece]]:
-        """What stands in each tensor of a rank, counted from its first byte; tensors left undefined are left out."""
+        """What is in each tensor of a rank, counted from its first byte; tensors left undefined are left out."""
         if kind_of(self.item) == "broadcast" and self.calls[rank].event["peer"] == rank:
             return {index: pieces for index, pieces in enumerate(self.item.carries[rank]) if pieces is not None}
         done = {}

@@ -59,7 +59,7 @@ def groups(moves: list):
 
 
 class _Picture:
-    """What stands in every place of the picture. What is read before it was written was there from the start."""
+    """What every place of the picture holds. What is read before it was written was there from the start."""
 
     def __init__(self, leaves: Leaves, places, means: set[float]):
         self.leaves, self.places, self.means = leaves, places, means

@@ -15,7 +15,7 @@ TIMES = ("start", "issued", "wait", "end", "finished")
 
 
 class Event(NamedTuple):
-    """One call of one rank. Times are seconds since the first call of the recording; None where nobody waited.
+    """One call of one rank. Times are seconds since the first call of the recording; None where no wait was seen.
 
     bytes         what the call sends, or the larger of its two sides for a collective
     before/after  what the tensors it writes (for a send: reads) held when it began and when it was waited for: a list

@@ -27,7 +27,7 @@ class LocalExpr(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Bytes lo up to hi of a storage were written by the rank itself at that row of its account, on that line of the
+    """Bytes lo up to hi of a storage were written by the rank itself at that row of its op log, on that line of the
     cell.
 
     `expr` is None for what is neither copy nor sum nor another reduction of what the rank had.
@@ -41,11 +41,11 @@ class Write(NamedTuple):
     value: Value
     expr: LocalExpr | None
     line: int
-    found: bool = False  # nobody wrote it: memory that is met for the first time
+    found: bool = False  # no op wrote it: memory that is seen for the first time
 
 
 class Memory:
-    """One rank's memory at a moment of its account, as `torch_ops.Meaning` reads and writes it."""
+    """One rank's memory at a moment of its op log, as `torch_ops.Meaning` reads and writes it."""
 
     def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int]):
         self.rank, self.leaves, self.kept, self.firsts = rank, leaves, kept, firsts
@@ -59,7 +59,7 @@ class Memory:
         self.writes: list[Write] = []
 
     def held(self, storage: int, lo: int, hi: int) -> list[Piece]:
-        """The pieces of a range, without gaps: what nobody was seen to write was there."""
+        """The pieces of a range, without gaps: what no op has written was there before."""
         ranges = self.storages.get(storage)
         if ranges is None:
             ranges = self.storages[storage] = Ranges()
@@ -100,7 +100,7 @@ class Memory:
         self.put(storage, lo, hi, value, expr)
 
     def put(self, storage: int, lo: int, hi: int, value: Value, expr: LocalExpr | None = None) -> None:
-        """That value stands there now, whoever wrote it."""
+        """That value is there now, written by an op or by a call."""
         ranges = self.storages.get(storage)
         if ranges is None:
             ranges = self.storages[storage] = Ranges()

@@ -1,6 +1,6 @@
 """What a picture of the run shows: messages, effects of built-ins, and what ranks did with what they had received.
 
-`moves_of` picks, out of everything that replay, the transfers between places that are worth showing:
+`moves_of` picks, out of everything that happened, the transfers between places that are worth showing:
 
 * A message goes from place to place. Where the tensor that it was received into is only read once, to be added or
   copied somewhere in the same step, it is told as one move to there: a scratch tensor is not worth a row. Likewise a
@@ -182,8 +182,8 @@ class _Picker:
                     written[region.place].write(*here, use.by.step)
 
     def _zeros_that_begin_sums(self) -> set[int]:
-        """Leaves of zeros, but for those that are somebody's data: what is sent as it was at first, what stands at
-        first in variables of that name on other ranks, and what stands in variables that stay as they are."""
+        """Leaves of zeros, except those that are a rank's data: what is sent as it was at first, what variables of
+        that name held at first on other ranks, and what variables hold that stay as they are."""
         sent: dict[int, set[int]] = defaultdict(set)  # rank -> leaves
         for item in self.replay.matched:
             for call in item.calls:
@@ -269,7 +269,7 @@ class _Picker:
         done.tellable = once and not any([self.leaves.all[leaf].kind is Kind.EMPTY for leaf in leaves])
 
     def _scales(self, done: LocalWrite) -> bool:
-        """Whether it divides a sum by the number of its parts, where it stands: the mean of the same data."""
+        """Whether it divides a sum in place by the number of its parts: the mean of the same data."""
         if (done.rank, done.region.place) in self.told or len(done.terms) != 1:
             return False
         times = done.terms[0][4]
@@ -309,7 +309,7 @@ class _Picker:
         return [move]
 
     def _sent(self, message: Message, out: list) -> Region:
-        """Where what is sent stands: if it is a copy that was made to be sent, where that was copied from."""
+        """Where what is sent is: if it is a copy that was made to be sent, where that was copied from."""
         rank, lo, hi = message.src, out[1], out[1] + out[2]
         region = self.places.of(rank, out[0], lo, hi)
         row = self.replay.row_of(message.send, False)
@@ -369,7 +369,7 @@ class _Picker:
         return (reader, number) if fits else None
 
     def _from(self, done: LocalWrite, number: int) -> Region:
-        """Where what one of the terms takes stands."""
+        """Where one of the terms was read."""
         return self.places.of(done.rank, *done.terms[number][1:4])
 
     def _is_own(self, done: LocalWrite, number: int) -> bool:
@@ -479,7 +479,7 @@ def left_by(replay: Replay, places: Places, call: Call, region: Region) -> Spot:
 
 
 def unseen(rank: int, region: Region) -> Spot:
-    """Nobody has looked at what came to a region."""
+    """No snapshot shows what came to a region."""
     return Spot(rank, -1, region.lo, region.hi, -1)
 
 

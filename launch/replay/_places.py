@@ -252,7 +252,7 @@ def content(bound, held: Callable[[int, int, int], list[Piece]]) -> list[Piece]:
 
 
 class Spot(NamedTuple):
-    """Where and when the outcome of a move can be looked at: bytes of a storage, from a row of the account on."""
+    """Where and when the outcome of a move can be looked at: bytes of a storage, from a row of the op log on."""
 
     rank: int
     storage: int
@@ -348,7 +348,7 @@ class Places:
                 self.number[rank, storage] = lane
 
     def is_nothing(self, values) -> bool:
-        """Whether these are zeros that only begin a sum, or memory that nobody has filled yet."""
+        """Whether these are zeros that only begin a sum, or memory that was never filled."""
         return all([leaf in self.nothing for value in values for leaf, _, _ in value.terms])
 
     def cleaned(self, value: Value) -> Value:

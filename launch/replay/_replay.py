@@ -28,7 +28,7 @@ MOST_AHEAD = 2000  # rows among which a write to what is being sent is looked fo
 
 
 class _Rank:
-    """How far one rank's account has been carried out."""
+    """How far one rank's op log has been replayed."""
 
     def __init__(self, run: dict, leaves: Leaves):
         account, film = run["account"], run["film"]
@@ -95,7 +95,7 @@ class Replay:
         self.ends = {number: rank.memory for number, rank in self.ranks.items()}
 
     def row_of(self, call: Call, end: bool) -> int:
-        """Where in its rank's account a call began, or its wait was over (the end of the account if nobody waited)."""
+        """The row at which a call began, or its wait was over (the last one if it was not waited for)."""
         rank = self.ranks[call.rank]
         row = rank.spans[call.number][end]
         return len(rank.rows) if row is None else row
@@ -112,7 +112,7 @@ class Replay:
         return [p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)) for p in there if p.lo < hi and lo < p.hi]
 
     def seen(self, rank: int) -> bool:
-        """Whether the account of the rank reaches to the end of the cell."""
+        """Whether the op log of the rank reaches to the end of the cell."""
         return not self.ranks[rank].blind
 
     def _run(self) -> None:
@@ -128,8 +128,8 @@ class Replay:
                 cursors[number] = at
             if all(cursors[number] == len(rank.rows) for number, rank in self.ranks.items()):
                 return
-            # Nobody can go on. The root of a broadcast goes on before the others have come, for it gets nothing from
-            # them; and a rank may have read what was still on its way: then whoever is first goes on without it.
+            # No rank can go on. The root of a broadcast may go on before the others have come, since it gets nothing
+            # from them. A rank may also have read data that were still on their way: then the first one goes on.
             forced = WAITS if moved else forced + 1
 
     def _step(self, rank: _Rank, at: int, forced: int) -> bool:
@@ -198,7 +198,7 @@ class Replay:
             and event["ins"][0]
             and _writes_later(rank, at, number, event["ins"][0])
         ):
-            item.changed = True  # nobody knows which numbers went out
+            item.changed = True  # which numbers went out is not known
             item.carries[rank.number] = [[Piece(0, event["ins"][0][2], self._unseen(rank.number))]]
         item.after = max(item.after, memory.step)
         item.begun += 1
@@ -210,7 +210,7 @@ class Replay:
             self._put_in_order(item)
 
     def _learn(self, rank: _Rank, places) -> None:
-        """Keeps the numbers of leaves that stand there as they are, but for what is just being received."""
+        """Keeps the numbers of leaves that are there as they were, except where a receive is under way."""
         for storage, lo, hi in places:
             for p in rank.memory.held(storage, lo, hi):
                 if not p.value.plain or self.numbers.knows(p.value, p.lo, p.hi):
@@ -222,7 +222,7 @@ class Replay:
                     self.numbers.learn(p.value, p.lo, raw, rank.snapshots.dtype(storage))
 
     def _check(self, rank: _Rank, places) -> None:
-        """What does not hold what it is said to be made of was changed in a way that nobody saw."""
+        """Memory that does not hold what it is said to be made of was changed in a way that was not seen."""
         if rank.blind:
             return
         for storage, lo, hi in places:
@@ -255,7 +255,7 @@ class Replay:
         step = 1 + item.after
         if isinstance(item, Collective):
             step = max(step, self.groups.get(item.ranks, 0))
-            self.groups[item.ranks] = step + 1  # one after the other, also where nobody waits, as in DDP
+            self.groups[item.ranks] = step + 1  # one after the other, even if a call is not waited for, as in DDP
         else:
             pair = (item.src, item.dst)
             step = max(step, self.pairs.get(pair, 0))
@@ -296,7 +296,7 @@ class Replay:
                     rank.memory.put(place[0], place[1] + p.lo, place[1] + p.hi, value)
 
     def _arrived(self, rank: _Rank, item) -> dict[int, list[Piece]]:
-        """What stands in each tensor that a receive or a collective has written, counted from the tensor's first
+        """What is in each tensor that a receive or a collective has written, counted from the tensor's first
         byte."""
         if isinstance(item, Message):
             sent = item.carries[item.src][0]
@@ -341,7 +341,7 @@ class Replay:
                 memory.left = [left for left in memory.left if left[0] != storage]
 
     def _close(self, rank: _Rank) -> None:
-        """After the last row: what nobody waited for is over by now, and a last snapshot is taken."""
+        """After the last row: calls that were not waited for are over by now, and the last snapshot is read."""
         rank.memory.row = len(rank.rows)
         for number in list(rank.open):
             self._end(rank, number)

@@ -123,7 +123,7 @@ class Symbols:
         self.start = {name: empty_cells(ranks, layout.chunks) for name in layout.buffers}
         self._numbers: dict[int, dict[Pieces, int]] = {rank: {} for rank in range(ranks)}
         self._number_by_input(given)
-        # What ranks bring along stands in buffers that are full; others have a part of it where the rest is to come.
+        # A rank's own data fill a buffer; a buffer that is partly filled has a part of them where the rest will arrive.
         order = sorted(layout.buffers, key=lambda name: not self._is_full(name))
         for index, buffer in enumerate(order, bool(self.stands_for)):
             for chunk in range(len(layout.cuts.get(buffer, ())) - 1):
@@ -131,7 +131,7 @@ class Symbols:
         self.next = {rank: layout.chunks * (len(layout.buffers) + bool(self.stands_for)) for rank in range(ranks)}
 
     def _number_by_input(self, given: dict[int, list[Piece]]) -> None:
-        """Numbers what stands in the input of a collective by where it stands there, wherever else it is: rank 2's `x`
+        """Numbers the data of the input of a collective by where they are in it, wherever else they are: rank 2's `x`
         in `parts[2]` is c0."""
         found: dict[tuple[int, Pieces], tuple[int, int]] = {}  # (first byte, last) in the input
         for rank, content in given.items():
@@ -180,7 +180,7 @@ class Symbols:
             self._name(rank, number, pieces)
             self.start[buffer][rank, chunk] = Cell(((rank, number),))
         if new and not clash:
-            for rank in range(self.ranks):  # the same data may stand elsewhere on ranks that do not use this variable
+            for rank in range(self.ranks):  # ranks that do not use this variable may have the same data elsewhere
                 same = self._variable(rank, buffer, chunk)
                 if same and same not in self._numbers[rank] and (rank, number) not in self.stands_for:
                     self._name(rank, number, same)

@@ -1,11 +1,11 @@
 """Who did not wait: an op of the rank's own that touches the tensor of a call before the wait for it is over.
 
 `work = dist.all_reduce(x, async_op=True); x /= 4; work.wait()` ends with the right numbers or with wrong ones, as it
-happens. The account has the ops between the call and the end of its wait, and where in memory they read and wrote, so
+happens. The op log has the ops between the call and the end of its wait, and where in memory they read and wrote, so
 that nothing here depends on luck.
 
 Left out: tensors that are scattered too widely; sends (`_replay` knows which of them were written to), calls that
-nobody waits for, what DDP does in C++.
+are not waited for, what DDP does in C++.
 """
 
 from typing import NamedTuple

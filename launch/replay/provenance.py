@@ -1,6 +1,6 @@
 """What bytes are made of: the algebra in which a run is retold, and the map from memory to it.
 
-A `Value` says what stands in a range of memory: a sum, a maximum, a product ... of leaves, element by element. A leaf
+A `Value` says what is in a range of memory: a sum, a maximum, a product ... of leaves, element by element. A leaf
 is data that came from nowhere else: what a rank had at the start, zeros, the outcome of arithmetic that is no sum
 ("computed" from others), bytes that were changed outside torch. A term (leaf, shift, times) means: byte b of this
 memory holds `times` the leaf's byte b + shift. So a value stays the same when its range is cut, and two copies of one
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_TERMS = 600  # a value of more is only called computed
-OUTSIDE = -1  # among the ranks of a leaf: nobody knows whose data is in it
+OUTSIDE = -1  # among the ranks of a leaf: whose data are in it is not known
 
 
 class Kind(Enum):
@@ -26,7 +26,7 @@ class Kind(Enum):
 
     OWN = auto()  # a rank had it at the start, or made it of its own data alone
     ZERO = auto()
-    EMPTY = auto()  # memory that nobody has filled yet
+    EMPTY = auto()  # memory that was never filled
     COMPUTED = auto()  # by arithmetic that is no reduction, from several ranks' data
     OUTSIDE = auto()  # changed outside torch
     LIBRARY = auto()  # a collective may leave anything in what it need not fill
@@ -99,7 +99,7 @@ class Leaves:
 
     def settled(self, value: Value, rank: int) -> Value:
         """What a rank has computed from its own data alone is data of its own; zeros that it was added to are no part
-        of it. Sums of nothing but zeros stay what they are: which of them is somebody's data is not known yet."""
+        of it. Sums of nothing but zeros stay what they are: which of them are a rank's data is not known yet."""
         if value.plain or not self.is_own(value, rank):
             return value
         if value.how == "sum":

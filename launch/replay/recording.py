@@ -1,10 +1,10 @@
 """A Recording: what the ranks of a cell really sent, as a Schedule that plays, checks and counts like any other.
 
-`Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and passes it
-through the room: the accounts are carried out again (`_replay`), the moves worth showing are picked (`_moves`), their
-places become buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the whole gets a
-name if it is proved to be a collective (`_names`). Nothing is inferred from numbers, so the same program gives the
-same Recording whatever its data, and on every run, its times excepted.
+`Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and works on
+it step by step: the op logs are replayed (`_replay`), the moves worth showing are picked (`_moves`), their places
+become buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the run gets a name if it is
+proved to be a collective (`_names`). Nothing is inferred from numbers, so the same program gives the same Recording
+whatever its data, and on every run, except for its times.
 
 `counts()` counts the messages that the student's program sent, in real bytes. Messages inside a built-in collective
 cannot be seen: a built-in is one step that shows its effect (its phase ends in "(built-in)"), is listed in
@@ -88,7 +88,7 @@ class Tapes:
 
     @property
     def ops(self) -> int:
-        """How many of torch's operations the longest account holds."""
+        """How many of torch's operations the longest op log holds."""
         return max(sum(type(row[0]) is int for row in run["account"]["rows"]) for run in self.runs)
 
     @cached_property
@@ -105,7 +105,7 @@ class Tapes:
         return max((use.row for use in uses if use.writes), default=-1)
 
     def code(self, call) -> tuple[int, str]:
-        """(line, text) of the innermost line of the student's that made a call; 0 and "" if it was nobody's."""
+        """(line, text) of the innermost line of the cell that made a call; 0 and "" if there is none."""
         stack = self.runs_by_rank[call.rank]["sites"][call.event["site"]]["stack"]
         return (stack[0][1], stack[0][2]) if stack else (0, "")
 
@@ -114,7 +114,7 @@ class Tapes:
         return {run["rank"]: run for run in self.runs}
 
     def text(self, spot: Spot) -> str:
-        """The numbers at a spot, as they were before anything else was written there; "" if nobody has seen them."""
+        """The numbers at a spot, before anything else was written there; "" if no snapshot has them."""
         if spot.storage < 0:
             return ""
         seen = self.replay.snapshot_after(spot.rank, spot.row, spot.storage)
@@ -141,7 +141,7 @@ class Tapes:
         return text_of(value, max(len(value), (spot.hi - spot.lo) // max(value.itemsize, 1)))
 
     def text_at_first(self, rank: int, region: Region) -> str:
-        """The numbers that a region of a variable held before the first call; "" if nobody had filled it, or saw it."""
+        """The numbers that a region of a variable held before the first call; "" if it was not filled, or not seen."""
         at = 0
         for b in self.memories[rank].named(region.place, 0) if rank in self.memories else ():
             lo, hi = b.lo + region.lo - at, b.lo + region.hi - at
@@ -327,7 +327,7 @@ class Recording(Run):
 
     def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
         """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when
-        their ranks made their first call; [] if there is no such variable any more, or nobody saw all that replay."""
+        their ranks made their first call; [] if there is no such variable any more, or not all ops were seen."""
         return made_of(self._tapes.replay, self._tapes.memories, rank, name, of)
 
     def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
@@ -354,14 +354,14 @@ class Recording(Run):
 
     @property
     def changed(self) -> list[tuple[int, int]]:
-        """(rank, line) of the sends whose data were written to while they were being sent: nobody knows what went
-        out."""
+        """(rank, line) of the sends whose data were written to while they were being sent: what went out is not
+        known."""
         return [(m.src, self._tapes.code(m.send)[0]) for m in self._shown.messages if m.changed]
 
     @property
     def used_before_wait(self) -> list[tuple[int, str, int, int, bool]]:
         """(rank, op, line, line of the wait, whether it wrote) of the calls whose tensors the rank used before the
-        wait for them was over: nobody knows which numbers stood there. Sends are in `changed`."""
+        wait for them was over: which numbers were there is not known. Sends are in `changed`."""
         return [
             (use.call.rank, use.call.event["op"], self._tapes.code(use.call)[0], use.call.event["wait_line"], use.wrote)
             for use in used_before_wait(self._tapes.replay)
@@ -446,7 +446,7 @@ class Recording(Run):
 
 
 def _together(shown: Shown, places: Places) -> list[tuple[tuple[int, str], ...]]:
-    """(rank, place) of the tensors that the ranks gave to one call, first with first: they stand for each other."""
+    """(rank, place) of the tensors that the ranks gave to one call, first with first: they are one buffer."""
     found = {}
     for item in shown.collectives:
         for side in ("ins", "outs"):
