@@ -1,8 +1,8 @@
 """A Recording: what the ranks of a cell really sent, as a Schedule that plays, checks and counts like any other.
 
-`Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and works on
-it step by step: the op logs are replayed (`_replay`), the moves worth showing are picked (`_moves`), their places
-become buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the run gets a name if it is
+`Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and works on it step
+by step: the op logs are replayed (`_replay`), the moves worth showing are picked (`_moves`), their places become
+buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the run gets a name if it is
 proved to be a collective (`_names`). Nothing is inferred from numbers, so the same program gives the same Recording
 whatever its data, and on every run, except for its times.
 
