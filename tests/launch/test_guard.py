@@ -6,6 +6,8 @@ raised, that both ranks and both lines are named, and that nobody came out with 
 
 import pytest
 
+from tests.launch.forked import HAS_ALL_TO_ALL
+
 FAULTS = {
     # gloo: all hang
     "op": ("if rank == 2:\n    dist.broadcast(x, 0)\nelse:\n    dist.all_reduce(x)", "broadcast", "all_reduce"),
@@ -124,6 +126,7 @@ def test_a_view_with_gaps_is_refused_where_gloo_takes_memory_as_it_lies(gang, ca
             assert answer["keep"]["x"] == [[10 * rank + 3 * row + column for column in range(3)] for row in range(3)]
 
 
+@pytest.mark.skipif(not HAS_ALL_TO_ALL, reason="gloo has no all_to_all before torch 2.13")
 def test_views_with_gaps_pass_where_they_are_copied_and_those_without_everywhere(gang):
     source = """
 x = torch.arange(4.).view(2, 2) + 10 * rank
