@@ -77,7 +77,7 @@ WRONG = {
             "now = torch.maximum(largest, scores.max(dim=1, keepdim=True).values)",
             "now = largest if step else scores.max(dim=1, keepdim=True).values",
         ),
-        "look for a division by zero, or for a number that is too large for exp",
+        " should ",
     ),
     "what was kept is not rescaled": (SOLVED.replace("keep * ", ""), " should "),
     "the mean of the blocks' attentions": (
