@@ -134,7 +134,7 @@ class Agent:
                 if fd == self.parent:
                     return
                 if fd in self.ranks or fd in self.forks:
-                    self.bury(fd)
+                    self.reap(fd)
                 else:
                     packet, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
                     if not packet:
@@ -220,7 +220,7 @@ class Agent:
         self.ranks[handle] = pid
         self.poll.register(handle, select.POLLIN)
 
-    def bury(self, handle: int) -> None:
+    def reap(self, handle: int) -> None:
         """A rank has ended: what it started ends with it, and the kernel is told how it ended. Or an agent has."""
         is_rank = handle in self.ranks
         pid = (self.ranks if is_rank else self.forks).pop(handle)

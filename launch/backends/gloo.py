@@ -14,8 +14,8 @@ from each. Of two other ranks it supposes that the one sends the other what it s
 about when its own data are there, and about when it has sent all as far as the ranks send alike.
 
 Left out: segments. gloo cuts long tensors, so that a rank passes on the first part while the next one comes: a long
-all_reduce is a little quicker than its steps. Also whose connections are ended and when (rank/_reinit.py), how they are
-made slow (rank/_pace.py), and which calls of gloo wait for whom (launch/doctor).
+all_reduce is a little quicker than its steps. Also whose connections are ended and when (rank/_regroup.py), and which
+calls of gloo wait for which (launch/doctor).
 """
 
 from __future__ import annotations

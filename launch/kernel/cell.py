@@ -2,8 +2,8 @@
 
 A cell is over when each rank has sent "idle" or has died; there is no barrier and no time limit. While it runs, the
 flight recorder is read twenty times a second: it shows what each rank is doing, and when ranks wait forever
-(kernel/watchdog.py). Those are freed (rank/_reinit.py), and so are ranks that the stop button does not reach in Python.
-A rank that still runs three seconds after the stop button is killed; the others keep their variables.
+(kernel/watchdog.py). Those are freed (rank/_regroup.py), and so are ranks that the stop button does not reach in
+Python. A rank that still runs three seconds after the stop button is killed; the others keep their variables.
 
 Runs in the hub's thread. What ranks print and raise is collected in `Answer`s; only the viewer (a widgets.RankLog or
 None) gets text while the cell runs.

@@ -3,7 +3,7 @@
 The groups are new under the same ProcessGroup objects, so DDP modules and meshes that hold them work on. A dead rank is
 started again under its number, with no variables; the others keep theirs. After a cell that went well, `renumber`.
 
-Left out: what a rank does to renew its groups (launch/rank/_reinit.py); ranks that cannot be renewed, which the
+Left out: what a rank does to renew its groups (launch/rank/_regroup.py); ranks that cannot be renewed, which the
 Supervisor starts again.
 """
 

@@ -1,7 +1,7 @@
-"""The recorder: every call as an event, from when it began to when it was waited for, with the film beside it.
+"""The recorder: every call as an event, from when it began to when it was waited for, with the snapshots beside it.
 
 The tap calls `begin` when a call enters torch and `end` when the student has waited for it; between them and after them
-stand the ops of torch in the account. Events are bounded: after `limit` calls the rest are only counted.
+stand the ops of torch in the op log. Events are bounded: after `limit` calls the rest are only counted.
 
 Left out: matching calls of different ranks and working out what they did; the driver does that (`replay.recording`).
 """
@@ -12,10 +12,10 @@ import time
 from types import FrameType
 
 from launch.rank import callsite
-from launch.rank._account import Account
+from launch.rank._op_log import OpLog
 from launch.rank._ops import Call, Group, dtype_name
+from launch.rank._snapshots import Snapshots
 from launch.rank._storages import Storages
-from launch.rank.film import Film
 
 LIMIT = 20_000
 
@@ -51,11 +51,11 @@ class Event:
         self.dtype = tensors[0].dtype if tensors else None
         self.shapes = [tensor.shape for tensor in tensors]
         self.nbytes = max(_nbytes(call.ins), _nbytes(call.outs))
-        self.ins, self.outs = ins, outs  # places, see `film.Film.place`
+        self.ins, self.outs = ins, outs  # places, see `snapshots.Snapshots.place`
         self.times = [0, None, None, None, None]  # perf_counter_ns: begun, issued, wait begun, wait ended, library done
         self.looks = [0, None]
         self.wait_line, self.blocking = 0, False
-        self.wait_row: int | None = None  # how many rows the account had when the wait began
+        self.wait_row: int | None = None  # how many rows the op log had when the wait began
         self.due = 0  # on a network that is played it is not over before; by the same clock
         self.bucket: int | None = None  # that it carries for DDP
         self.native = False  # whether the wait was in C++, and what the rank did before and after it was not seen
@@ -111,8 +111,8 @@ class Recorder:
     def __init__(self, limit: int = LIMIT):
         self.limit, self.dropped = limit, 0
         self.events: list[Event] = []
-        self.film = Film(Storages())
-        self.account = Account(self.film)
+        self.snapshots = Snapshots(Storages())
+        self.op_log = OpLog(self.snapshots)
         self.groups: dict[int, Group] = {}
         self.sites: dict[callsite.Site, int] = {}
         self.globals: dict = {}
@@ -127,25 +127,25 @@ class Recorder:
     def _begin(self, call: Call, seq: int, frames: list[FrameType], via: tuple[str, ...]) -> Event | None:
         if len(self.events) >= self.limit:
             self.dropped += 1
-            self.account.go_blind()
+            self.op_log.go_blind()
             return None
         if frames:
             self.globals, self.cell_file = frames[-1].f_globals, frames[-1].f_code.co_filename
         self.groups[call.group.key] = call.group
         site = self.sites.setdefault(callsite.site(frames, via), len(self.sites))
-        ins = [self.film.place(tensor) for tensor in call.ins]
-        outs = ins if call.outs is call.ins else [self.film.place(tensor) for tensor in call.outs]
+        ins = [self.snapshots.place(tensor) for tensor in call.ins]
+        outs = ins if call.outs is call.ins else [self.snapshots.place(tensor) for tensor in call.outs]
         event = Event(call, len(self.events), seq, site, ins, outs)
-        self.film.bind([(frame.f_code.co_name, callsite.variables_of(frame)) for frame in frames])
-        event.looks[0] = self.film.look(*ins, *outs)
-        self.account.begin(event.number)
+        self.snapshots.bind([(frame.f_code.co_name, callsite.variables_of(frame)) for frame in frames])
+        event.looks[0] = self.snapshots.take(*ins, *outs)
+        self.op_log.begin(event.number)
         self.events.append(event)
         event.times[0] = time.perf_counter_ns()
         return event
 
     def waits(self, event: Event) -> None:
         """The student begins to wait for the call."""
-        event.times[2], event.wait_row = time.perf_counter_ns(), len(self.account.rows)
+        event.times[2], event.wait_row = time.perf_counter_ns(), len(self.op_log.rows)
         event.blocking = callsite.called_by_torch(sys._getframe(2))  # no line of theirs runs meanwhile
         frame = callsite.innermost()
         event.wait_line = frame.f_lineno if frame else 0
@@ -155,8 +155,8 @@ class Recorder:
         event.times[3] = time.perf_counter_ns()
         nothing_new = event.call.kind == "send" and event.blocking
         with self._lock:
-            event.looks[1] = self.film.blink() if nothing_new else self.film.look(*event.outs)
-            self.account.end(event.number)
+            event.looks[1] = self.snapshots.skip() if nothing_new else self.snapshots.take(*event.outs)
+            self.op_log.end(event.number)
 
     def stop(self) -> dict:
         """Everything, as plain lists and dicts. The last look shows what the cell left behind."""
@@ -165,17 +165,17 @@ class Recorder:
         if "_" in self.globals:  # the value of the cell's last expression
             variables["the cell's value"] = self.globals["_"]
         reached = callsite.reached(variables)
-        placed = [(path, self.film.place(tensor)) for path, tensor in reached]
-        self.film.bind([("", variables)])
-        self.film.final = [[path, *place] for path, place in placed if place]
-        last = self.film.look_at_all()
+        placed = [(path, self.snapshots.place(tensor)) for path, tensor in reached]
+        self.snapshots.bind([("", variables)])
+        self.snapshots.final = [[path, *place] for path, place in placed if place]
+        last = self.snapshots.take_all()
         return {
             "events": [event.plain(last) for event in self.events],
             "dropped": self.dropped,
             "groups": {str(k): {"ranks": list(group.ranks), "label": group.label} for k, group in self.groups.items()},
             "sites": [_plain_site(site) for site in self.sites],
-            "film": self.film.dump(),
-            "account": self.account.dump(),
+            "snapshots": self.snapshots.dump(),
+            "op_log": self.op_log.dump(),
         }
 
 

@@ -18,7 +18,7 @@ import socket
 import torch.distributed as dist
 
 from launch.rank import interruptible
-from launch.rank._reinit import Reinit
+from launch.rank._regroup import Regrouper
 from launch.rank.patches import replace
 
 _everywhere = dist.TCPStore
@@ -29,7 +29,7 @@ PATIENCE = datetime.timedelta(seconds=300)  # torch's own
 class LoopbackStore(_everywhere):  # type: ignore[valid-type, misc]
     """A TCPStore; what it is given means what it means there."""
 
-    reinit: Reinit
+    regrouper: Regrouper
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class LoopbackStore(_everywhere):  # type: ignore[valid-type, misc]
                 if port not in _opened:
                     raise
                 if not multi_tenant:
-                    own = self.reinit.bare and str(port) == os.environ.get("MASTER_PORT")
+                    own = self.regrouper.bare and str(port) == os.environ.get("MASTER_PORT")
                     instead = "run the cell again, MASTER_PORT is a new one now" if own else "take another port"
                     said = f"port {port} belongs to the store that an earlier cell made here: {instead}"
                     raise OSError(error.errno, said) from None
@@ -62,13 +62,13 @@ class LoopbackStore(_everywhere):  # type: ignore[valid-type, misc]
             use_libuv = True
         more = (timeout, wait_for_workers, multi_tenant, master_listen_fd, use_libuv)
         # It waits for the others in C++: aside, so that the stop button reaches who waits for one that never comes.
-        with self.reinit.making_store(world_size):
+        with self.regrouper.making_store(world_size):
             interruptible.wait(super().__init__, host_name, port, world_size, is_master, *more)
 
 
-def install(reinit: Reinit) -> None:
-    """From now on every way to a TCPStore in this process leads here; `reinit` hears of their connections."""
-    LoopbackStore.reinit = reinit
+def install(regrouper: Regrouper) -> None:
+    """From now on every way to a TCPStore in this process leads here; `regrouper` hears of their connections."""
+    LoopbackStore.regrouper = regrouper
     # By name, since torch.distributed.rendezvous is a function that hides the module of the same name.
     for module in (dist, importlib.import_module("torch.distributed.rendezvous")):
         replace(module, "TCPStore", LoopbackStore)

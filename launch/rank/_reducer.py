@@ -28,7 +28,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import GradBucket
 
-from launch.rank import _account, callsite, interruptible
+from launch.rank import _op_log, callsite, interruptible
 from launch.rank._ops import Call
 from launch.rank.patches import replace
 
@@ -41,7 +41,7 @@ _ENGINE = _file("autograd", "graph.py")
 _DDP = _file("nn", "parallel", "distributed.py")
 # Python that stands right above a call only if C++ makes it: backward's, and DDP's own
 _CALLERS = {_ENGINE, _DDP, _file("distributed", "utils.py")}
-_BETWEEN = {_file("_ops.py"), _account.__file__}  # an op that is recorded goes on from there
+_BETWEEN = {_file("_ops.py"), _op_log.__file__}  # an op that is recorded goes on from there
 UNUSED = "Expected to have finished reduction in the prior iteration"
 _HOOK = 8  # frames from a call up to the hook that makes it
 

@@ -1,10 +1,12 @@
 """Numbers for memory: each storage that a recording meets gets one, which no other storage of the run ever gets.
 
-The account of torch's ops (`rank._account`) and the film (`rank.film`) both speak of memory by these numbers. A storage
-is held weakly, by the Python object that torch keeps for it as long as it lives: when it goes, its address is
-forgotten before a later storage can have it. (torch's own weak references keep the small C++ object that stood for the
-bytes. Among the bytes that come and go these are like nails: a training step then got new memory from the system for
-every op, which cost 12 microseconds and was never given back.)
+The op log (`rank._op_log`) and the snapshots (`rank._snapshots`) both name memory by these numbers. A storage is held
+weakly, by the Python object that torch keeps for it as long as it lives. When it goes, its address is forgotten before
+a later storage can have it.
+
+torch's own weak references are not used: they keep the small C++ object of each storage. These pinned objects fragment
+the heap; a training step then got new memory from the system for every op, which cost 12 microseconds and was never
+given back.
 
 Left out: what is in the memory.
 """

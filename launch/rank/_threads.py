@@ -23,13 +23,13 @@ from launch.rank import callsite
 _TORCH = str(Path(torch.__file__).parent)
 _WAITING_CODE = tuple(f"{_TORCH}/{part}" for part in ("distributed/", "nn/parallel/", "autograd/"))
 _TAP = str(Path(__file__).with_name("tap.py"))
-_MAKERS = tuple(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "_reinit.py"))
+_MAKERS = tuple(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "_regroup.py"))
 _WRAPPERS = ("wrapper", "wrapped", "inner", "decorate_context")  # functions of decorators, which say nothing
 _BLOCKING = tuple(sysconfig.get_path("stdlib") + name for name in ("/threading.py", "/selectors.py", "/queue.py"))
 
 
-def look(reinit, tap) -> dict:
-    """The rank as it is now, as a dict for JSON; `reinit` knows its groups and their store.
+def look(regrouper, tap) -> dict:
+    """The rank as it is now, as a dict for JSON; `regrouper` knows its groups and their store.
 
     place    the function of torch that the student's code called last ("backward", "new_group"); "" if none
     line     the line of the student's code that runs, and "file" of what, if not of the cell under way
@@ -52,10 +52,10 @@ def look(reinit, tap) -> dict:
         "line": stack[students[-1]].lineno if students else 0,
         "file": callsite.whereabouts(stack[students[-1]].filename) if students else "",
         "asleep": _in_torch(stack) and _sleeps() and not torch.cuda.is_initialized(),
-        "meeting": reinit.store is not None and reinit.store.missing(),
-        "making": reinit.making,
-        "gathers": reinit.gathers if _sleeps() else 0,
-        "stores": reinit.stores,
+        "meeting": regrouper.store is not None and regrouper.store.missing(),
+        "making": regrouper.making,
+        "gathers": regrouper.gathers if _sleeps() else 0,
+        "stores": regrouper.stores,
         "cpu": _processor_time(),
         "threads": _threads_act(main),
     }

@@ -8,7 +8,7 @@ Standard output and error are pipes that the notebook's kernel drains. Python's 
 all write there in the order in which they happen, and the last words of a dying rank are kept. So ipykernel's own
 capture of output is not used; values, figures and errors still travel as Jupyter messages.
 
-Left out: the requests that are not cells (rank/requests.py), freeing a stuck rank (rank/_reinit.py), what tracebacks
+Left out: the requests that are not cells (rank/requests.py), freeing a stuck rank (rank/_regroup.py), what tracebacks
 show (rank/_tracebacks.py).
 """
 
@@ -50,7 +50,7 @@ from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
 from launch.rank import _loopback
-from launch.rank._reinit import Reinit
+from launch.rank._regroup import Regrouper
 from launch.rank._session import AttentiveIOPub, BoundedSession
 from launch.rank._store import PollStore
 from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
@@ -272,16 +272,16 @@ def settle(rank: int, session: dict) -> Streams:
     return streams
 
 
-def meet(rank: int, session: dict, reinit: Reinit) -> None:
+def meet(rank: int, session: dict, regrouper: Regrouper) -> None:
     """The process group of all ranks."""
     backend = BACKENDS[session["backend"]]
     if backend.gpus:
         nccl.settle(int(os.environ["LOCAL_RANK"]))
-    reinit.store = PollStore(session["store"], session["generation"])
+    regrouper.store = PollStore(session["store"], session["generation"])
     if session["bare"]:  # the student makes the group, wherever he wants to meet; it is renewed in our store
-        reinit.bare = (rank, session["world_size"])
+        regrouper.bare = (rank, session["world_size"])
         return
-    dist.init_process_group(backend.in_torch, store=reinit.store, rank=rank, world_size=session["world_size"])
+    dist.init_process_group(backend.in_torch, store=regrouper.store, rank=rank, world_size=session["world_size"])
     dist.distributed_c10d._world.group_count = session["group_count"]
 
 
@@ -290,17 +290,17 @@ def serve(rank: int, session: dict) -> None:
     streams = settle(rank, session)
     slot = Slot(session["board"], rank, session.get("here"))
     tap = Tap(slot)
-    reinit = Reinit()
-    _loopback.install(reinit)
+    regrouper = Regrouper()
+    _loopback.install(regrouper)
     tap.network = None if session["network"] is None else Network(rank, session["network"])
-    meet(rank, session, reinit)
+    meet(rank, session, regrouper)
     name = f"{rank}.{session['serial']}"
     app = RankApp(config=kernel_config(session, name))
     app.config_of_session, app.rank_name = session, name
     app.user_ns = {}
     app.initialize([])
     skip_unseen_tracebacks(app.shell)
-    app.kernel.requests = Requests(app.kernel, slot, reinit, streams, tap)
+    app.kernel.requests = Requests(app.kernel, slot, regrouper, streams, tap)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
     app.shell.register_magic_function(on_ranks_already, "line_cell", "ranks")

@@ -19,7 +19,7 @@ from types import ModuleType
 from launch.hints.leftovers import brings_back, is_still
 from launch.hints.names import spelt_like
 from launch.rank import _threads, callsite, interruptible
-from launch.rank._reinit import Reinit
+from launch.rank._regroup import Regrouper
 from launch.rank._stopping import Stopping
 from launch.rank.network import Network
 from launch.rank.restore_streams import Streams
@@ -32,8 +32,8 @@ from launch.shared.processes import descendants
 class Requests:
     """Answers for one rank."""
 
-    def __init__(self, kernel, slot: Slot, reinit: Reinit, streams: Streams, tap: Tap):
-        self.kernel, self.slot, self.reinit, self.streams, self.tap = kernel, slot, reinit, streams, tap
+    def __init__(self, kernel, slot: Slot, regrouper: Regrouper, streams: Streams, tap: Tap):
+        self.kernel, self.slot, self.regrouper, self.streams, self.tap = kernel, slot, regrouper, streams, tap
         self.stopping = Stopping(kernel.shell.user_ns)
         self._pid = os.getpid()
         self.running: str | None = None  # msg_id of the cell under way
@@ -41,7 +41,7 @@ class Requests:
         self._beginning = threading.Lock()
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"has": self.has, "changed": self.changed, "network": self.play}
-        at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": reinit.groups, "look": self.look}
+        at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": regrouper.groups, "look": self.look}
         at_any_time["deaf"] = self.stopping.why_deaf
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
         kernel.control_handlers["rank_request"] = self.answer(at_any_time, {})
@@ -71,7 +71,7 @@ class Requests:
     def cell(self, msg_id: str):
         """Around every cell: only inside it does SIGINT mean anything."""
         interruptible.begin()
-        self.reinit.stores.clear()
+        self.regrouper.stores.clear()
         if self.tap.network is not None:
             self.tap.network.begin_cell()
         callsite.cell_begins(self.kernel.shell.execution_count, self.kernel.shell.compile.format_code_name)
@@ -135,13 +135,13 @@ class Requests:
     def regroup(self, environ: dict[str, str], **how) -> None:
         """`environ` is where ranks meet from now on that make a group themselves."""
         interruptible.begin()  # a group is made aside, and what was let go in the last cell would refuse that
-        self.reinit.regroup(**how)
+        self.regrouper.regroup(**how)
         os.environ.update(environ)
         self.tap.reset()
 
     def leave(self, environ: dict[str, str]) -> None:
         """Gives up all groups: they have lost a member, and the student has to make them again."""
-        self.reinit.leave()
+        self.regrouper.leave()
         os.environ.update(environ)
         self.tap.reset()
 
@@ -174,7 +174,7 @@ class Requests:
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""
-        told = _threads.look(self.reinit, self.tap)
+        told = _threads.look(self.regrouper, self.tap)
         held = self.tap.network is not None and self.tap.network.holds()
         return told | {"threads": told["threads"] or held}
 
@@ -185,5 +185,5 @@ class Requests:
                 return False
             # first: what the cell begins from now on is refused, and so cannot meet half-closed connections
             interruptible.let_go()
-            self.reinit.free()
+            self.regrouper.free()
             return True

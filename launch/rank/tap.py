@@ -82,10 +82,10 @@ class Tap:
         Drops a recording that is going on."""
         self._end_recording()
         self.recorder = Recorder(limit)
-        self.recorder.account.__enter__()
+        self.recorder.op_log.__enter__()
 
     def stop(self) -> dict:
-        """Ends the recording: {"rank", "events", "dropped", "groups", "sites", "film", "account"}, see
+        """Ends the recording: {"rank", "events", "dropped", "groups", "sites", "snapshots", "op_log"}, see
         `replay.recording.Recording`."""
         recorder = self._end_recording()
         if recorder is None:
@@ -95,7 +95,7 @@ class Tap:
     def _end_recording(self) -> Recorder | None:
         recorder, self.recorder = self.recorder, None
         if recorder is not None:
-            recorder.account.__exit__(None, None, None)
+            recorder.op_log.__exit__(None, None, None)
         return recorder
 
     def reset(self) -> None:

@@ -31,7 +31,7 @@ class _Rank:
     """How far one rank's op log has been replayed."""
 
     def __init__(self, run: dict, leaves: Leaves):
-        account, film = run["account"], run["film"]
+        account, film = run["op_log"], run["snapshots"]
         self.number, self.events = run["rank"], run["events"]
         self.rows, self.ops = account["rows"], [parse(text) for text in account["ops"]]
         self.places = [

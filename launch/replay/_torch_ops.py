@@ -1,6 +1,6 @@
 """What torch's ops do to values: which are copies, which add, which take a maximum. All others are "computed".
 
-A row of a rank's op log names an op and the places that it read and wrote (`rank._account`). For the ops below the new
+A row of a rank's op log names an op and the places that it read and wrote (`rank._op_log`). For the ops below the new
 values are worked out range by range, whatever the shapes and strides; a place that falls into too many runs of memory,
 and an op that is not here, give data that is computed from all that went in.
 

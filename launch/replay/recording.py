@@ -78,7 +78,7 @@ class Tapes:
         runs, self.clocks = on_one_clock(runs, clocks)
         self.runs = sorted(runs, key=lambda run: run["rank"])
         self.replay = Replay(self.runs)
-        self.memories = {run["rank"]: Variables(run["film"]) for run in self.runs}
+        self.memories = {run["rank"]: Variables(run["snapshots"]) for run in self.runs}
         prefer(self.memories, self.runs)
         self.moves, self.places = moves_of(self.replay, self.memories)
 
@@ -89,7 +89,7 @@ class Tapes:
     @property
     def ops(self) -> int:
         """How many of torch's operations the longest op log holds."""
-        return max(sum(type(row[0]) is int for row in run["account"]["rows"]) for run in self.runs)
+        return max(sum(type(row[0]) is int for row in run["op_log"]["rows"]) for run in self.runs)
 
     @cached_property
     def found(self) -> list[Found]:

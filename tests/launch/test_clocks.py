@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,7 @@ def test_a_recording_has_the_times_of_all_ranks_by_one_clock(gang):
     """Tapes of one machine, and the same tapes as two machines with other clocks would have stamped them."""
     tapes = [answer["recording"] for answer in gang.run(RUN, 3)]
     known = (Clock((0, 1), 7200.5, 1e-4), Clock((2,), -31.25, 3e-4))
-    away = json.loads(json.dumps(tapes))
+    away = deepcopy(tapes)
     for tape, clock in zip(away, (known[0], known[0], known[1]), strict=True):
         for event in tape["events"]:
             event["times"] = [None if time is None else time + round(1e9 * clock.offset) for time in event["times"]]

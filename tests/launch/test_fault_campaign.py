@@ -296,7 +296,9 @@ def test_groups_are_not_renewed_until_the_machine_has_no_threads_left(ranks, mon
 def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_waiting(ranks, monkeypatch):
     of_size(ranks, 2)
     monkeypatch.setattr("launch.kernel.recovery.MEETING", 2)
-    stuck = "from launch.rank._reinit import Reinit\nReinit.regroup = lambda *_, **__: __import__('time').sleep(1e6)"
+    stuck = (
+        "from launch.rank._regroup import Regrouper\nReinit.regroup = lambda *_, **__: __import__('time').sleep(1e6)"
+    )
     assert run(ranks, f"if rank == 1: exec({stuck!r})")[1] is None
     assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")
     assert ranks.take_notices() == [
@@ -344,12 +346,12 @@ def test_a_rank_that_is_up_before_its_agent_has_told_of_it_is_kept(ranks, monkey
 
 MEETS_SLOWLY = """
 import os, time
-from launch.rank._reinit import Reinit
-def regroup(*args, meet=Reinit.regroup, **kwargs):
+from launch.rank._regroup import Regrouper
+def regroup(*args, meet=Regrouper.regroup, **kwargs):
     meet(*args, **kwargs)
     while not os.path.exists(FILE): time.sleep(0.01)
     THEN
-if rank: Reinit.regroup = regroup
+if rank: Regrouper.regroup = regroup
 """
 
 
@@ -391,7 +393,7 @@ def test_a_rank_that_is_up_when_another_fails_to_meet_it_is_ended(ranks, monkeyp
 def test_a_rank_whose_groups_cannot_be_renewed_does_not_keep_the_others_waiting(ranks, caplog, fault):
     """One that has come later has more renewals left, and would wait for it to meet; so would one that comes."""
     of_size(ranks, 3)
-    assert run(ranks, "from launch.rank import _reinit\nif rank == 1: _reinit.LAST_TYPE = 8")[1] is None
+    assert run(ranks, "from launch.rank import _regroup\nif rank == 1: _regroup.LAST_TYPE = 8")[1] is None
     for _ in range(2):
         assert not ranks.take_notices()
         assert run(ranks, f"import os\n{fault}")[1]

@@ -241,7 +241,7 @@ for _ in range(10):
     dist.all_reduce(x)
 """
     for answer in gang.run(source, 2):
-        film = answer["recording"]["film"]
+        film = answer["recording"]["snapshots"]
         assert len(film["storages"]) == 61 and len(film["parts"]) == 61
 
 
@@ -263,9 +263,9 @@ dist.all_reduce(x)
         events = answer["recording"]["events"]
         storages, _, lengths = zip(*(event["ins"][0] for event in events), strict=True)
         assert len(set(storages)) == 3 and storages[1] == storages[2] and lengths == (32, 32, 16, 64, 64)
-        shapes = [binding[-1] for binding in answer["recording"]["film"]["bindings"] if binding[1] == "x"]
+        shapes = [binding[-1] for binding in answer["recording"]["snapshots"]["bindings"] if binding[1] == "x"]
         assert shapes == [[8], [8], [4], [16], [2, 8]]
-        assert all(result_is_filmed(event, answer["recording"]["film"]) for event in events)
+        assert all(result_is_filmed(event, answer["recording"]["snapshots"]) for event in events)
 
 
 def test_memory_that_is_given_back_and_taken_again_is_followed(gang):
@@ -285,7 +285,7 @@ for _ in range(6):
         assert answer["error"] == ""
         events = answer["recording"]["events"]
         assert [event["shape"] for event in events] == [[[1024]], [[1]]] * 6
-        assert all(result_is_filmed(event, answer["recording"]["film"]) for event in events)
+        assert all(result_is_filmed(event, answer["recording"]["snapshots"]) for event in events)
 
 
 def result_is_filmed(event: dict, film: dict) -> bool:
@@ -307,8 +307,8 @@ gc.disable()
 class Thing: pass
 def looked_at():
     thing, done = Thing(), queue.SimpleQueue()
-    reinit = SimpleNamespace(store=None, making=False, gathers=0, stores=[])
-    threading.Thread(target=lambda: done.put(_threads.look(reinit, tap))).start()
+    regrouper = SimpleNamespace(store=None, making=False, gathers=0, stores=[])
+    threading.Thread(target=lambda: done.put(_threads.look(regrouper, tap))).start()
     done.get()
     return weakref.ref(thing)
 kept = looked_at()() is not None
@@ -360,7 +360,7 @@ for turn in range(60):
 def test_calls_of_several_threads_at_once_are_each_seen_and_seen_to_end(gang):
     for answer in gang.run(THREADS, 3):
         assert not answer["error"]
-        events, rows = answer["recording"]["events"], answer["recording"]["account"]["rows"]
+        events, rows = answer["recording"]["events"], answer["recording"]["op_log"]["rows"]
         assert len(events) == 120 and all(event["times"][3] for event in events)
         for mark in "be":
             assert sorted(row[1] for row in rows if row[0] == mark) == [*range(120)]

@@ -45,8 +45,8 @@ def test_a_write_through_numpy_is_told_as_one(gang):
 
 def test_beyond_a_number_of_ops_the_account_stops_and_says_so(gang):
     source = """
-from launch.rank._account import Account
-Account.__init__.__defaults__ = (20,)
+from launch.rank._op_log import OpLog
+OpLog.__init__.__defaults__ = (20,)
 tap.start()
 x, b = torch.arange(4.0) + 10 * rank, torch.empty(4)
 for _ in range(30):
@@ -107,8 +107,8 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(5000):
     x = x + 1
 grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-met = len(tap.recorder.account.storages.met)
-places = len(tap.recorder.account.storages.places)
+met = len(tap.recorder.op_log.storages.met)
+places = len(tap.recorder.op_log.storages.places)
 dist.all_reduce(x)
 """
     recording, kept = recorded(gang, source, keep=["grown", "met", "places"])
@@ -124,9 +124,9 @@ addresses, numbers = set(), set()
 for _ in range(200):
     y = torch.arange(64.0) + rank
     addresses.add(y.untyped_storage()._cdata)
-    numbers.add(tap.recorder.account.storages.of(y).number)
+    numbers.add(tap.recorder.op_log.storages.of(y).number)
     view = y[3:].untyped_storage()
-    same = tap.recorder.account.storages.of(y[3:]).number in numbers
+    same = tap.recorder.op_log.storages.of(y[3:]).number in numbers
     del y, view
 addresses, numbers = len(addresses), len(numbers)
 dist.barrier()

@@ -28,7 +28,7 @@ from launch.rank.patches import replace
 FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
 
 
-class Reinit:
+class Regrouper:
     """Knows this rank's gloo sockets, its groups and the store in which they meet."""
 
     def __init__(self):

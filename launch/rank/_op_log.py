@@ -1,4 +1,4 @@
-"""The account: what torch's ops did to this rank's memory, in the order in which it happened.
+"""The op log: what torch's ops did to this rank's memory, in the order in which it happened.
 
 A `TorchDispatchMode`, entered for a recorded cell alone, sees every op that reads or writes a tensor: `acc += buf` is
 `aten.add_` of two places in memory, `torch.cat(parts)` a copy of several. Each becomes a row of a few numbers; views
@@ -11,8 +11,8 @@ not where it is machine code of its own; that memory is then found to have chang
 Memory that was handed out to numpy is looked at before and after every op that touches it, because whoever has it may
 write there without an op.
 
-Left out: writes through raw pointers (`rank.film` sees at its looks that bytes changed), and ops of the student's own
-threads, for which the same holds. Beyond MOST ops the account stops and says so; the recording goes on.
+Left out: writes through raw pointers (`rank._snapshots` sees that bytes changed), and ops of the student's own threads,
+for which the same holds. Beyond MOST ops the op log stops and says so; the recording goes on.
 """
 
 from functools import wraps
@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from launch.rank import callsite
 from launch.rank._ops import PLAIN
-from launch.rank.film import Film
+from launch.rank._snapshots import Snapshots
 from launch.rank.patches import group_calls, replace
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
@@ -62,7 +62,7 @@ class _Plan:
         self.silent = space == "c10d" or not (self.makes or written)
 
 
-class Account(TorchDispatchMode):
+class OpLog(TorchDispatchMode):
     """Enter it around the cell. `rows` grows; `dump` gives everything in a form that JSON can carry."""
 
     supports_higher_order_operators = True
@@ -75,9 +75,9 @@ class Account(TorchDispatchMode):
     def ignore_compile_internals(cls) -> bool:
         return True  # else torch.compile would not compile while we look
 
-    def __init__(self, film: Film, most: int = MOST):
+    def __init__(self, snapshots: Snapshots, most: int = MOST):
         super().__init__()
-        self.film, self.storages, self.most = film, film.storages, most
+        self.snapshots, self.storages, self.most = snapshots, snapshots.storages, most
         self.rows: list = []
         self.ops: list[str] = []
         self._plans: dict = {}
@@ -90,7 +90,7 @@ class Account(TorchDispatchMode):
             return func(*args, **(kwargs or {})) if _fake(types) else NotImplemented
         if plan.silent or self._seen >= self.most:
             return plan.call(*args, **kwargs) if kwargs else plan.call(*args)
-        watched = bool(self.film.handed_out) and self._touches((*args, *(kwargs or {}).values()))
+        watched = bool(self.snapshots.handed_out) and self._touches((*args, *(kwargs or {}).values()))
         if watched:
             self._look()
         at = len(self.rows)
@@ -101,10 +101,10 @@ class Account(TorchDispatchMode):
         return result
 
     def __enter__(self):
-        account = self
+        op_log = self
 
         def numpy(tensor, *args, **kwargs):
-            account.hand_out(tensor)
+            op_log.hand_out(tensor)
             return _plain_numpy(tensor, *args, **kwargs)
 
         self._put_back = [replace(torch.Tensor, "numpy", numpy)]  # np.asarray(tensor) ends there too
@@ -118,19 +118,19 @@ class Account(TorchDispatchMode):
 
     def hand_out(self, tensor) -> None:
         """numpy gets the tensor's memory now."""
-        if type(tensor) in PLAIN and self._seen < self.most and (place := self.film.place(tensor)):
-            self.film.handed_out.add(place[0])
+        if type(tensor) in PLAIN and self._seen < self.most and (place := self.snapshots.place(tensor)):
+            self.snapshots.handed_out.add(place[0])
             self._look()
 
     def _look(self) -> None:
-        self.rows.append([LOOK, self.film.look()])
+        self.rows.append([LOOK, self.snapshots.take()])
 
     def _touches(self, values) -> bool:
         """Whether any of an op's arguments lies in memory that numpy may write to."""
         places: list[int] = []
         for value in values:
             _sort(value, self.storages.place, places, [])
-        return any(place >= 0 and self.storages.places[place][0] in self.film.handed_out for place in places)
+        return any(place >= 0 and self.storages.places[place][0] in self.snapshots.handed_out for place in places)
 
     def _plan(self, func) -> _Plan:
         plan = self._plans[id(func)] = _Plan(func, len(self.ops))
@@ -172,7 +172,7 @@ class Account(TorchDispatchMode):
                 self.rows.append([BLIND])
 
     def _wrote(self, outs: list[int]) -> None:
-        places, filmed, due = self.storages.places, self.film.filmed, self.film.due
+        places, filmed, due = self.storages.places, self.snapshots.filmed, self.snapshots.due
         for out in outs:
             if out >= 0 and (number := places[out][0]) in filmed:
                 due.add(number)
@@ -213,7 +213,7 @@ def _sort(value, place, tensors: list, numbers: list) -> None:
 
 
 def _passing_by(name: str):
-    """The method of a group's, past an account that is the only one who watches torch's ops."""
+    """The method of a group's, past an op log that is the only one who watches torch's ops."""
     plain = getattr(ProcessGroup, name)
 
     @wraps(plain)

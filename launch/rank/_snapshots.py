@@ -1,16 +1,16 @@
-"""The film: what the tensors of a rank held at every moment the tap looked, and what the student called them.
+"""Snapshots: what the tensors of a rank held whenever the tap looked, and what the student called them.
 
-Whenever a call begins or a wait ends, the film looks at the tensors of the call and at what ops have written since the
-last look, and keeps what differs; when the cell has ended, at everything that it knows. The numbers in a picture are
-taken from it. What became of what is not read from it (`rank._account` sees that), except for one thing: bytes that
-changed although no op of torch wrote them.
+Whenever a call begins or a wait ends, the tensors of the call and whatever ops have written since the last snapshot are
+read, and what differs is kept; when the cell has ended, everything that is known. A picture takes its numbers from
+here. How they came about is told by the op log (`rank._op_log`), except for bytes that changed although no op of torch
+wrote them.
 
-A storage up to 16 KiB is filmed whole. Of a larger one the first numbers of each part that is sent or named are kept,
-and a sum over samples of it says whether it changed. What a run may keep is bounded; beyond that the numbers of a
+A storage up to 16 KiB is kept whole. Of a larger one the first numbers of each part that is sent or named are kept,
+and a checksum over samples of it says whether it changed. What a run may keep is bounded; beyond that the numbers of a
 picture are missing.
 
 Left out: tensors that only an object's attribute reaches, until they are sent; a change of a few bytes of a large
-storage that was made outside torch, if no sample lies there.
+storage that was made outside torch, if no sample is among them.
 """
 
 import ctypes
@@ -84,7 +84,7 @@ class _Seen(NamedTuple):
         return kept is tensor and tensor.data_ptr() == self.address and tensor.shape == self.shape
 
 
-class Film:
+class Snapshots:
     """Looks are numbered from 0. `dump` gives everything, in a form that JSON can carry but for the bytes."""
 
     def __init__(self, storages: Storages):
@@ -183,7 +183,7 @@ class Film:
             self.bindings.append([self.looks, path, name, *now])
         self._named[path], self._bound[path] = now, (seen.tensor, seen.address, seen.shape, length)
 
-    def look(self, *places: list | None) -> int:
+    def take(self, *places: list | None) -> int:
         """Keep what has changed in the storages of these places and in what is due; the number of this look."""
         for place in places:
             if place is not None:
@@ -193,7 +193,7 @@ class Film:
         self.due.clear()
         return self._look(looked)
 
-    def look_at_all(self) -> int:
+    def take_all(self) -> int:
         """The same for all storages that are known."""
         self.due.clear()
         return self._look(sorted(self.filmed))
@@ -216,8 +216,8 @@ class Film:
         self.looks += 1
         return self.looks - 1
 
-    def blink(self) -> int:
-        """A look with closed eyes, for a moment in which nothing can have arrived; its number."""
+    def skip(self) -> int:
+        """Advances the number of snapshots and reads nothing; for a moment at which no data can have arrived."""
         return self._look([])
 
     def _keep(self, part: _Part, now: bytes) -> None:
