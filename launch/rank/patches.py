@@ -55,8 +55,8 @@ def replace(owner, name: str, new) -> Callable[[], None]:
     known = kind.__name__.rpartition(".")[2]
     if not {f"{known}.{name}", f"{known}.*"} & REPLACED.keys():
         raise ValueError(f"{known}.{name} is not in patches.REPLACED: say there why it is replaced")
-    own = name in vars(owner)  # else it is inherited, and comes back when ours is gone
-    put_back = partial(setattr, owner, name, getattr(owner, name)) if own else partial(delattr, owner, name)
+    own = name in vars(owner)  # else it is inherited, and comes back when ours is gone; getattr would unbind a method
+    put_back = partial(setattr, owner, name, vars(owner)[name]) if own else partial(delattr, owner, name)
     setattr(owner, name, new)
     return put_back
 

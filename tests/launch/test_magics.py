@@ -165,6 +165,7 @@ def test_cell_magics_and_await_inside(four):
 def test_recording_and_watching(four):
     four.run("%%ranks --record\nx = torch.ones(2)\nif rank == 0: dist.send(x, 1)\nif rank == 1: dist.recv(x, 0)")
     assert four.value("(launch.recording().counts().messages, launch.recording().counts().total_bytes)") == (1, 8)
+    assert not four.run("%%ranks\ndist.all_reduce(torch.ones(2))").error, "what a recording has replaced is put back"
     output = four.run("%%ranks --watch\nif rank == 2: dist.send(x, 3)\nif rank == 3: dist.recv(x, 2)")
     assert [data["text/plain"].partition("(")[0] for data in output.rich] == ["Player"]
 
