@@ -30,6 +30,13 @@ def test_a_collective_that_the_library_refused_was_never_made(ranks):
     assert ranks.pull("y") == [64.0] * 4
 
 
+def test_a_cell_after_a_recorded_one_calls_the_groups_as_before(ranks):
+    calls = "x = torch.ones(2); dist.all_reduce(x); dist.send(x, rank ^ 1) if rank % 2 else dist.recv(x, rank ^ 1)"
+    raise_failures(ranks.execute(calls, record=True))
+    run(ranks, f"{calls}; y = x[0].item()")
+    assert ranks.pull("y") == [4.0] * 4
+
+
 def test_a_deadlock_is_proved_after_messages_from_any_source(ranks):
     run(
         ranks,
