@@ -19,9 +19,9 @@ def test_options():
     assert numbers("0-2,5,1") == [0, 1, 2, 5]
 
 
-def test_the_table_in_the_readme_has_every_option_and_command_and_no_other():
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    typed = [typed for row in re.findall(r"^\| (`.*?) \|", readme, re.M) for typed in re.findall(r"`([^`]*)`", row)]
+def test_the_table_of_the_reference_has_every_option_and_command_and_no_other():
+    reference = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
+    typed = [typed for row in re.findall(r"^\| (`.*?) \|", reference, re.M) for typed in re.findall(r"`([^`]*)`", row)]
     cells = [cell for cell in typed if cell.startswith("%%ranks")]
     for name, example in OPTIONS.items():
         assert any(f"{name} {example}" if example else name in cell for cell in cells), name
