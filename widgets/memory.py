@@ -125,7 +125,7 @@ class Memory(Drawn):
         ranks = range(min(run.ranks, COLUMNS))
         parts = [(words(STAGES[run.stage], x, y + 14), 0, 10**6)]
         cut = {0: "nothing is cut", 1: "optimizer's state cut", 2: "and gradients", 3: "and weights"}[run.stage]
-        parts.append((words(cut, x, y + 30, "rs-small rs-light"), 0, 10**6))
+        parts.append((words(cut, x, y + 30, "rd-small rd-light"), 0, 10**6))
         shares: dict[str, list[Sequence[float]]] = {
             "optimizer": [[1 / run.ranks if run.stage else 1.0] for _ in moments],
             "weights": [m.weights for m in moments],
@@ -145,13 +145,13 @@ class Memory(Drawn):
                 box = _Row(x, bottom, max(tall - (0.7 if tall > 2 else 0), 0.4), ranks, run.ranks, hue)
                 parts += box.parts(spans, kind == "weights" and run.stage == 3, kind == "activations")
         for rank in ranks:
-            outline = f'<path class="rs-empty" d="M{_at(x, rank):g} {floor:g}h{COLUMN}V{bottom:.1f}h{-COLUMN}z"/>'
+            outline = f'<path class="rd-empty" d="M{_at(x, rank):g} {floor:g}h{COLUMN}V{bottom:.1f}h{-COLUMN}z"/>'
             parts.append((outline, 0, 10**6))
             parts.append(
-                (words(str(rank), _at(x, rank) + COLUMN / 2, floor + 14, "rs-small rs-light rs-mid"), 0, 10**6)
+                (words(str(rank), _at(x, rank) + COLUMN / 2, floor + 14, "rd-small rd-light rd-mid"), 0, 10**6)
             )
         if run.ranks > COLUMNS:
-            parts.append((words("…", _at(x, COLUMNS) + 1, floor + 14, "rs-small"), 0, 10**6))
+            parts.append((words("…", _at(x, COLUMNS) + 1, floor + 14, "rd-small"), 0, 10**6))
         return parts + self._gauge(run, x + PANEL - GAUGE - 8, floor, scale, x)
 
     def _gauge(self, run: Training, x: float, floor: float, scale: float, left: float) -> list[tuple[str, int, int]]:
@@ -160,19 +160,19 @@ class Memory(Drawn):
         over = bool(self.gpu) and run.peak > self.gpu
         fits = f"{'does not fit' if over else 'fits'} in {size(self.gpu)}" if self.gpu else ""
         parts = [
-            (f'<path class="rs-empty" d="M{x:g} {floor:g}h{GAUGE}V{full:.1f}h{-GAUGE}z"/>', 0, 10**6),
-            (words(f"peak {size(run.peak)}", left, floor + 46, "rs-slow" if over else ""), 0, 10**6),
-            (words(fits, left, floor + 62, "rs-small rs-light" + " rs-slow" * over), 0, 10**6),
+            (f'<path class="rd-empty" d="M{x:g} {floor:g}h{GAUGE}V{full:.1f}h{-GAUGE}z"/>', 0, 10**6),
+            (words(f"peak {size(run.peak)}", left, floor + 46, "rd-slow" if over else ""), 0, 10**6),
+            (words(fits, left, floor + 62, "rd-small rd-light" + " rd-slow" * over), 0, 10**6),
         ]
         for total, start, end in _spans(run.totals):
             tall = total * scale
             bar = f'<path class="rs-gauge" d="M{x:g} {floor:g}h{GAUGE}v{-tall:.1f}h{-GAUGE}z"{_when(start, end)}/>'
-            now = words(f"now {size(total)}", left, floor + 30, "rs-small rs-light", _when(start, end))
+            now = words(f"now {size(total)}", left, floor + 30, "rd-small rd-light", _when(start, end))
             parts += [(bar, start, end), (now, start, end)]
-        parts.append((f'<path class="rs-line rs-peak" d="M{x - 4:g} {top:.1f}h{GAUGE + 8}"/>', 0, 10**6))
+        parts.append((f'<path class="rd-line rs-peak" d="M{x - 4:g} {top:.1f}h{GAUGE + 8}"/>', 0, 10**6))
         if self.gpu and self.gpu * scale < TALL + HEAD - 30:
             line = f"M{left:g} {floor - self.gpu * scale:.1f}H{x + GAUGE:g}"
-            parts.append((f'<path class="rs-line rs-own rs-limit" d="{line}"/>', 0, 10**6))
+            parts.append((f'<path class="rd-line rd-own rs-limit" d="{line}"/>', 0, 10**6))
         return parts
 
 
@@ -187,10 +187,10 @@ class _Row:
         copy of anything."""
         made = []
         if lent:
-            made.append((self._path([1 / self.count], "rs-full ", 0, 10**6), 0, 10**6))
+            made.append((self._path([1 / self.count], "rd-full ", 0, 10**6), 0, 10**6))
         for share, start, end in spans:
             if share and not (lent and share < 1):
-                made.append((self._path([share], "" if lent else "rs-full ", start, end), start, end))
+                made.append((self._path([share], "" if lent else "rd-full ", start, end), start, end))
         return made[::-1]  # what is gathered, below the shard
 
     def _path(self, shares, full: str, start: int, end: int) -> str:
@@ -225,7 +225,7 @@ def _legend(width: int, active: bool) -> list[tuple[str, int]]:
     """(SVG, where the legend ends)."""
     parts, x, y = [], 4.0, 4
     entries = [
-        (f"rs-full {hue} rs-bare", NAMES[kind])
+        (f"rd-full {hue} rs-bare", NAMES[kind])
         for kind, hue in reversed(HUES.items())
         if kind != "activations" or active
     ]
@@ -234,6 +234,6 @@ def _legend(width: int, active: bool) -> list[tuple[str, int]]:
         if x + wide > width:
             x, y = 4.0, y + 18
         box = f'<path class="{name}" d="M{x:g} {y:g}h13v11h-13z"/>'
-        parts.append((box + words(said, x + 18, y + 10, "rs-small rs-light"), y + 26))
+        parts.append((box + words(said, x + 18, y + 10, "rd-small rd-light"), y + 26))
         x += wide
     return parts
