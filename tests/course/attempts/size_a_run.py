@@ -65,7 +65,7 @@ WRONG = {
         BODY.format(**GOOD | {"seconds": "max(compute, tensor / inside, fsdp / between)"}),
         "the seconds of a step",
     ),
-    "2 operations": (BODY.format(**GOOD | {"operations": "2"}), "the seconds of a step"),
+    "2 operations": (BODY.format(**GOOD | {"operations": "2"}), "no  on 2 ranks"),  # the seconds, or the MFU alone
     "MFU upside down": (
         BODY.format(**GOOD | {"returned": "kept / 1e9, tensor / 1e9, fsdp / 1e9, seconds, seconds / compute"}),
         "the MFU",
