@@ -22,7 +22,7 @@ QUESTIONS = (
         topic="composition",
         text="all_reduce (a sum) twice gives the same as once.",
         true=False,
-        why="The second one adds up p copies of the sum: 4 times too much on 4 ranks. With MAX it would be so.",
+        why="The second one adds up p copies of the sum: 4 times too much on 4 ranks. With MAX it would be true.",
     ),
     Choose(
         name="compose_price",
@@ -63,10 +63,12 @@ QUESTIONS = (
         text="Four ranks, float16. Which of the two gives the mean: add and then divide by 4, or divide by 4 and then "
         "add?",
         answers=(
-            Answer("Both", "On paper. But the sum, about 80000, is more than float16 can hold: it becomes inf."),
+            Answer(
+                "Both", "Both do on paper. But the sum, about 80000, is more than float16 can hold: it becomes inf."
+            ),
             Answer("Only add, then divide", "The sum, about 80000, is more than float16 can hold: it becomes inf."),
             Answer("Only divide, then add", "No sum on the way is above 20000."),
-            Answer("Neither", "float16 is coarse, but 20000 it can hold. What can it not hold?"),
+            Answer("Neither", "float16 is coarse, but it can hold 20000. What can it not hold?"),
         ),
         right=2,
     ),
@@ -139,8 +141,10 @@ QUESTIONS = (
         topic="cost",
         text="20 microseconds per message and 2 GB/s. About how many times cheaper are the two numbers?",
         answers=(
-            Answer("80 times", "12 MB at 2 GB/s are 6 ms; four messages, one after the other, 0.08 ms."),
-            Answer("10 times", "12 MB at 2 GB/s are 6 ms; four messages of a few bytes are 0.08 ms."),
+            Answer(
+                "80 times", "12 MB at 2 GB/s take 6 ms; four messages, one after the other, 0.08 ms. 6 / 0.08 is 75."
+            ),
+            Answer("10 times", "12 MB at 2 GB/s take 6 ms; four messages of a few bytes take 0.08 ms. Divide the two."),
             Answer("2 times", "Half as many calls would be that. The all_gather moves 12 MB to each rank."),
             Answer(
                 "A million times",

@@ -52,9 +52,7 @@ QUESTIONS = (
         answers=(
             Answer("rank 0: it sends 3/4 N", "Rank 0 sent that in a scatter. In a gather all arrows point at it.", 1),
             Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
-            Answer(
-                "rank 0: it receives 3/4 N", "Three quarters arrive through one door; its own quarter is there already."
-            ),
+            Answer("rank 0: it receives 3/4 N", "Three quarters arrive at one rank; its own quarter is there already."),
             Answer("all alike: 1/4 N each", "Each sender has a quarter; the receiver has the sum of them.", 3),
         ),
         right=2,
@@ -80,9 +78,7 @@ QUESTIONS = (
         text="Rank r passes in a vector full of `10 ** r`; the root is rank 0. What does rank 1's `x` hold after "
         "`dist.reduce`?",
         answers=(
-            Answer(
-                "its own 10s", "So it was in your version by hand. The built-in promises nothing of the kind: run it."
-            ),
+            Answer("its own 10s", "That was true in your version by hand. The built-in does not promise it: run it."),
             Answer(
                 "anything: nothing is promised", "Only the root's buffer is defined. What gloo leaves there is next."
             ),
@@ -96,7 +92,7 @@ QUESTIONS = (
         topic="barrier",
         text="A barrier is a broadcast of zero bytes.",
         true=False,
-        why="After a broadcast a rank knows that the root has come. After a barrier it knows that all have come.",
+        why="After a broadcast a rank knows that the root has entered. After a barrier it knows that all have.",
     ),
     Statement(
         name="all_collectives_synchronise",

@@ -60,7 +60,8 @@ QUESTIONS = (
         text="1 GB on 4 x 8. How many GB leave each machine: nearest first, and farthest first?",
         answers=(
             Answer(
-                "1.5 and 1.5", "The same bytes are sent, but over other wires: which message goes to which partner?"
+                "1.5 and 1.5",
+                "A rank sends the same bytes in both orders, but to other partners. Which message leaves the machine?",
             ),
             Answer(
                 "1.5 and 12",
@@ -135,7 +136,7 @@ QUESTIONS = (
         text="The one ring has 62 steps. How many of the 62 hops of a chunk go from machine to machine, at most?",
         right=Answer("8", "Twice round the ring, and four times in a round from one machine to the next."),
         wrong=(
-            Answer("62", "If every step waits for the slowest hop, it costs as much. But a chunk is mostly inside."),
+            Answer("62", "62 would mean that every hop leaves a machine. Most stay inside: 7 of 8."),
             Answer("4", "That is once round. The chunk goes round to be added, and again to be handed out."),
             Answer("31", "Most hops are between GPUs of one machine: 7 of 8."),
             Answer("6", "Among 4 machines a ring has 6 steps, but this ring has 32 ranks and closes."),
