@@ -83,8 +83,8 @@ class Memory(Drawn):
     def _headline(self) -> str:
         plain, most = self.runs[0], self.runs[3]
         return (
-            f"Training {self.name}: each rank keeps {size(plain.kept)}, with ZeRO-3 on {plain.ranks} ranks "
-            f"{size(most.kept)}"
+            f"Training {self.name}: a step peaks at {size(plain.peak)} a rank, with ZeRO-3 on {plain.ranks} ranks at "
+            f"{size(most.peak)}"
         )
 
     def _told(self, at: int) -> str:

@@ -126,6 +126,8 @@ def _svg(orders: list[Order], recorded: dict) -> str:
             parts.append(f'<path fill="{hue}" d="M{x} 3h14v11h-14z"/>{words}')
             x += 34 + round(8.4 * len(names[kind]))
     parts.append(f'<path class="i" d="M{x + 0.5} 3.5h14v10h-14z"/><text x="{x + 19}" y="13">idle</text>')
+    if any(slot.action.stage >= order.ranks for order in orders for slot in order.slots):
+        parts.append(f'<text x="{x + 62}" y="13">paler: a rank\'s second stage</text>')
     for index, order in enumerate(orders):
         parts.append(f'<text y="{y + 13}">{escape(_verdict(order))}</text>')
         y += 20

@@ -34,6 +34,7 @@ const KINDS = /** @type {[string, string][]} */ ([
   ["F", "forward"], ["B", "backward"], ["I", "gradient of the input"], ["W", "gradient of the weights"],
   ["idle", "idle: the bubble"], ["kept", "a micro-batch kept in memory"],
 ]);
+const PALER = "<span>paler: a rank's second stage</span>";
 
 /** @typedef {{name: string, lines: string[], played: import("./slots.js").Played}} Shown */
 
@@ -132,7 +133,8 @@ class GridView {
     this.frame.entitle(this.#headline());
     const used = new Set(this.shown.flatMap(({ played }) => played.slots.map(({ action }) => action.kind)));
     this.frame.find(".rs-legend").innerHTML = KINDS.filter(([kind]) => kind.length > 1 || used.has(kind))
-      .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}</span>`).join("");
+      .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}</span>`).join("")
+      + (this.shown.some(({ played }) => played.slots.some(({ action }) => action.stage >= this.ranks)) ? PALER : "");
     this.#draw();
   }
 
