@@ -60,7 +60,8 @@ def test_the_gauge_and_the_words_follow_the_steps(show):
 def test_a_model_by_its_name_and_what_does_not_fit(show):
     page = show(Memory("Llama 3 8B", ranks=16, gpu=80e9))
     assert (
-        page.inner_text(".rs-title") == "Training Llama 3 8B: each rank keeps 128 GB, with ZeRO-3 on 16 ranks 8.03 GB"
+        page.inner_text(".rs-title")
+        == "Training Llama 3 8B: a step peaks at 130 GB a rank, with ZeRO-3 on 16 ranks at 20 GB"
     )
     fits = [words for words in page.locator(".rs-drawing text").all_text_contents() if "80 GB" in words]
     assert fits == ["does not fit in 80 GB", *["fits in 80 GB"] * 3]
