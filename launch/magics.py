@@ -31,7 +31,7 @@ from launch.shared.errors import CellSyntaxError, DeadlockError, RankError, Rank
 MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
-_limits: list[str] = []  # what the last cell said of its network
+_limit = ""  # what the last cell said of its network
 _network = None  # what all cells run on that name none: a name, a Network, a Topology
 _ran: list[export.Ran] = []  # the cells so far, for %ranks export
 _shown: dict[str, list] = {}  # cell of the notebook -> the widgets of its last run
@@ -192,13 +192,12 @@ def keep_for_export(shell, ranks: Ranks, options: Namespace, cell: str) -> expor
 
 
 def play_for_cell(ranks: Ranks, network) -> None:
-    """Plays the cell's network, else the one for all cells. Its limits are printed once, not below each cell."""
-    global _limits
+    """Plays the cell's network, else the one for all cells. Its limit is printed once, not below each cell."""
+    global _limit
     ranks.play(network)
-    before, _limits = _limits, []
-    if ranks.network is not None:
-        _limits = [networks.too_fast(ranks.network, ranks.size)]
-    ranks.supervisor.notices += [limit for limit in _limits if limit and limit not in before]
+    before, _limit = _limit, networks.too_fast(ranks.network, ranks.size) if ranks.network is not None else ""
+    if _limit and _limit != before:
+        ranks.supervisor.notices.append(_limit)
 
 
 def end_network(ranks: Ranks, options: Namespace) -> None:

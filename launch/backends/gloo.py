@@ -1,4 +1,4 @@
-"""What is gloo's alone: connections that can be ended and paced, how a backend of its is made anew, its words, and what
+"""What is gloo's alone: connections that can be ended, how a backend of its is made anew, its words, and what
 its collectives send.
 
 A wait in gloo is deaf: no signal, no abort() and no destroy_process_group() reaches it. What ends it is the end of the

@@ -185,9 +185,12 @@ class AgentLink:
             self.on_event({"event": "gone", "log": self.last_words()}, [])
 
     def last_words(self) -> str:
-        """The last lines of the agent's log."""
-        size = os.fstat(log := self._log.fileno()).st_size
-        text = os.pread(log, LONGEST, max(0, size - LONGEST)).decode(errors="replace")
+        """The last lines of the agent's log; "" if this side has closed it meanwhile."""
+        try:
+            size = os.fstat(log := self._log.fileno()).st_size
+            text = os.pread(log, LONGEST, max(0, size - LONGEST)).decode(errors="replace")
+        except (OSError, ValueError):
+            return ""
         return "\n".join(text.strip().splitlines()[-LAST_LINES:])
 
     def send(self, **request) -> None:

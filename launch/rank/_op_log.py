@@ -172,9 +172,9 @@ class OpLog(TorchDispatchMode):
                 self.rows.append([BLIND])
 
     def _wrote(self, outs: list[int]) -> None:
-        places, filmed, due = self.storages.places, self.snapshots.filmed, self.snapshots.due
+        places, watched, due = self.storages.places, self.snapshots.watched, self.snapshots.due
         for out in outs:
-            if out >= 0 and (number := places[out][0]) in filmed:
+            if out >= 0 and (number := places[out][0]) in watched:
                 due.add(number)
 
     def begin(self, event: int) -> None:

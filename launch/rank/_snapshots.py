@@ -63,7 +63,7 @@ class _Part:
         return first, zlib.crc32(flat[torch.from_numpy(self.samples).to(storage.device)].cpu().numpy().tobytes())
 
 
-class _Filmed:
+class _Watched:
     """A storage that is looked at, in its parts."""
 
     def __init__(self, known: Known, itemsize: int, on_cpu: bool):
@@ -92,7 +92,7 @@ class Snapshots:
         self.looks = 0
         self.kept_bytes = 0
         self.kept_until: int | None = None  # the look from which on changes were too many to keep
-        self.filmed: dict[int, _Filmed] = {}  # by number of the storage
+        self.watched: dict[int, _Watched] = {}  # by number of the storage
         self.known: dict[int, dict] = {}
         self.parts: list[dict] = []
         self.changes: list[tuple[int, int, int, bytes]] = []
@@ -106,8 +106,8 @@ class Snapshots:
         self.looked: list[list[int]] = []  # by look: the storages that were looked at
 
     def place(self, tensor) -> list | None:
-        """[storage, first byte, bytes] of the tensor's memory, which is filmed from now on; None if it has none to look
-        at."""
+        """[storage, first byte, bytes] of the tensor's memory, which is watched from now on; None if it has none
+        to look at."""
         seen = self._seen.get(id(tensor))
         if seen is None or not seen.again(tensor):
             if not has_memory(tensor):
@@ -118,9 +118,9 @@ class Snapshots:
     def _see(self, tensor) -> _Seen:
         known, itemsize = self.storages.of(tensor), tensor.element_size()
         place = [known.number, tensor.storage_offset() * itemsize, _extent(tensor) * itemsize]
-        entry = self.filmed.get(known.number)
+        entry = self.watched.get(known.number)
         if entry is None:
-            entry = self.filmed[known.number] = _Filmed(known, itemsize, tensor.is_cpu)
+            entry = self.watched[known.number] = _Watched(known, itemsize, tensor.is_cpu)
             self.known[known.number] = {"nbytes": known.nbytes, "dtype": dtype_name(tensor.dtype), "first": self.looks}
             if known.nbytes <= WHOLE_BYTES:
                 self._film(entry, 0, known.nbytes, True)
@@ -131,7 +131,7 @@ class Snapshots:
         seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place)
         return seen
 
-    def _film(self, entry: _Filmed, lo: int, nbytes: int, whole: bool) -> None:
+    def _film(self, entry: _Watched, lo: int, nbytes: int, whole: bool) -> None:
         if (lo, nbytes) not in entry.parts and len(entry.parts) < PARTS and nbytes > 0:
             self.due.add(entry.known.number)
             entry.parts[lo, nbytes] = _Part(len(self.parts), lo, nbytes, entry.itemsize, whole)
@@ -196,12 +196,12 @@ class Snapshots:
     def take_all(self) -> int:
         """The same for all storages that are known."""
         self.due.clear()
-        return self._look(sorted(self.filmed))
+        return self._look(sorted(self.watched))
 
     def _look(self, numbers: list[int]) -> int:
         seen = []
         for number in numbers:
-            entry = self.filmed[number]
+            entry = self.watched[number]
             storage = entry.known.alive()
             if storage is None:
                 self.handed_out.discard(number)

@@ -39,6 +39,7 @@ class Requests:
         self.running: str | None = None  # msg_id of the cell under way
         self._stopped: str | None = None  # of a cell that is to end before it has begun
         self._beginning = threading.Lock()
+        self._signalled: set[int] | None = None  # children that the stop button reached; None if it was not pressed
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"has": self.has, "changed": self.changed, "network": self.play}
         at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": regrouper.groups, "look": self.look}
@@ -79,6 +80,7 @@ class Requests:
         try:
             with self._beginning:  # who sends SIGINT has seen that it means something by now
                 self.stopping.begin()
+                self._signalled = None
                 self.running, stopped = msg_id, self._stopped == msg_id
             if stopped:
                 raise KeyboardInterrupt
@@ -90,6 +92,8 @@ class Requests:
             if self.forked:
                 self.end_forked()
             self.stopping.end()
+            if self._signalled is not None:
+                self._interrupt_children()  # one may have been forked after they were listed
             with self._beginning:  # being freed does not go on after the cell, into a group that is made anew
                 self.running = None
             self.streams.restore()
@@ -163,14 +167,22 @@ class Requests:
                 self._stopped = cell  # it has ended, or it is still on its way to the main thread
                 return ""
         line, file = callsite.line_of_main_thread()
-        for child in descendants(os.getpid()):
-            with contextlib.suppress(ProcessLookupError):
-                if os.getpgid(child) == os.getpgrp():
-                    os.kill(child, signal.SIGINT)
+        self._signalled = set()
+        self._interrupt_children()
         self.stopping.interrupt()
         # An awaiting cell is cancelled by a callback that ipykernel's handler queues without waking the event loop.
         self.kernel.io_loop.add_callback(lambda: None)
         return (f"line {line}" + (f" of {file}" if file else "")) if line else ""
+
+    def _interrupt_children(self) -> None:
+        """SIGINT to what the cell has started and has not had it since the button was pressed."""
+        signalled = self._signalled
+        assert signalled is not None  # the button was pressed
+        for child in set(descendants(os.getpid())) - signalled:
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(child) == os.getpgrp():
+                    os.kill(child, signal.SIGINT)
+                    signalled.add(child)
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""

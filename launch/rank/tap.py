@@ -207,8 +207,6 @@ class Tap:
         """Whether gloo may not let the main thread out of this wait, not even when every connection is gone."""
         if pending is None or pending.in_turns:
             return False
-        if self.network is not None:  # messages are long in flight
-            return True
         from_any = pending.kind == "recv" and pending.peer is None
         return from_any or pending.open.nbytes >= LONG or self.calls.torn or bool(self.calls.dropped)
 

@@ -49,10 +49,10 @@ class Binding(NamedTuple):
 class Variables:
     """One rank's names and numbers; `prefer` must have been called for it."""
 
-    def __init__(self, film: dict):
-        self.storages = {int(number): known for number, known in film["storages"].items()}
-        self.last_snapshot, self.kept_until = film["looks"] - 1, film["kept_until"]
-        self.bindings = [Binding._make((*row[:8], tuple(row[8]))) for row in film["bindings"]]
+    def __init__(self, snapshots: dict):
+        self.storages = {int(number): known for number, known in snapshots["storages"].items()}
+        self.last_snapshot, self.kept_until = snapshots["looks"] - 1, snapshots["kept_until"]
+        self.bindings = [Binding._make((*row[:8], tuple(row[8]))) for row in snapshots["bindings"]]
         self.by_storage: dict[int, list[Binding]] = {}
         self.lists: dict[str, dict[int, list[Binding]]] = {}
         for binding in self.bindings:
@@ -66,15 +66,15 @@ class Variables:
         self.preferred: Counter = Counter()
         self.variables: dict[tuple[str, int], str] = {}  # (name, bytes) -> place
         self.by_place: dict[str, list[Binding]] = {}
-        self._parts = film["parts"]
+        self._parts = snapshots["parts"]
         self._whole = {part["storage"]: n for n, part in enumerate(self._parts) if part["whole"]}
         self._first: dict[tuple[int, int], int] = {}  # where a part of a large storage begins -> the largest such part
         for number, part in sorted(enumerate(self._parts), key=lambda each: each[1]["nbytes"]):
             if not part["whole"]:
                 self._first[part["storage"], part["lo"]] = number
-        self.final = {path: (storage, lo, nbytes) for path, storage, lo, nbytes in film["final"]}
+        self.final = {path: (storage, lo, nbytes) for path, storage, lo, nbytes in snapshots["final"]}
         self._patches: dict[int, list] = {}
-        for snapshot, part, lo, data in film["changes"]:
+        for snapshot, part, lo, data in snapshots["changes"]:
             self._patches.setdefault(part, []).append((snapshot, lo, data))
         self._placed: dict[tuple, Region] = {}
         self._histories: dict[tuple, tuple[list[int], list[bytes]]] = {}

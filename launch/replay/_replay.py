@@ -31,22 +31,22 @@ class _Rank:
     """How far one rank's op log has been replayed."""
 
     def __init__(self, run: dict, leaves: Leaves):
-        account, film = run["op_log"], run["snapshots"]
+        op_log, snapshots = run["op_log"], run["snapshots"]
         self.number, self.events = run["rank"], run["events"]
-        self.rows, self.ops = account["rows"], [parse(text) for text in account["ops"]]
+        self.rows, self.ops = op_log["rows"], [parse(text) for text in op_log["ops"]]
         self.places = [
-            Place(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in account["places"]
+            Place(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]
         ]
-        kept = {binding[3] for binding in film["bindings"]}
+        kept = {binding[3] for binding in snapshots["bindings"]}
         kept |= {place[0] for event in self.events for place in [*event["ins"], *event["outs"]] if place}
-        firsts = {int(number): known["first"] for number, known in film["storages"].items()}
+        firsts = {int(number): known["first"] for number, known in snapshots["storages"].items()}
         self.memory = Memory(self.number, leaves, kept, firsts)
         self.meaning = Meaning(self.memory, self.number)
-        self.snapshots = Snapshots(film)
-        self.last_snapshot = film["looks"] - 1
+        self.snapshots = Snapshots(snapshots)
+        self.last_snapshot = snapshots["looks"] - 1
         self.first_snapshot = self.events[0]["looks"][0] if self.events else 0
-        self.named = [binding[3:6] for binding in film["bindings"] if binding[0] <= self.first_snapshot]
-        self.final = [(storage, lo, lo + nbytes) for _, storage, lo, nbytes in film["final"]]
+        self.named = [binding[3:6] for binding in snapshots["bindings"] if binding[0] <= self.first_snapshot]
+        self.final = [(storage, lo, lo + nbytes) for _, storage, lo, nbytes in snapshots["final"]]
         self.begun = False
         self.blind = False
         self.open: dict[int, dict] = {}  # event -> the places it may be written into while it is under way

@@ -11,10 +11,10 @@ from launch.replay._torch_ops import SIZES
 class Snapshots:
     """`now` are the bytes of every part at the snapshot that `changed` was asked for last."""
 
-    def __init__(self, film: dict):
-        self.parts = film["parts"]
-        self.sizes = {int(number): known for number, known in film["storages"].items()}
-        self.changes, self.looked = film["changes"], film["looked"]
+    def __init__(self, snapshots: dict):
+        self.parts = snapshots["parts"]
+        self.sizes = {int(number): known for number, known in snapshots["storages"].items()}
+        self.changes, self.looked = snapshots["changes"], snapshots["looked"]
         self.at = 0
         self.now: dict[int, bytearray] = {}
         self._whole = {part["storage"] for part in self.parts if part["whole"]}

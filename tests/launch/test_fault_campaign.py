@@ -669,6 +669,36 @@ def test_one_stop(ranks, what):
         time.sleep(0.01)
 
 
+FORKS_LATE = """
+import threading
+from launch.rank import requests
+listed, forked, plain = threading.Event(), threading.Event(), requests.descendants
+def late(pid):
+    requests.descendants, children = plain, plain(pid)
+    listed.set()
+    forked.wait(10)
+    return children
+requests.descendants = late
+listed.wait(60)
+pid = os.fork()
+if not pid:
+    while True: time.sleep(0.1)
+forked.set()
+os.waitpid(pid, 0)
+"""
+
+
+def test_a_child_that_is_forked_while_the_stop_button_looks_for_children_ends_too(ranks):
+    of_size(ranks, 2)
+    _, error = run(ranks, THERE + FORKS_LATE, viewer=StopsWhenAllAreThere(ranks))
+    assert type(error) is RanksStopped
+    usable(ranks)
+    limit = time.monotonic() + 60
+    while len(processes(ranks)) > ranks.size:
+        assert time.monotonic() < limit, processes(ranks)
+        time.sleep(0.01)
+
+
 # One stop ends each of these on rank 1, and rank 1 with it: (cell, why, as a pattern).
 DEAF_CELLS = {
     "ignores the signal": (

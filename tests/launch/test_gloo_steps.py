@@ -1,7 +1,10 @@
-"""What gloo sends inside its collectives, as Linux counts it on gloo's connections: bytes from rank to rank."""
+"""What gloo sends inside its collectives, as Linux counts it on gloo's connections, and the line that it prints."""
+
+import os
 
 import pytest
 
+from launch.backends import gloo
 from launch.backends.gloo import steps_of
 from launch.doctor.snapshot import How
 from launch.ranks import Ranks
@@ -62,3 +65,12 @@ def test_gloo_sends_what_is_said(ranks, op):
             sent[owner[connection[1]]] += nbytes - before[src][connection]
         for dst, nbytes in enumerate(sent):
             assert abs(nbytes - said[src][dst]) < WORDS, f"{src} to {dst}: {nbytes} bytes, not {said[src][dst]}"
+
+
+def test_the_line_that_gloo_prints_for_a_group_is_left_out_and_others_are_not(monkeypatch, capfd):
+    monkeypatch.setattr(gloo, "GREETS", True)  # as before torch 2.13
+    make = gloo.without_greeting(lambda said: os.write(1, said))
+    make(b"[Gloo] Rank 0 is connected to 3 peer ranks. Expected number of connected peer ranks is : 3\nby a thread\n")
+    assert capfd.readouterr().out == "by a thread\n"
+    os.write(1, b"later\n")
+    assert capfd.readouterr().out == "later\n"

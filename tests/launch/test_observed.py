@@ -1,6 +1,6 @@
 """The picture says what happened: in every step of every run the symbols of a cell add up to the numbers it held.
 
-Symbols come from the accounts of torch's ops, numbers from the film of the ranks' memory: neither knows the other. The
+Symbols come from the logs of torch's ops, numbers from the snapshots of the ranks' memory: neither knows the other. The
 programs are random ones, right and wrong (`tests.launch.hands`), so most of what is drawn here is nobody's collective.
 """
 

@@ -1,4 +1,4 @@
-"""The account of a rank: it sees what torch does in a recorded cell, and changes nothing about it."""
+"""The op log of a rank: it sees what torch does in a recorded cell, and changes nothing about it."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_a_write_through_numpy_is_told_as_one(gang):
     assert [(piece.lo, piece.hi) for piece in made if piece.other is Kind.OUTSIDE] == [(1, 2)]
 
 
-def test_beyond_a_number_of_ops_the_account_stops_and_says_so(gang):
+def test_beyond_a_number_of_ops_the_log_stops_and_says_so(gang):
     source = """
 from launch.rank._op_log import OpLog
 OpLog.__init__.__defaults__ = (20,)

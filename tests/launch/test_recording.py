@@ -31,7 +31,7 @@ DATA = {
     "int64": "x = torch.arange(world_size) + 10 * rank",
     "float64": "torch.manual_seed(rank); x = torch.randn(3 * world_size, dtype=torch.float64)",
     "bfloat16": "torch.manual_seed(rank); x = torch.randn(4 * world_size).bfloat16()",
-    "large": "torch.manual_seed(rank); x = torch.randn(20_000 * world_size)",  # not filmed whole
+    "large": "torch.manual_seed(rank); x = torch.randn(20_000 * world_size)",  # not kept whole
 }
 
 

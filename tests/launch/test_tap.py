@@ -241,8 +241,8 @@ for _ in range(10):
     dist.all_reduce(x)
 """
     for answer in gang.run(source, 2):
-        film = answer["recording"]["snapshots"]
-        assert len(film["storages"]) == 61 and len(film["parts"]) == 61
+        snapshots = answer["recording"]["snapshots"]
+        assert len(snapshots["storages"]) == 61 and len(snapshots["parts"]) == 61
 
 
 def test_a_tensor_that_moves_is_seen_to_move(gang):
@@ -265,7 +265,7 @@ dist.all_reduce(x)
         assert len(set(storages)) == 3 and storages[1] == storages[2] and lengths == (32, 32, 16, 64, 64)
         shapes = [binding[-1] for binding in answer["recording"]["snapshots"]["bindings"] if binding[1] == "x"]
         assert shapes == [[8], [8], [4], [16], [2, 8]]
-        assert all(result_is_filmed(event, answer["recording"]["snapshots"]) for event in events)
+        assert all(result_is_kept(event, answer["recording"]["snapshots"]) for event in events)
 
 
 def test_memory_that_is_given_back_and_taken_again_is_followed(gang):
@@ -285,12 +285,14 @@ for _ in range(6):
         assert answer["error"] == ""
         events = answer["recording"]["events"]
         assert [event["shape"] for event in events] == [[[1024]], [[1]]] * 6
-        assert all(result_is_filmed(event, answer["recording"]["snapshots"]) for event in events)
+        assert all(result_is_kept(event, answer["recording"]["snapshots"]) for event in events)
 
 
-def result_is_filmed(event: dict, film: dict) -> bool:
-    """Whether the film has a change of the event's memory at the look with which it ended."""
-    changed = {film["parts"][part]["storage"] for look, part, *_ in film["changes"] if look == event["looks"][1]}
+def result_is_kept(event: dict, snapshots: dict) -> bool:
+    """Whether the snapshots have a change of the event's memory at the one with which it ended."""
+    changed = {
+        snapshots["parts"][part]["storage"] for look, part, *_ in snapshots["changes"] if look == event["looks"][1]
+    }
     return event["outs"][0][0] in changed
 
 

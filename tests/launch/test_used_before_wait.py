@@ -1,4 +1,4 @@
-"""What a rank does to the tensor of a call before the wait for it is over: told from the account, not from luck."""
+"""What a rank does to the tensor of a call before the wait for it is over: told from the op log, not from luck."""
 
 import pytest
 
