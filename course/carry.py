@@ -162,6 +162,11 @@ def blanks(source: str) -> list[int]:
 
 
 def is_stub(source: str, name: str) -> bool:
-    """Whether a `...` stands for the body of the function `name`, and not for a line or a word in it."""
+    """Whether a `...` is all there is of the function `name` below its docstring; what is half written is no stub."""
     bodies = [node.body for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name]
-    return any(ast.unparse(line) == "..." for body in bodies for line in body)
+    return any({ast.unparse(line) for line in body if not _is_text(line)} == {"..."} for body in bodies)
+
+
+def _is_text(line: ast.stmt) -> bool:
+    """Whether the line is a string by itself, such as a docstring."""
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)

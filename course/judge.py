@@ -7,6 +7,7 @@ result, which are fresh. It says which cell it is about, and is given only of wh
 A check never raises: an unsolved chapter still runs through.
 """
 
+import ast
 import json
 import re
 from difflib import get_close_matches
@@ -189,14 +190,25 @@ def _unwritten(exercise: Exercise, carried: dict) -> str:
     """How much is missing, and what to do: a whole function, or only what stands on these lines."""
     if carried["stub"]:
         return f" (about {exercise.lines} lines). Replace the ... and run the cell"
-    blanks, begin = carried["blanks"], re.search(rf"^def {exercise.name}\b", carried["source"], re.MULTILINE)
-    first, *more = map(str, blanks)
+    source, blanks = carried["source"], carried["blanks"]
+    begin = re.search(rf"^def {exercise.name}\b", source, re.MULTILINE)
+    *lines, last = map(str, blanks)
     # What the function uses travels above it, and so on other lines than in its cell.
-    known = begin and carried["source"].count("\n", 0, begin.start()) < blanks[0]
-    if not more:
-        return f": a blank is left{f' in line {first}' if known else ''}. Replace the ... and run the cell"
-    where = f", in lines {', '.join([first, *more[:-1]])} and {more[-1]}" if known else ""
-    return f": {len(blanks)} blanks are left{where}. Replace each ... and run the cell"
+    if not begin:
+        where = ""
+    elif source.count("\n", 0, begin.start()) < blanks[0]:
+        where = f"lines {', '.join(lines)} and {last}" if lines else f"line {last}"
+    else:
+        where = " and in ".join(_holders(source, blanks))
+    if not lines:
+        return f": a blank is left{f' in {where}' if where else ''}. Replace the ... and run the cell"
+    return f": {len(blanks)} blanks are left{f', in {where}' if where else ''}. Replace each ... and run the cell"
+
+
+def _holders(source: str, blanks: list[int]) -> list[str]:
+    """The functions and classes that these lines are in, each once."""
+    made = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return [node.name for node in made if any(node.lineno <= line <= (node.end_lineno or 0) for line in blanks)]
 
 
 def _source_of(exercise: Exercise) -> str | None:

@@ -23,7 +23,11 @@ QUESTIONS = (
         name="algorithms_tree_busiest",
         topic="trees",
         text="What does the busiest rank of the tree send in the whole all-reduce, on 8 ranks?",
-        right=Answer("log2(p)", "Rank 0 sends the whole vector to ranks 4, 2 and 1 on the way down."),
+        right=Answer(
+            "log2(p)",
+            "Rank 0 sends the whole vector to ranks 4, 2 and 1 on the way down. On 1,024 ranks it is "
+            "10 N, where a rank of the ring stays below 2 N.",
+        ),
         wrong=(
             Answer("1", "That is the way up, where each rank sends once. On the way down some send more."),
             Answer("2", "Up once and down once: but rank 0 has three ranks to tell, one in each step."),
@@ -54,7 +58,8 @@ QUESTIONS = (
         topic="trees",
         text="With an odd number of ranks, some rank is an inner rank of both trees.",
         true=True,
-        why="(p - 1)/2 leaves are too few: rank 0 has to be inside both.",
+        why="(p - 1)/2 leaves are too few. For an even p the second tree is the mirror image of the "
+        "first; for an odd p it is the first tree shifted by one rank, and rank 0 is inside both.",
     ),
     Number(
         name="algorithms_doubling",
@@ -73,7 +78,12 @@ QUESTIONS = (
         name="algorithms_halving",
         topic="halving",
         text="How much does every rank send in all, on 8 ranks?",
-        right=Answer("2(p - 1)/p", "1/2 + 1/4 + 1/8 = 7/8 on the way there, and 7/8 on the way back."),
+        right=Answer(
+            "2(p - 1)/p",
+            "1/2 + 1/4 + 1/8 = 7/8 on the way there, and 7/8 on the way back: the bytes of the ring, "
+            "in 2 log2(p) steps. That is the best of both, if all wires are alike and p is a power of"
+            " two.",
+        ),
         wrong=(
             Answer("(p - 1)/p", "That is the way there, the reduce-scatter. The all-gather sends as much again."),
             Answer(
@@ -130,7 +140,8 @@ QUESTIONS = (
             Answer("Halving-doubling", "It sends as few bytes as the ring, 1.5 N, in fewer steps."),
             Answer(
                 "Recursive doubling",
-                "2 N against 1.5 N: 336 ms of bytes against 252 ms. A step is only 1 ms.",
+                "2 N against 1.5 N: 336 ms of bytes against 252 ms. A step is only 1 ms. For 16 "
+                "bytes the steps decide, 2 against 6.",
             ),
         ),
         right=2,
@@ -150,6 +161,7 @@ QUESTIONS = (
         text="With p a power of two, the ring, halving-doubling and the plain tree send the same number of bytes, all "
         "ranks together.",
         true=True,
-        why="2(p - 1) N each time: p - 1 vectors must be added to one, and p - 1 ranks must get the sum.",
+        why="2(p - 1) N each time: p - 1 vectors must be added to one, and p - 1 ranks must get the "
+        "sum. They differ in which rank sends it and when.",
     ),
 )

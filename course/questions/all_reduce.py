@@ -77,14 +77,17 @@ QUESTIONS = (
         topic="all_reduce",
         text="After a ring all-reduce of random floats, all ranks hold exactly the same bits.",
         true=True,
-        why="Each chunk is finished once, on one rank, and then only copied. No rank adds it up again in another "
-        "order.",
+        why="Each chunk is finished once, on one rank, and then only copied. Your ring and the built-in agree only "
+        "up to rounding: they add in different orders.",
     ),
     Number(
         name="ring_many_ranks",
         topic="all_reduce",
         text="On 4 ranks each rank of the chunked ring sends 1.5 N. How much does it send on 64 ranks? Answer in N.",
-        right=Answer("2*(p-1)/p", "2 (p - 1) chunks of N/p: it comes close to 2 N and never reaches it."),
+        right=Answer(
+            "2*(p-1)/p",
+            "2 (p - 1) chunks of N/p. Some texts call this constant. It is not, but it stays below 2 N for any p.",
+        ),
         wrong=(
             Answer("1.5", "It grows a little: 2 (p - 1)/p is 1.5 for 4 ranks, but not for 64."),
             Answer("p-1", "That is the whole-vector ring. Here each message is N/p, 64 times smaller."),
@@ -146,13 +149,14 @@ QUESTIONS = (
         "2, 6, 14, 30 and 62. So the ring sends fewer messages.",
         true=False,
         why="The first row is the exchange, p (p - 1). The second row is the ring's steps, 2 (p - 1); in each step "
-        "all p ranks send. By messages naive wins.",
+        "all p ranks send. By messages naive wins, and the ring sends the most of all.",
     ),
     Statement(
         name="ring_twice_the_ranks",
         topic="all_reduce",
         text="A vector of 1 GB, a ring all-reduce: with twice as many ranks it takes about twice as long.",
         true=False,
-        why="From 4 to 8 ranks the busiest rank sends 1.75 N instead of 1.5 N. Long vectors take a sixth longer.",
+        why="From 4 to 8 ranks the busiest rank sends 1.75 N instead of 1.5 N. A long vector takes a sixth longer, "
+        "and never twice as long as on 2 ranks.",
     ),
 )

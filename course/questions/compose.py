@@ -37,8 +37,9 @@ QUESTIONS = (
             ),
             Answer(
                 "all_gather + a local sum",
-                "Each rank sends 7 N, its own vector and those that it passes on, and receives 7 N. Now every rank "
-                "carries what the server did.",
+                "Each rank sends 7 N, its own vector and those that it passes on, and receives 7 "
+                "N. Now every rank carries what the server did: 4 times the bytes of the ring on "
+                "8 ranks, 32 times on 64.",
             ),
         ),
         right=2,
@@ -67,7 +68,11 @@ QUESTIONS = (
                 "Both", "Both do on paper. But the sum, about 80000, is more than float16 can hold: it becomes inf."
             ),
             Answer("Only add, then divide", "The sum, about 80000, is more than float16 can hold: it becomes inf."),
-            Answer("Only divide, then add", "No sum on the way is above 20000."),
+            Answer(
+                "Only divide, then add",
+                "No sum on the way is above 20000. The sum first would be 80000, beyond `float16`. "
+                "DDP divides first, for this reason.",
+            ),
             Answer("Neither", "float16 is coarse, but it can hold 20000. What can it not hold?"),
         ),
         right=2,
@@ -134,7 +139,9 @@ QUESTIONS = (
         text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits, and a second "
         "run gives the same again.",
         true=True,
-        why="gloo's ring finishes each chunk once and copies it, and always adds in the same order.",
+        why="gloo's ring finishes each chunk once and copies it, and always adds in the same order. "
+        "On more ranks the order is another, and on GPUs another length may bring another "
+        "algorithm: it holds for one layout of the job.",
     ),
     Choose(
         name="compose_softmax_price",

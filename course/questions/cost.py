@@ -8,7 +8,12 @@ QUESTIONS = (
         topic="cost",
         text="A link has alpha = 20 microseconds and carries 2 GB/s. How long does a message of 4 MB "
         "take? Write the unit, too.",
-        right=Answer("20e-6+4e6/2e9", "20 microseconds to start, and 4 MB / (2 GB/s) = 2 ms for the bytes."),
+        right=Answer(
+            "20e-6+4e6/2e9",
+            "20 microseconds to start, and 4 MB / (2 GB/s) = 2 ms for the bytes. A million times the "
+            "bytes of a message of 4 bytes, which takes 20.002 microseconds, cost a hundred times as "
+            "much.",
+        ),
         wrong=(
             Answer("20e-6", "That is the start alone. The bytes take 4 MB / (2 GB/s) = 2 ms more."),
             Answer("20e-6+8*4e6/2e9", "That counts bits. The link's speed is in bytes per second, GB and not Gbit."),
@@ -102,7 +107,11 @@ QUESTIONS = (
         "bytes, 64 kB, are all-reduced twice in each layer. By a ring on NVLink, 3.4 microseconds for a message, "
         "450 GB/s. How long does one all-reduce take?",
         right=Answer(
-            "2*(p-1)*(3.4+64/p/450)*1e-6", "14 steps of 3.4 microseconds are 47.6; all the bytes together add 0.25."
+            "2*(p-1)*(3.4+64/p/450)*1e-6",
+            "14 steps of 3.4 microseconds are 47.6; all the bytes together add 0.25. With alpha "
+            "for each message two shots take as long and one shot 25 microseconds; on NVLink, "
+            "where all peers are written at once, about 7 and 4.4. So inference engines bring "
+            "one-shot and two-shot kernels of their own.",
         ),
         wrong=(
             Answer(
@@ -225,7 +234,8 @@ QUESTIONS = (
         text="Of a ring, reduce_scatter is one half. So on your ranks dist.reduce_scatter_single takes about half as "
         "long as dist.all_reduce of the same vector.",
         true=False,
-        why="By the count it is half, and NCCL's ring keeps that. gloo, which your ranks use, does a whole all-reduce "
-        "inside and throws most of it away.",
+        why="By the count it is half, and NCCL's ring keeps that. gloo, which your ranks use, does a "
+        "whole all-reduce inside and throws most of it away. A formula is about an algorithm; "
+        "your library may run another.",
     ),
 )

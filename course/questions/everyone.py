@@ -48,7 +48,8 @@ QUESTIONS = (
         text="To reduce_scatter 10 numbers on 4 ranks, every rank may add two zeros at the end, and the last rank "
         "drops its last two numbers afterwards.",
         true=True,
-        why="12 numbers are 4 pieces of 3. The two zeros are added up to zeros, at the end of rank 3's piece.",
+        why="12 numbers are 4 pieces of 3. The two zeros are added up to zeros, at the end of rank 3's piece. FSDP "
+        "pads like this. For a maximum you would have to pad with minus infinity.",
     ),
     Number(
         name="two_halves",

@@ -48,7 +48,11 @@ QUESTIONS = (
             ),
             Answer("It waits forever", "There is no rank that it could wait for: it has no connection in that group."),
             Answer("It gets the sum of ranks 0 to 3", "Only members get the result. A group does not serve guests."),
-            Answer("A warning, and x stays as it was", 'Its handle says "not a member", and the call returns at once.'),
+            Answer(
+                "A warning, and x stays as it was",
+                'Its handle says "not a member", and the call returns at once. In the log of a big '
+                "job the warning is easily missed, and the result is wrong.",
+            ),
         ),
         right=3,
     ),
@@ -64,7 +68,11 @@ QUESTIONS = (
         topic="groups",
         text="Eight ranks train, and the line that repairs it has `group=inside`: ranks 0 to 3, or ranks 4 to 7. How "
         "many different models are there afterwards?",
-        right=Answer("2", "The four ranks of a machine add up their gradients and stay alike. The machines do not."),
+        right=Answer(
+            "2",
+            "The four ranks of a machine add up their gradients and stay alike. The machines drift "
+            "apart, and no error is raised.",
+        ),
         wrong=(
             Answer("1", "That needs the gradients of all eight. Here nothing goes from one machine to the other."),
             Answer("8", "That is without the line. The four ranks of a machine do add up their gradients."),
@@ -80,7 +88,11 @@ QUESTIONS = (
         answers=(
             Answer("2", "2 is its number inside the group. That is `group_src=2`; `src=` is always a global rank."),
             Answer("0", "The source need not be the first of its group, and 0 is the global rank of another machine."),
-            Answer("6", "`src=` is a global rank in every group."),
+            Answer(
+                "6",
+                "`src=` is a global rank in every group. Rank 6 is number 2 of `high`, which is what "
+                "`group_src=` takes.",
+            ),
             Answer("2 or 6, both work", "With src=2 torch raises: global rank 2 is not part of the group."),
         ),
         right=2,
@@ -95,7 +107,10 @@ QUESTIONS = (
                 "Those are the GPUs of its machine: the machine number stays and the GPU number varies. That is the "
                 'group along "gpu".',
             ),
-            Answer("1, 5", "The machine number varies, and the GPU number stays: GPU 1 of both machines."),
+            Answer(
+                "1, 5",
+                "The machine number varies, and the GPU number stays: GPU 1 of both machines, the same place on each.",
+            ),
             Answer("0, 4", "That is the column of GPU 0. Rank 5 is GPU 1 of its machine."),
             Answer("All eight", "A group along one dimension keeps the other fixed."),
         ),
@@ -132,7 +147,11 @@ QUESTIONS = (
         topic="hierarchy",
         text="The ring 0 to 1 to ... to 7 to 0 leaves the first machine only from rank 3 to rank 4. (gloo's ring turns "
         "the other way; it leaves it once, too.) How much goes through that one NIC?",
-        right=Answer("2(p - 1)/p", "Every hop of a ring carries 2(p - 1)/p N, this one too: 1.75 N on 8 ranks."),
+        right=Answer(
+            "2(p - 1)/p",
+            "Every hop of a ring carries 2(p - 1)/p N, this one too: 1.75 N on 8 ranks. Another NIC "
+            "of the machine receives as much, and the other two have nothing to do.",
+        ),
         wrong=(
             Answer("1", "That is what a rank would send if it passed the vector on once. There are two rounds."),
             Answer("(p - 1)/p", "That is the reduce-scatter. The all-gather passes here, too."),

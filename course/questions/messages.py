@@ -9,7 +9,10 @@ QUESTIONS = (
         text="Rank 3's `x` was 30, 31, 32, 33. What is it afterwards?",
         answers=(
             Answer(
-                "30, 31, 0, 1", "`recv` fills `x[2:]` with the first half of rank 0's `x`, and leaves the rest alone."
+                "30, 31, 0, 1",
+                "`recv` fills the tensor that you pass in, here `x[2:]`, with the first half of "
+                "rank 0's `x`. The rest stays. And a message copies: rank 0 still has its "
+                "numbers.",
             ),
             Answer(
                 "0, 1, 32, 33",
@@ -82,7 +85,8 @@ QUESTIONS = (
             ),
             Answer(
                 "All ranks wait: none gets past its `send`.",
-                "Each `send` waits until the rank on the right receives, and that rank is in its own `send`.",
+                "Rank 0 waits until rank 1 receives. Rank 1 is in its own `send` and waits for rank 2, which "
+                "waits for rank 3, which waits for rank 0: a circle.",
             ),
         ),
         right=2,
@@ -91,7 +95,11 @@ QUESTIONS = (
         name="even_odd_in_flight",
         topic="messages and steps",
         text="Even ranks send first, odd ranks receive first. How many of the four messages are in flight at once?",
-        right=Answer("2", "First 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0: a rank in `send` cannot receive."),
+        right=Answer(
+            "2",
+            "First 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0. In principle all four could be in "
+            "flight at once, but a rank in `send` cannot receive.",
+        ),
         wrong=(
             Answer(
                 "4",
@@ -118,7 +126,9 @@ def shift(x):
 shift(x)
 """,
         right=(4,),
-        why="What `isend` returns is dropped. The message goes with the handle, and its receiver waits forever.",
+        why="What `isend` returns is dropped. The message goes with the handle, unless its receiver "
+        "already waits. Sometimes most ranks get their numbers, and the bug stays hidden for "
+        "months. Keep every handle, and wait for it.",
         wrong=(
             Answer("2", "The head is fine: `right` and `left` are known on every rank."),
             Answer("3", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
@@ -134,28 +144,33 @@ shift(x)
         topic="blocking",
         text="Small messages go into a buffer, so a `send` of four bytes does not block.",
         true=False,
-        why="In gloo `send` waits for its `recv`, however short the message is.",
+        why="In gloo `send` waits for its `recv`, however short the message is. Many MPI libraries "
+        "have such a buffer, but the standard does not promise it: a program that relies on it "
+        "hangs on the day when its messages grow.",
     ),
     Statement(
         name="free_after_send",
         topic="blocking",
         text="When `send` has returned, you may overwrite the tensor: the receiver still gets the old numbers.",
         true=True,
-        why="This is what a blocking `send` promises. With `isend` you have to `wait()` first.",
+        why="This is what a blocking `send` promises: the message is safe, though it need not be in "
+        "the other side's tensor yet. With `isend` you have to `wait()` first.",
     ),
     Statement(
         name="immediate_never_deadlocks",
         topic="deadlock",
         text="A program that uses only `isend` and `irecv` cannot deadlock.",
         true=False,
-        why="The two calls return at once, but their `wait()` does not: it waits for the other side like any `recv`.",
+        why="The two calls return at once, but their `wait()` does not. Here every rank waits before "
+        "any rank has sent.",
     ),
     Statement(
         name="messages_in_order",
         topic="messages",
         text="Three messages from rank 0 to rank 1 are received in the order in which they were sent.",
         true=True,
-        why="Between two ranks the first `recv` takes the first message that was sent, the second `recv` the second.",
+        why="Between two ranks (and with one tag) the first `recv` takes the first message that was "
+        "sent, the second `recv` the second. From different ranks messages may come in any order.",
     ),
     Number(
         name="barrier_rounds",

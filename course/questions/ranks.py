@@ -7,7 +7,9 @@ QUESTIONS = (
         name="processes_with_x",
         topic="own memory",
         text="In how many of the five processes is there an `x` afterwards?",
-        right=Answer("p", "Each of the four ranks makes an `x` of its own. The notebook runs none of the three lines."),
+        right=Answer(
+            "p", "Four variables that happen to have the same name. The notebook runs none of the three lines."
+        ),
         wrong=(
             Answer(
                 "1",
@@ -31,7 +33,8 @@ QUESTIONS = (
             ),
             Answer(
                 "They wait for a message that never comes.",
-                "Rank 2 left its code before it could send anything, and nothing tells the others.",
+                "Rank 2 left its code before it could send anything, and nothing tells the others"
+                " that it has given up.",
             ),
             Answer(
                 "Their `recv` returns, and `x` stays as it was.",
@@ -44,7 +47,11 @@ QUESTIONS = (
         name="chunk_of_nine",
         topic="shares",
         text="`torch.arange(9).chunk(4)`: how many pieces do you get?",
-        right=Answer("3", "Pieces of 9/4 rounded up, which is 3 numbers: three of them use up all 9."),
+        right=Answer(
+            "3",
+            "Pieces of 9/4 rounded up, which is 3 numbers. Three of them use up all 9, and rank 3 "
+            "would have none: `x.chunk(4)[3]` is an `IndexError`.",
+        ),
         wrong=(
             Answer(
                 "4",
@@ -82,13 +89,18 @@ QUESTIONS = (
         topic="own pace",
         text="Rank 0 begins a cell before rank 1, rank 1 before rank 2, and so on.",
         true=False,
-        why="All ranks are started at once, and the operating system decides which of them gets going first.",
+        why="All ranks are started at once, and the operating system decides which of them gets going"
+        " first. They meet only where one waits for another. What they print is shown in rank "
+        "order, and that is all.",
     ),
     Statement(
         name="same_seed",
         topic="own memory",
         text="If every rank calls `torch.manual_seed(0)`, all ranks draw the same random numbers, without any message.",
         true=True,
-        why="A seed fixes the whole sequence of random numbers. Same seed, same calls: same numbers, in every process.",
+        why="A seed fixes the whole sequence of random numbers. Many programs start like this: the "
+        "same weights on every rank, and nothing sent. The catch: all ranks also shuffle their "
+        "data in the same order. A rank that should draw numbers of its own takes "
+        "`torch.manual_seed(rank)`.",
     ),
 )

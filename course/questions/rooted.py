@@ -80,7 +80,9 @@ QUESTIONS = (
         answers=(
             Answer("its own 10s", "That was true in your version by hand. The built-in does not promise it: run it."),
             Answer(
-                "anything: nothing is promised", "Only the root's buffer is defined. What gloo leaves there is next."
+                "anything: nothing is promised",
+                "Only the root's buffer means anything. gloo uses every rank's as scratch space: "
+                "on rank 1 it leaves parts of the sum, and other libraries leave other things.",
             ),
             Answer("zeros", "No rank clears it: that would be work for nothing."),
             Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),

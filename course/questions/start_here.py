@@ -51,8 +51,9 @@ QUESTIONS = (
         topic="own memory",
         text="Two ranks that begin alike and train on the same numbers stay alike, without a single message.",
         true=True,
-        why="The same code on the same numbers gives the same gradients. Only other data, or other random numbers, "
-        "pull the ranks apart.",
+        why="The same code on the same numbers gives the same gradients, and so the same weights. "
+        "That is why it is enough to make the gradients alike: the weights never have to travel. "
+        "Only other data, or other random numbers, pull the ranks apart.",
     ),
     Number(
         name="messages_in_all",

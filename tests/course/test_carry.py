@@ -117,7 +117,8 @@ def test_a_blank_is_found(source, lines):
     "source, stub",
     [
         ('def f(x):\n    """Words."""\n    ...\n', True),
-        ("def f(x):\n    def g():\n        ...\n    ...\n", True),
+        ("def f(x):\n    out = torch.empty_like(x)\n    ...\n    return out\n", False),
+        ("def f(x):\n    def g():\n        ...\n    ...\n", False),
         ("def f(x):\n    if x:\n        ...\n", False),
         ("def f(x):\n    return ...\n", False),
         ("def g(x):\n    ...\n\ndef f(x):\n    return g(x)\n", False),

@@ -8,6 +8,9 @@ import time
 import pytest
 
 from course import check as check_here
+from course.carry import blanks
+from course.exercises import EXERCISES
+from course.judge import _unwritten
 from tests.launch.notebook import PATIENCE, Notebook
 
 RING = open(os.path.join(os.path.dirname(__file__), "../../course/solutions/ring_all_reduce.py")).read()
@@ -29,6 +32,24 @@ def check(notebook, arguments='"ring_all_reduce"'):
     for line in output.stdout.splitlines():
         assert len(line) <= 98 or any(len(word) > 80 for word in line.split()), line
     return as_one_line(output.stdout)
+
+
+@pytest.mark.parametrize(
+    "source, said",
+    [
+        ("def shift(x):\n    y = ...\n    return y\n", ": a blank is left in line 2. Replace the ..."),
+        ("def shift(x):\n    y = ...\n    ...\n    return y\n", ": 2 blanks are left, in lines 2 and 3. Replace each"),
+        ("def turn(x):\n    return ...\n\ndef shift(x):\n    return turn(x)\n", ": a blank is left in turn. Replace"),
+        (
+            "def turn(x):\n    ...\n\ndef shift(x):\n    turn(...)\n",
+            ": 2 blanks are left, in turn and in shift. Replace",
+        ),
+        ("class shift:\n    def f(x):\n        ...\n", ": a blank is left. Replace the ..."),
+    ],
+)
+def test_it_says_where_blanks_are_left(source, said):
+    carried = {"source": source, "blanks": blanks(source), "stub": False}
+    assert _unwritten(EXERCISES["shift"], carried).startswith(said)
 
 
 def as_one_line(printed):
