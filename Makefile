@@ -4,6 +4,7 @@
 # make refresh  execute the chapters again and save their normalised outputs
 # make pages    the chapters as web pages that ask no other host for anything, in the folder pages
 # make pack     for who teaches: notes, handouts, notebooks and animations of every chapter, in the folder pack
+# make withhold a copy of the course for students, without solutions and answers, in the folder students
 # make wheels   everything that is installed, as files in the folder wheels; in a room without internet, where there is
 #               Python of the same version on the same kind of machine: make lab WHEELS=wheels
 # make bench    figures against the peers, as ratios in one run
@@ -29,7 +30,7 @@ LAB_FLAGS += --no-browser
 endif
 endif
 
-.PHONY: lab test venv refresh pages pack wheels bench gallery pictures lint
+.PHONY: lab test venv refresh pages pack withhold wheels bench gallery pictures lint
 
 lab: .venv/course.stamp
 	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab $(LAB_FLAGS) 00_start_here.ipynb
@@ -56,6 +57,9 @@ pages: .venv/course.stamp
 
 pack: .venv/course.stamp
 	$(BIN)/python -m course.pack pack $(CHAPTERS)
+
+withhold: .venv/course.stamp
+	$(BIN)/python -m course.ringside withhold students
 
 # What builds the course's own wheel is not among what it needs to run.
 wheels: .venv/course.stamp

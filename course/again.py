@@ -79,12 +79,13 @@ def _about(about: Any) -> set[str] | None:
 
 
 def _standing() -> dict[str, bool]:
-    """Of what was ever answered wrong whether the last answer is right, in the order of the course."""
+    """Of what was ever answered wrong whether the last answer is right, in the order of the course. What was answered
+    while its answer was withheld is open once that is released."""
     found, kept = {}, memory.answers()
     for name in QUESTIONS:
         right = [each["right"] for each in kept.get(name, []) if each["said"] is not None]
-        if not all(right):
-            found[name] = right[-1]
+        if not all(right) and not QUESTIONS[name].sealed:
+            found[name] = bool(right[-1])
     return found
 
 

@@ -48,7 +48,8 @@ def ask(name: str = "", picture: Any = None) -> Asked | None:
 
 def for_browser(question: Question, ranks: int | None = None, steps: int | None = None) -> dict[str, Any]:
     """What js/grade.js calls Question. `ranks` is p where the question does not say it."""
-    return {"name": question.name, "text": question.text} | _kind(question, ranks, steps)
+    sealed = {"sealed": True, "right": -1} if question.sealed else {}
+    return {"name": question.name, "text": question.text} | _kind(question, ranks, steps) | sealed
 
 
 def _kind(question: Question, ranks: int | None, steps: int | None) -> dict[str, Any]:
@@ -135,3 +136,5 @@ def _keep(name: str, predicted: dict[str, Any] | None) -> None:
         memory.answered(name, None, False)
     elif predicted and predicted.get("right") is not None:
         memory.answered(name, predicted.get("text") or "", bool(predicted["right"]))
+    elif predicted and predicted.get("text") and QUESTIONS[name].sealed:
+        memory.answered(name, predicted["text"], None)

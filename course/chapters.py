@@ -7,6 +7,7 @@ there has no questions, no exercises or no notes.
 
 import importlib
 import re
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +25,18 @@ FSDP, DTensor and pipeline stages, and its symbols (0.3 s) for a backward pass t
 def notebooks() -> list[Path]:
     """The files of the chapters."""
     return sorted(FOLDER.glob("*.ipynb"))
+
+
+def chosen(names: Iterable[str]) -> list[Path]:
+    """The chapters of those names or numbers (05, 05_all_reduce, all_reduce), all without any; LookupError if there
+    is no such chapter."""
+    found = []
+    for name in names:
+        fits = [each for each in notebooks() if name in (each.stem, each.stem.partition("_")[0], name_of(each.stem))]
+        if not fits:
+            raise LookupError(name)
+        found += fits
+    return found or notebooks()
 
 
 def name_of(stem: str) -> str:

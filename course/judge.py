@@ -17,8 +17,10 @@ from textwrap import wrap
 
 from IPython import get_ipython
 
-from course import carry, memory, screen
+from course import carry, memory, screen, withheld
 from course.exercises import EXERCISES, Exercise
+
+COURSE = Path(__file__).parent
 
 WIDTH = 98
 """Characters of a line of the verdict; JupyterLab would break a longer one in the middle of a word."""
@@ -47,7 +49,8 @@ def check(name: str = "", hint: int | None = None) -> None:
     """Judge the student's function `name`, or with hint=1, 2, ... print the next help instead.
 
     `check.progress()` prints what is solved and predicted; `check.solution(name)` puts ours into a new cell;
-    `check.export("anna.json")` writes what was tried and solved into a file to hand in.
+    `check.export("anna.json")` writes what was tried and solved into a file to hand in; `check.release("...")` opens
+    a chapter whose solutions and answers were withheld.
     """
     exercise = _called(name)
     if exercise is not None and hint is not None:
@@ -61,10 +64,13 @@ def solution(name: str = "") -> None:
     exercise = _called(name)
     if exercise is None:
         return
+    path = f"solutions/{exercise.name}.py"
     try:
-        text = (Path(__file__).parent / "solutions" / f"{exercise.name}.py").read_text(encoding="utf-8")
+        text = withheld.text(path) if withheld.SEALED.exists() else (COURSE / path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        print("The solutions are not in this copy of the course: ask whoever gave it to you.")
+        text = ""
+    if not text:
+        print("Our solution is withheld in this copy of the course, until your lecturer releases its chapter.")
         return
     memory.looked_up(exercise.name)
     get_ipython().set_next_input(f"%%ranks\n{text}")
@@ -74,6 +80,7 @@ def solution(name: str = "") -> None:
 check.progress = memory.show  # type: ignore[attr-defined]  # check.progress() is what students type
 check.solution = solution  # type: ignore[attr-defined]
 check.export = memory.export  # type: ignore[attr-defined]
+check.release = withheld.release  # type: ignore[attr-defined]
 
 
 def _called(name) -> Exercise | None:

@@ -100,11 +100,15 @@ def read_answers(found) -> dict[str, list[dict[str, Any]]]:
 
 
 def _is_answer(found) -> bool:
-    return isinstance(found, dict) and isinstance(found.get("said"), str | None) and type(found.get("right")) is bool
+    return (
+        isinstance(found, dict)
+        and isinstance(found.get("said"), str | None)
+        and isinstance(found.get("right"), bool | None)
+    )
 
 
-def answered(name: str, said: str | None, right: bool) -> None:
-    """The question was answered so, or skipped (None)."""
+def answered(name: str, said: str | None, right: bool | None) -> None:
+    """The question was answered so, or skipped (said: None); right is None where the answer is withheld."""
     everything = answers()
     everything.setdefault(name, []).append({"said": said, "right": right})
     _write(_answers_file(), everything)
@@ -140,7 +144,7 @@ def wrong() -> dict[str, tuple[list[str], int]]:
     """By topic the questions whose last answer was wrong, and how many were answered; what was skipped is no answer."""
     found: dict[str, tuple[list[str], int]] = {}
     for name, given in answers().items():
-        said = [each for each in given if each["said"] is not None]
+        said = [each for each in given if each["said"] is not None and each["right"] is not None]
         if said and name in QUESTIONS:
             names, count = found.get(QUESTIONS[name].topic, ([], 0))
             found[QUESTIONS[name].topic] = (names + [name] * (not said[-1]["right"]), count + 1)

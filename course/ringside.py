@@ -1,10 +1,11 @@
 """The command `ringside`, for an installed Ringside: `ringside lab [FOLDER]`, `ringside pages`, `ringside pack`,
-`ringside handed-in FOLDER`.
+`ringside handed-in FOLDER`, `ringside withhold FOLDER`, `ringside release FOLDER CHAPTER`.
 
 Left out: what make does for a checkout alone: set up, test, refresh.
 """
 
 import argparse
+import importlib.util
 import os
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("handed-in", help="who has solved what, from the files of check.export in a folder")
     one.add_argument("folder", help="the folder with the files")
     one.add_argument("--csv", action="store_true", help="for a spreadsheet")
+    one = commands.add_parser("withhold", help="a copy of the course for students, without solutions and answers")
+    one.add_argument("folder", help="where it is made; the keys go beside it")
+    one = commands.add_parser("release", help="open chapters of such a copy")
+    one.add_argument("folder", help="the copy")
+    one.add_argument("chapters", nargs="+", help="as 05 08")
     return made
 
 
@@ -61,6 +67,13 @@ def main(arguments: list[str] | None = None) -> int:
         return pages.main([given.folder])
     if given.command == "pack":
         return subprocess.call([sys.executable, "-m", "course.pack", given.folder, *given.chapters])
+    if given.command in ("withhold", "release"):
+        if importlib.util.find_spec("course.withhold") is None:
+            made.error("this is a copy for students; the lecturer's course has this command")
+        from course import withhold
+
+        place = Path(given.folder).resolve()
+        return withhold.make(place) if given.command == "withhold" else withhold.open_up(place, given.chapters)
     from course import handed_in
 
     return handed_in.main([given.folder, *["--csv"] * given.csv])

@@ -1,8 +1,8 @@
 """The student's own solutions, for the cells that come after them: `from course.yours import ring_all_reduce`.
 
 What passed its check last is what runs, in every later cell and chapter; its text is kept beside the progress
-(course/memory.py). As long as there is none it is our solution, which one line says. Ranks import this module, so it
-loads nothing that they do not need.
+(course/memory.py). As long as there is none it is our solution, or, in a copy that withholds it, torch's own collective
+(course/instead.py); one line says so. Ranks import this module, so it loads nothing that they do not need.
 
 Left out: ranks on a machine that is attached. The texts are on the machine of the notebook, so ours runs there.
 """
@@ -10,6 +10,8 @@ Left out: ranks on a machine that is attached. The texts are on the machine of t
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from course import withheld
 
 SOLUTIONS = Path(__file__).parent / "solutions"
 
@@ -28,30 +30,36 @@ def __getattr__(name: str) -> Any:
     """The student's function, else ours; ImportError if there is neither."""
     if name.startswith("__"):
         raise AttributeError(name)
-    exercise = PART_OF.get(name, name)
     try:
-        return _theirs(exercise)[name]
+        return _defined(kept(PART_OF.get(name, name)).read_text(encoding="utf-8"))[name]
     except (OSError, KeyError):
-        pass
-    if not SOLUTIONS.exists():
-        raise ImportError(
-            f"{exercise} is not solved yet, and our solutions are not in this copy of the course: solve it, "
-            "then run this cell again"
-        )
-    if not (SOLUTIONS / f"{exercise}.py").exists():
+        return ours(name)
+
+
+def ours(name: str) -> Any:
+    """Ours, or what runs in its place where it is withheld; one line says which. AttributeError if there is none."""
+    exercise = PART_OF.get(name, name)
+    if text := withheld.text(f"solutions/{exercise}.py"):
+        print(f"with our {exercise}: yours is not solved yet")
+        return _defined(text)[name]
+    if not withheld.SEALED.exists() and (SOLUTIONS / f"{exercise}.py").exists():
+        print(f"with our {exercise}: yours is not solved yet")
+        return getattr(import_module(f"course.solutions.{exercise}"), name)
+    from course import instead
+
+    if not hasattr(instead, name):
         raise AttributeError(f"there is no exercise {exercise!r}")
-    print(f"with our {exercise}: yours is not solved yet")
-    return getattr(import_module(f"course.solutions.{exercise}"), name)
+    print(f"with torch's own in place of {exercise}: yours is not solved yet, and ours is withheld")
+    return getattr(instead, name)
 
 
-def _theirs(exercise: str) -> dict[str, Any]:
-    """What the student's text defines, run among the names that every rank has. OSError if there is none."""
-    text = kept(exercise).read_text(encoding="utf-8")
+def _defined(text: str) -> dict[str, Any]:
+    """What the text defines, run among the names that every rank has."""
     import torch
     import torch.distributed as dist
 
     names = {"__name__": __name__, "torch": torch, "dist": dist}
     if dist.is_initialized():
         names |= {"rank": dist.get_rank(), "world_size": dist.get_world_size()}
-    exec(compile(text, str(kept(exercise)), "exec"), names)
+    exec(compile(text, "<solved>", "exec"), names)
     return names

@@ -37,11 +37,9 @@ def _orders(one_f_one_b):
         orders += order
     return torch.tensor(orders)
 def _as_asked(m):
-    first = min(m, world_size - rank)
-    order = list(range(1, first + 1))
-    for i in range(1, m - first + 1):
-        order += [-i, first + i]
-    return torch.tensor(order + [-i for i in range(m - first + 1, m + 1)])
+    from collectives.pipeline import one_f_one_b
+    order = one_f_one_b(world_size, m).orders[rank]
+    return torch.tensor([each.micro if each.kind == "F" else -each.micro for each in order])
 """.replace("MANY", str(MANY))
 
 

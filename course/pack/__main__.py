@@ -25,7 +25,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from course import pages
-from course.chapters import name_of, notebooks
+from course.chapters import chosen, name_of, notebooks
 from course.own import without_outputs
 from course.pack import paper, run
 
@@ -91,20 +91,6 @@ def write_index(folder: Path) -> None:
                 }
             )
     (folder / "index.html").write_text(paper.index(chapters), encoding="utf-8")
-
-
-def chosen(names: list[str]) -> list[Path]:
-    """The chapters of those names or numbers, all without any; LookupError if there is no such chapter."""
-    chapters = notebooks()
-    if not names:
-        return chapters
-    found = []
-    for name in names:
-        fits = [each for each in chapters if name in (each.stem, each.stem.partition("_")[0], name_of(each.stem))]
-        if not fits:
-            raise LookupError(name)
-        found += fits
-    return found
 
 
 def main(arguments: list[str]) -> int:

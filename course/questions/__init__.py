@@ -2,6 +2,17 @@
 
 from course.chapters import modules
 from course.questions.question import Question
+from course.withheld import released
 
 CHAPTERS = modules(__name__)
-QUESTIONS: dict[str, Question] = {each.name: each for module in CHAPTERS.values() for each in module.QUESTIONS}
+QUESTIONS: dict[str, Question] = {}
+
+
+def unseal() -> None:
+    """Put in place what a lecturer has released since: the questions of these chapters, with their answers."""
+    for name, files in released().items():
+        exec(files.get(f"questions/{name}.py", ""), vars(CHAPTERS[name]))
+    QUESTIONS.update((each.name, each) for module in CHAPTERS.values() for each in module.QUESTIONS)
+
+
+unseal()

@@ -25,11 +25,15 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What all kinds have. `topic` is a few words by which answers are counted: "all_reduce", "cost", "blocking"."""
+    """What all kinds have. `topic` is a few words by which answers are counted: "all_reduce", "cost", "blocking".
+
+    `sealed`: a copy in which answers are withheld; what is right and why is not in it (course/withhold.py).
+    """
 
     name: str
     topic: str
     text: str
+    sealed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -355,9 +355,9 @@ def test_our_solution_comes_in_a_cell_of_its_own(notebook):
 
 
 def test_a_solution_that_is_withheld_is_said(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("course.judge.__file__", str(tmp_path / "judge.py"))
+    monkeypatch.setattr("course.judge.COURSE", tmp_path)
     check_here.solution("shift")
-    assert capsys.readouterr().out.startswith("The solutions are not in this copy")
+    assert capsys.readouterr().out.startswith("Our solution is withheld in this copy")
 
 
 def test_a_check_without_the_launcher_says_what_to_run(capsys, monkeypatch):

@@ -1,9 +1,12 @@
 """Questions in a browser: answered by keyboard, judged there, and a picture behind them that tells nothing before."""
 
+import pytest
+
 from collectives import all_reduce
 from course.ask import for_browser
 from course.questions import QUESTIONS
 from course.questions.question import Answer, Choose, FindLine, Number, Order, Statement
+from course.withhold import without_answer
 from tests.widgets.conftest import ask
 from widgets import Player, Question, Race
 
@@ -223,3 +226,14 @@ def judged(page, question, ranks):
         if not verdict or verdict["right"] != right or not verdict["words"][0].endswith(answer.why):
             return answer.text, verdict
     return None
+
+
+@pytest.mark.parametrize("question", [CHOOSE, NUMBER], ids=["choose", "number"])
+def test_a_withheld_answer_is_neither_shown_nor_judged(show, question):
+    page = show(asking(without_answer(question)))
+    press(page, "2", "Enter")
+    said = page.inner_text("[role=status]")
+    assert said.startswith("You said ") and said.endswith("opens when your lecturer releases this chapter.")
+    assert page.locator(".rs-right, .rs-wrong").count() == 0
+    predicted = page.evaluate("model.get('predicted')")
+    assert predicted["right"] is None and predicted["text"]

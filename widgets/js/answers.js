@@ -126,7 +126,7 @@ export class Choices {
       this.#radio(i).disabled = true;
       this.#radio(i).checked = i === said;
       row.classList.toggle("rs-right", rights.includes(i));
-      row.classList.toggle("rs-wrong", i === said && !rights.includes(i));
+      row.classList.toggle("rs-wrong", i === said && !rights.includes(i) && !this.question.sealed);
     });
   }
 

@@ -13,6 +13,7 @@ import { Choices, Field, Lines, made, writeRich } from "./answers.js";
 import { busiest, wholeOf } from "./captions.js";
 import { inUnit, isAbout, judgeChoice, judgeNumber, judgeOrder } from "./grade.js";
 import { readNumber } from "./amount.js";
+import { readQuantity } from "./quantity.js";
 import { range, Run, unpack } from "./schedule.js";
 import { plural } from "./words.js";
 
@@ -34,6 +35,7 @@ const COUNTS = {
 };
 
 const THEN = "Play it and count along.";
+const SEALED = "What is right, and why, opens when your lecturer releases this chapter.";
 
 export class Gate {
   /** @type {HTMLElement} */ node;
@@ -137,12 +139,22 @@ export class Gate {
 
   #judged(/** @type {any} */ said) {
     const { question } = this;
+    if (question.sealed) return this.#kept(said);
     if (question.kind === "number") return judgeNumber(question, said);
     return question.kind === "order" ? judgeOrder(question, said) : judgeChoice(question, said);
   }
 
+  /** Of a question whose answer is withheld. */
+  #kept(/** @type {any} */ said) {
+    const { question, way } = this;
+    if (said === null || !way) return { right: null, words: [SEALED] };
+    if (question.kind === "number" && !readQuantity(said, question.unit ?? "", question.p ?? null)) return null;
+    return { right: null, words: [`You said ${textOf(question, way)}, which is kept. ${SEALED}`] };
+  }
+
   #shownToRoom(/** @type {Choices} */ way) {
-    const right = judgeChoice(this.question, null);
+    const right = this.#judged(null);
+    if (this.question.sealed) return this.#show(way.counted, { ...right, room: true });
     const knew = `${way.knew} of ${plural(way.hands.length, "hand")} knew it.`;
     this.#show(way.counted, { ...right, words: [...right.words, knew], room: true });
   }

@@ -1,0 +1,207 @@
+"""What runs in place of a solution in a copy of the course that withholds them (course/withhold.py).
+
+Later cells build on exercises. Where a student has not solved one and ours is withheld, the cell runs what is here:
+the same result by torch's own collectives or DTensor, not by the algorithm that the exercise asks for. So every cell
+runs, and nothing here is a solution.
+
+Left out: exercises that no later cell builds on.
+"""
+
+import torch
+import torch.distributed as dist
+
+
+def all_reduced(x, group=None):
+    """Leave the sum of everyone's x in x: torch's own all_reduce."""
+    dist.all_reduce(x, group=group)
+
+
+ring_all_reduce = ring_any_length = two_shot_all_reduce = all_reduced
+recursive_doubling_all_reduce = halving_doubling_all_reduce = all_reduced
+
+
+def hierarchical_all_reduce(x, mesh):
+    dist.all_reduce(x)
+
+
+def tree_reduce(x):
+    dist.reduce(x if dist.get_rank() == 0 else x.clone(), 0)  # gloo leaves sums of some ranks on the others
+
+
+def all_reduce_many(tensors):
+    for tensor in tensors:
+        dist.all_reduce(tensor)
+
+
+def bucketed_average(tensors, cap):
+    all_reduce_many(tensors)
+    for tensor in tensors:
+        tensor /= dist.get_world_size()
+
+
+def overlapped_average(model, cap):
+    """The function that averages the gradients, after the backward pass: nothing overlaps."""
+    return lambda: bucketed_average([p.grad for p in model.parameters()], cap)
+
+
+def everyones(x):
+    """The x of each rank, as a list; they may differ in length."""
+    found = [None] * dist.get_world_size()
+    dist.all_gather_object(found, x.detach())
+    return found
+
+
+def ring_all_gather(x):
+    whole = x.new_empty(x.numel() * dist.get_world_size())
+    dist.all_gather_single(whole, x)
+    return whole
+
+
+def flat_gather(x):
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
+    dist.gather(x, parts, 0)
+    return torch.cat(parts) if parts else None
+
+
+def shift(x):
+    return everyones(x)[dist.get_rank() - 1]
+
+
+def my_share(x):
+    """By DTensor, which cuts a tensor into the same pieces."""
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    return distribute_tensor(x, _mesh(), [Shard(0)], src_data_rank=None).to_local()
+
+
+def distributed_mean(x):
+    return torch.cat(everyones(x)).mean()
+
+
+def distributed_argmax(x):
+    largest = torch.stack([part.max() for part in everyones(x)])
+    return torch.stack([largest.max(), largest.argmax().to(x.dtype)])
+
+
+def distributed_softmax(x):
+    parts = everyones(x)
+    whole = torch.cat(parts).softmax(0)
+    return whole.split([len(part) for part in parts])[dist.get_rank()].clone()
+
+
+def clip_norm(x, limit):
+    x *= min(1.0, limit / float(torch.cat(everyones(x)).norm()))
+
+
+def grad_norm(cut, copies, group):
+    """By torch's own norm of gradients, to which the pieces are DTensors."""
+    from torch.distributed.tensor import DTensor, Replicate, Shard
+
+    mesh = _mesh(group)
+    grads = [DTensor.from_local(grad, mesh, [Shard(0)]) for grad in cut]
+    grads += [DTensor.from_local(grad, mesh, [Replicate()]) for grad in copies]
+    return torch.nn.utils.get_total_norm(grads).full_tensor()
+
+
+def gathered(x):
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+
+    whole = DTensor.from_local(x, _mesh(), [Shard(0)]).redistribute(placements=[Replicate()])
+    return whole.to_local(grad_placements=[Partial()])
+
+
+def _mesh(group=None):
+    from torch.distributed.device_mesh import DeviceMesh
+
+    return DeviceMesh.from_group(group or dist.group.WORLD, "cpu")
+
+
+class F:
+    """A copy of x for each rank: what DTensor calls Replicate, with a gradient that is Partial."""
+
+    @staticmethod
+    def apply(x, group=None):
+        from torch.distributed.tensor import DTensor, Partial, Replicate
+
+        copies = DTensor.from_local(x, _mesh(group), [Replicate()], run_check=False)
+        return copies.to_local(grad_placements=[Partial()])
+
+
+class G:
+    """The sum of what the ranks have: DTensor's way from Partial to Replicate."""
+
+    @staticmethod
+    def apply(x, group=None):
+        from torch.distributed.tensor import DTensor, Partial, Replicate
+
+        return (
+            DTensor.from_local(x, _mesh(group), [Partial()], run_check=False)
+            .redistribute(placements=[Replicate()])
+            .to_local()
+        )
+
+
+def moe(x, choice, expert):
+    """Every rank is given all tokens and all results, and keeps its own."""
+    chosen, rank = everyones(choice), dist.get_rank()
+    mine = [part[to == rank] for part, to in zip(everyones(x), chosen, strict=True)]
+    made = everyones(expert(torch.cat(mine)))
+    y = torch.empty_like(x)
+    for owner, rows in enumerate(made):
+        counts = [int((to == owner).sum()) for to in chosen]
+        y[choice == owner] = rows.split(counts)[rank]
+    return y
+
+
+def exchange(x, goes, comes):
+    from torch.distributed._functional_collectives import all_to_all_single_autograd
+
+    return all_to_all_single_autograd(x, comes, goes, dist.group.WORLD)
+
+
+def to_heads(x):
+    return torch.cat(everyones(x)).chunk(dist.get_world_size(), dim=1)[dist.get_rank()].contiguous()
+
+
+def ring_attention(x):
+    """Every rank is given all keys and values at once."""
+    _, keys, values = torch.cat(everyones(x), dim=1)
+    return torch.nn.functional.scaled_dot_product_attention(x[0], keys, values)
+
+
+def one_f_one_b(m):
+    from collectives import pipeline
+
+    order = pipeline.one_f_one_b(dist.get_world_size(), m).orders[dist.get_rank()]
+    return [action.micro if action.kind == "F" else -action.micro for action in order]
+
+
+def split_backward(r, p, m):
+    from collectives import pipeline
+
+    return [f"{action.kind}{action.micro}" for action in pipeline.zero_bubble_h1(p, m).orders[r]]
+
+
+def ring_sum(mine):
+    from jax import lax
+
+    return lax.psum(mine, "rank")
+
+
+def bytes_per_step(layers, tokens, width, vocabulary, context, parts):
+    return _reference("bytes_per_step")["_trial_counted"](
+        torch.tensor([layers, tokens, width, vocabulary, context, parts])
+    )
+
+
+def size_a_run(*sizes):
+    return _reference("size_a_run")["_trial_sized"](*sizes)
+
+
+def _reference(exercise):
+    """What the check compares with, where nothing of torch gives it."""
+    from course.exercises import EXERCISES
+
+    names = {"torch": torch}
+    exec(EXERCISES[exercise].setup.format(), names)
+    return names
