@@ -42,6 +42,8 @@ class Run(Schedule):
     carried       what went over that network's links, as `collectives.played.Carried`; None if nobody counted
     clocks        a `collectives.timed.Clock` for each machine that the ranks were on: how far its clock was from the
                   notebook's, and the error of that; () if they were on the notebook's own machine
+    stuck         (rank, other rank, call) for each wait in which the run ended for good: rank waits for other in "recv,
+                  line 7"; () if it was not proved that ranks were stuck
 
     `counts`, `events`, `start_values` and `step_seconds` may be functions of nothing, `values` and `ways` of a step's
     index.
@@ -68,6 +70,7 @@ class Run(Schedule):
         network: Network | Topology | None = None,
         carried: Carried | None = None,
         clocks: Sequence[Clock] = (),
+        stuck: Sequence[tuple[int, int, str]] = (),
         **schedule_arguments: Any,
     ) -> None:
         super().__init__(collective, algorithm, ranks, chunks, steps, **schedule_arguments)
@@ -75,7 +78,7 @@ class Run(Schedule):
         self._values = values if callable(values) else values.__getitem__
         self._ways = ways if callable(ways) else ways.__getitem__
         self._step_seconds, self.network, self.carried = step_seconds, network, carried
-        self.clocks = tuple(clocks)
+        self.clocks, self.stuck = tuple(clocks), tuple(stuck)
         self.built_ins, self.lonely, self.dropped = tuple(built_ins), tuple(lonely), dropped
 
     def __repr__(self) -> str:

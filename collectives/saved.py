@@ -128,6 +128,8 @@ def _measured(run: Run) -> dict[str, Any]:
         kept["network"] = described(run.network, run.ranks)
     if run.carried is not None:
         kept["carried"] = run.carried
+    if run.stuck:
+        kept["stuck"] = run.stuck
     if run.clocks:
         kept["clocks"] = [[clock.ranks, round(1e9 * clock.offset), round(1e9 * clock.error)] for clock in run.clocks]
     return kept
@@ -182,6 +184,7 @@ def _run(kept: dict[str, Any], schedule: Schedule) -> dict[str, Any]:
         "network": rebuilt(kept["network"]) if "network" in kept else None,
         "carried": _carried(kept, schedule),
         "clocks": [_clock(schedule.ranks, *row) for row in kept.get("clocks", ())],
+        "stuck": [_wait(schedule.ranks, *row) for row in kept.get("stuck", ())],
         "start_values": _values(kept["start_values"]),
         "values": [_values(rows) for rows in kept["values"]],
         "ways": [ways.get(str(index)) or schedule.ways(index) for index in range(len(schedule.steps))],
@@ -209,6 +212,10 @@ def _carried(kept: dict[str, Any], schedule: Schedule) -> Carried | None:
 def _clock(world: int, ranks: Any, offset: Any, error: Any) -> Clock:
     """Of one machine; in a file in nanoseconds."""
     return Clock(tuple(_whole(rank, 0, world) for rank in ranks), _whole(offset, -(2**62)) / 1e9, _whole(error) / 1e9)
+
+
+def _wait(world: int, rank: Any, other: Any, call: Any) -> tuple[int, int, str]:
+    return _whole(rank, 0, world), _whole(other, 0, world), _text(call)
 
 
 def _values(rows: list[list[Any]]) -> list[Any]:

@@ -33,7 +33,7 @@ from launch.kernel.cell import Answer
 from launch.kernel.host import check_room
 from launch.magics import loaded
 from launch.ranks import Ranks
-from launch.replay.recording import Recording
+from launch.replay.recording import Recording, Tapes
 from launch.shared import codec
 from launch.shared.errors import (
     DeadlockError,
@@ -303,7 +303,8 @@ class Trial:
 
     @cached_property
     def recording(self) -> Recording | None:
-        return Recording(self.captures) if self.captures else None
+        stuck = getattr(self.error, "edges", ())
+        return Recording(Tapes(self.captures, stuck=stuck)) if self.captures else None
 
     def fault(self) -> str:
         """The first fault as a sentence; "" if there is none."""

@@ -68,7 +68,7 @@ class Ranks:
         self.supervisor: Supervisor = Supervisor(self.hub, fork_from.supervisor.agent if fork_from else None, recovers)
         self.captures: list[dict] | None = None  # of the ranks, of the cell that was recorded last
         self._recording: Recording | None = None
-        self._ran_on: tuple = (None, None, ())  # network, Carried and Clocks of what is recorded
+        self._ran_on: tuple = (None, None, (), ())  # network, Carried, Clocks of what is recorded, and who was stuck
         self.network: Network | Topology | None = None  # that all cells run on
         self.carried: Carried | None = None  # what the last cell sent over it; None if it ran on none
         self._asked_for: tuple = (None, 0)  # what `network` is, as it was asked for, and for how many ranks
@@ -134,7 +134,8 @@ class Ranks:
             self.carried = networks.carried_by(self.size, {answer.rank: answer.carried for answer in answers})
         if record:
             ran_by = self.supervisor.site.clocks_of_ranks(clocks, await self.supervisor.site.read_clocks())
-            self._ran_on = self.network, self.carried, ran_by
+            trouble = answers[0].trouble
+            self._ran_on = self.network, self.carried, ran_by, trouble.edges if trouble else ()
             self._keep({answer.rank: answer.capture for answer in answers})
         return answers
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from html import escape
 
 INK = "#787878"  # on the page, whatever its colour
+STUCK = "#d62839"  # a rank that waits forever, and what is wrong
 BOXED = "#14171a"  # on a light box
 TEXT = f"text{{font:600 14px system-ui,sans-serif;fill:{INK}}}"
 

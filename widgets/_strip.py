@@ -5,7 +5,8 @@ very many.
 
 Columns are ranks, rows are chunks; an arrow leads from the rank that sends to the one that receives. The hue says which
 chunk the data was at first, so it goes where the data goes (grey: of several), the dark bar how many ranks' data is in
-the cell, a frame what the step has written, a red frame the cell that a verdict is about. Left out: which cell an arrow
+the cell, a frame what the step has written, a red frame the cell that a verdict is about. Below the last step of a run
+that ended in a deadlock red arrows lead from stuck ranks to those they wait for. Left out: which cell an arrow
 is about (the frame says it); the caption of every step is in the live Player.
 """
 
@@ -15,6 +16,7 @@ from html import escape
 
 from collectives.columns import REDUCE
 from widgets import _still
+from widgets.wait_for import stuck, text
 
 FRAMES = 8
 PER_LINE = 3
@@ -38,13 +40,12 @@ STYLE = (
     ".r text{font-size:11px;text-anchor:middle}"
     f".b{{stroke:#333;stroke-width:3}}.e{{fill:none;stroke:{_still.INK};stroke-dasharray:2}}"
     ".w{fill:none;stroke:#000;stroke-width:2}"
-    f".a{{fill:none;stroke:{_still.INK};stroke-width:1.4;marker-end:url(#h)}}"
+    f".a{{fill:none;stroke:{_still.INK};stroke-width:1.4}}"
 )
-TIP = (
-    '<marker id="h" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="5" markerHeight="5" orient="auto">'
-    f'<path fill="{_still.INK}" d="M0 0L8 4 0 8z"/></marker>'
-)
-FRAMED = '<path fill="none" stroke="#d62839" stroke-width="3" d="{}"/>'
+WAITS = f'<path fill="none" stroke="{_still.STUCK}" stroke-width="2" d="{{}}"/>'
+TIP_LONG, TIP_WIDE = 6, 3  # pixels of the head of an arrow
+BELOW = 26  # pixels for who waits for whom
+FRAMED = f'<path fill="none" stroke="{_still.STUCK}" stroke-width="3" d="{{}}"/>'
 
 
 def html(schedule, name: str, until: int | None = None, wrong: tuple[int, str, int] | None = None) -> str:
@@ -57,6 +58,8 @@ def html(schedule, name: str, until: int | None = None, wrong: tuple[int, str, i
         return f"<span>{escape(name)}</span>"
     framed = f"; wrong is rank {wrong[0]}, {wrong[1]}, chunk {wrong[2]}" if wrong else ""
     alt = f"{name}: what every rank holds at the start and after each step{framed}"
+    if until is None and _waits(schedule):
+        alt += f". {stuck(_waits(schedule))}"
     return _still.image(svg(schedule, until, wrong), alt)
 
 
@@ -65,7 +68,9 @@ def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None =
     buffers = [(name, chunk) for name in schedule.buffers for chunk in range(schedule.chunks)]
     small = len(buffers) * schedule.ranks <= 64
     draw = partial(_cells, between="+" if _adds(schedule) else ",") if small else _columns
-    tall = HEAD + 6 + (len(buffers) * _row(buffers) if small else 66)
+    waits = _waits(schedule) if until is None else ()
+    low = HEAD + (len(buffers) * _row(buffers) if small else 66)
+    tall = low + 6 + (BELOW if waits else 0)
     shown = _shown(len(schedule.steps) if until is None else until, FRAMES if small else PER_LINE)
     parts = []
     for i, step in enumerate(shown):
@@ -76,10 +81,13 @@ def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None =
         if wrong and small and step == len(schedule.steps):
             title += ", wrong in the red frame"
             frame += FRAMED.format(_around(schedule, buffers, wrong))
+        if waits and step == len(schedule.steps):
+            title += f"; {text(waits)}" if len(text(waits)) < 28 else "; stuck"
+            frame += WAITS.format(_arcs(dict.fromkeys(edge[:2] for edge in waits), schedule.ranks, low + 2, 1))
         parts.append(f'<g transform="translate({x} {y})"><text y="12">{escape(title)}</text>{frame}</g>')
     columns, lines = min(len(shown), PER_LINE), -(-len(shown) // PER_LINE)
     width, height = columns * (WIDTH + 14) + 6, lines * (tall + 14) + 6
-    return _still.sheet(width, height, STYLE, [f"<defs>{TIP}{_ranks(schedule.ranks)}</defs>", *parts])
+    return _still.sheet(width, height, STYLE, [f"<defs>{_ranks(schedule.ranks)}</defs>", *parts])
 
 
 def _shown(steps: int, frames: int) -> list[int]:
@@ -108,16 +116,33 @@ def _arrows(schedule, step: int) -> str:
         return ""
     moved = schedule.steps[step - 1].transfers
     pairs = dict.fromkeys((transfer.src, transfer.dst) for transfer in moved if transfer.src != transfer.dst)
-    wide, low = WIDTH / schedule.ranks, HEAD - 2
+    return _path("a", _arcs(pairs, schedule.ranks, HEAD - 2, -1))
+
+
+def _arcs(pairs, ranks: int, y: int, side: int) -> str:
+    """An arc for each pair of ranks, above the line at `y` (side -1) or below it (1)."""
+    arcs, wide = "", WIDTH / ranks
     if len(pairs) > MOST_ARROWS or wide < 18:
         return ""
-    arcs = ""
     for src, dst in pairs:
         way = 1 if dst > src else -1
         start, end = round((src + 0.5) * wide) + 2 * way, round((dst + 0.5) * wide) - 5 * way
-        high = low - 14 - 12 * abs(dst - src) // schedule.ranks  # an arc is half as high as the point that pulls it
-        arcs += f"M{start} {low}Q{(start + end) // 2} {high} {end} {low}"
-    return _path("a", arcs)
+        middle = (start + end) // 2
+        pull = y + side * (14 + 12 * abs(dst - src) // ranks)  # an arc is half as high as the point that pulls it
+        arcs += f"M{start} {y}Q{middle} {pull} {end} {y}{_head(end - middle, y - pull)}"
+    return arcs
+
+
+def _head(dx: int, dy: int) -> str:
+    """The two strokes of the head of an arrow that has come along (dx, dy). A marker would be at the last arc alone."""
+    long, thick = TIP_LONG / math.hypot(dx, dy), TIP_WIDE / math.hypot(dx, dy)
+    (a, b), (c, d) = ((round(side * dy * thick - dx * long), round(-side * dx * thick - dy * long)) for side in (1, -1))
+    return f"m{a} {b}l{-a} {-b} {c} {d}".replace(" -", "-")
+
+
+def _waits(schedule) -> tuple:
+    """Who waits for whom at the end of a run, as `collectives.run.Run` has it; () of a plan."""
+    return getattr(schedule, "stuck", ())
 
 
 def _cells(schedule, buffers, state, step, between: str) -> str:

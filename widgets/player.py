@@ -16,6 +16,7 @@ from widgets import _strip
 from widgets._packing import pack
 from widgets.base import join, styles
 from widgets.question import Asked
+from widgets.wait_for import stuck
 
 MOST_BUFFERS = 12  # of one rank; more are a picture of several screens
 MOST_ANSWERS = 9  # a digit each
@@ -37,6 +38,8 @@ class Player(Asked):
               that counts a hand for it; `predicted` then says how many hands each had
     frame     (rank, buffer, chunk), such as (2, "data", 1): that cell is framed as the one that is wrong, and `step`
               is the last one, where that is seen
+
+    A run that ended in a deadlock opens at its end, with each stuck rank in red and an arrow to the rank it waits for.
 
     A click on a cell, or Enter on the one that the arrow keys and [ ] have chosen, traces its content back to the data
     that ranks had of their own: the messages that brought it, with their steps and, of a recorded run, lines of code.
@@ -79,10 +82,13 @@ class Player(Asked):
             schedule = schedule.beginning(MOST_BUFFERS)  # of a training, say: its title tells which steps these are
         data, meta = pack(schedule)
         self.schedule, self.framed = schedule, frame
+        waits = getattr(schedule, "stuck", ())
         question = _question(predict, len(schedule.steps), answers)
         meta |= {"nbytes": nbytes, "framed": None if frame is None else _slot(schedule, frame)}
-        if frame is not None:
-            traits.setdefault("step", len(self.schedule.steps))  # where the cell holds what it was found to hold
+        if waits:
+            meta |= {"stuck": [list(edge) for edge in waits], "stuck_words": stuck(waits)}
+        if frame is not None or (waits and question is None):
+            traits.setdefault("step", len(self.schedule.steps))  # where it is seen
         super().__init__(data=data, meta=meta, question=question, predicted=None, **traits)
 
     @traitlets.validate("step")

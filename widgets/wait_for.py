@@ -1,9 +1,10 @@
 """WaitFor: who waits for whom; the picture beside a deadlock's explanation.
 
 Ranks stand on a circle, rank 0 at the top, clockwise; an arrow leads from a rank to the one it waits for. Ranks that
-wait are filled, ranks that are not coming any more are outlined and dashed, so that colour is not needed to tell them
-apart. The same picture lives in the browser, in the colours of the page and with a table beside it whose rows light up
-their arrows, and stands still in a file, on paper, in a clone that nobody trusts.
+wait are filled, in the red of whatever is stuck, ranks that are not coming any more are outlined and dashed, so that
+colour is not needed to tell them apart, and bystanders are small. The same picture lives in the browser, in the colours
+of the page and with a table beside it whose rows light up their arrows, and stands still in a file, on paper, in a
+clone that nobody trusts.
 
 Left out: more ranks than can be drawn as circles; the table names them all.
 """
@@ -19,6 +20,7 @@ from widgets.base import Widget, join, styles
 SIZE, RING, BALL = 320, 134, 17  # pixels: the picture, the circle the ranks stand on, a rank
 MOST_RANKS = 32
 MOST_ARROWS = 200
+MOST_CLAUSES, MOST_CALLS = 8, 3  # in a sentence
 
 
 class WaitFor(Widget):
@@ -55,12 +57,33 @@ class WaitFor(Widget):
 
 
 def text(edges) -> str:
-    """The picture in words, for who cannot see it: 'rank 0 waits for rank 2; rank 1 waits for ranks 2, 3'."""
-    clauses = []
+    """Who waits for whom in words: 'ranks 0 to 3, 5 wait for rank 4; rank 4 waits for ranks 6, 7'."""
+    alike: dict[tuple[int, ...], list[int]] = {}
     for rank in sorted({rank for rank, _, _ in edges}):
-        others = [str(other) for waiting, other, _ in edges if waiting == rank]
-        clauses.append(f"rank {rank} waits for rank{'s' if len(others) > 1 else ''} {', '.join(others)}")
-    return "; ".join(clauses)
+        alike.setdefault(tuple(sorted(other for waiting, other, _ in edges if waiting == rank)), []).append(rank)
+    clauses = [
+        f"{_named(ranks)} wait{'s' if len(ranks) == 1 else ''} for {_named(others)}" for others, ranks in alike.items()
+    ]
+    more = [f"and {len(clauses) - MOST_CLAUSES} more"] if len(clauses) > MOST_CLAUSES else []
+    return "; ".join([*clauses[:MOST_CLAUSES], *more])
+
+
+def stuck(edges) -> str:
+    """The same as a sentence, with the calls: 'Stuck in recv, line 7: rank 3 waits for rank 2.'; "" without edges."""
+    calls = dict.fromkeys(call for _, _, call in edges)
+    return f"Stuck in {' and '.join([*calls][:MOST_CALLS])}: {text(edges)}." if edges else ""
+
+
+def _named(ranks) -> str:
+    """'rank 2', 'ranks 0 to 4, 6, 7': no hyphen, at which a browser breaks the line"""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    parts = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(parts)}"
 
 
 def _svg(edges, ranks: int) -> str:
@@ -99,8 +122,8 @@ def _arrow(start, end, scale: float, words: str, ends: str) -> str:
     )
     return (
         f'<g class="rs-wait" data-ends="{ends}"><title>{escape(words)}</title>'
-        f'<path d="{line}" fill="none" stroke="{_still.INK}" stroke-width="1.6"/>'
-        f'<path d="{_head(middle, tip, scale)}" fill="{_still.INK}"/></g>'
+        f'<path d="{line}" fill="none" stroke="{_still.STUCK}" stroke-width="2"/>'
+        f'<path d="{_head(middle, tip, scale)}" fill="{_still.STUCK}"/></g>'
     )
 
 
@@ -116,7 +139,9 @@ def _head(middle, tip, scale: float) -> str:
 def _ball(place, rank: int, waits: bool, missing: bool, scale: float) -> str:
     x, y = place
     kind = "rs-waits" if waits else "rs-missing" if missing else "rs-free"
-    fill, ink, edge = ("#0072b2", "#fff", "#0072b2") if waits else ("#fff", "#000", "#d55e00" if missing else "#999")
+    scale *= 1 if waits or missing else 0.75
+    red = _still.STUCK
+    fill, ink, edge = (red, "#fff", red) if waits else ("#fff", "#000", red if missing else "#999")
     size = max(10, 14 * scale)
     dash = ' stroke-dasharray="4 3"' if missing else ""
     circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{BALL * scale:.1f}" fill="{fill}" stroke="{edge}"'

@@ -73,8 +73,9 @@ class Tapes:
         network: Network | Topology | None = None,
         carried: Carried | None = None,
         clocks: tuple[Clock, ...] = (),
+        stuck: tuple[tuple[int, int, str], ...] = (),
     ):
-        self.network, self.carried = network, carried
+        self.network, self.carried, self.stuck = network, carried, stuck
         runs, self.clocks = on_one_clock(runs, clocks)
         self.runs = sorted(runs, key=lambda run: run["rank"])
         self.replay = Replay(self.runs)
@@ -231,6 +232,7 @@ class Recording(Run):
             network=tapes.network,
             carried=tapes.carried,
             clocks=tapes.clocks,
+            stuck=tapes.stuck if part is None or part.stop == self._whole else (),
             start_values=self._at_start,
             values=self._after,
             ways=laid_out.ways,

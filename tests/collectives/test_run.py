@@ -30,6 +30,7 @@ KNOWN = {
     "lonely": ((0, "send", 1, 8),),
     "dropped": 3,
     "clocks": (Clock((0,), -7200.5, 0.00025), Clock((1,), 3.0, 0.0)),
+    "stuck": ((0, 1, "recv, line 7"),),
     "start_values": [(0, "data", 0, "1"), (1, "data", 0, "10")],
     "values": [[(1, "data", 0, "11")], [(1, "data", 0, "121"), (1, "data", 1, "5 6")], [(0, "data", 0, "121")]],
     "ways": [["max", ""], ["computed", "changed outside torch"], [""]],
@@ -50,7 +51,7 @@ def run(**changes):
 def told(run):
     """All that a run says beyond a Schedule."""
     indices = range(len(run.steps))
-    names = ("title", "events", "built_ins", "lonely", "dropped", "clocks")
+    names = ("title", "events", "built_ins", "lonely", "dropped", "clocks", "stuck")
     said = {name: getattr(run, name) for name in names} | {"counts": run.counts(), "start_values": run.start_values()}
     return said | {"values": [run.values(i) for i in indices], "ways": [run.ways(i) for i in indices]}
 
@@ -165,3 +166,9 @@ def test_a_file_that_says_what_cannot_be_of_a_transfer_is_refused(tmp_path, ways
 def test_a_file_with_a_clock_that_cannot_be_is_refused(tmp_path, clock):
     with pytest.raises(ValueError, match="not a file that"):
         rewritten(tmp_path, lambda kept: kept.update(clocks=[clock]))
+
+
+@pytest.mark.parametrize("wait", [[0, 2, "recv"], [0, 1, 7], [0, 1]], ids=range(3))
+def test_a_file_in_which_a_rank_waits_for_none_is_refused(tmp_path, wait):
+    with pytest.raises(ValueError, match="not a file that"):
+        rewritten(tmp_path, lambda kept: kept.update(stuck=[wait]))

@@ -170,6 +170,20 @@ def test_recording_and_watching(four):
     assert [data["text/plain"].partition("(")[0] for data in output.rich] == ["Player"]
 
 
+def test_who_was_stuck_is_in_the_recording_and_in_the_picture(four):
+    output = four.run(
+        "%%ranks --watch\nx = torch.ones(1)\nif rank == 0: dist.send(x, 1)\nif rank: dist.recv(x, rank - 1)\n"
+        "if rank == 1: dist.send(x, 2)"
+    )
+    assert output.ename == "DeadlockError"
+    assert four.value("launch.recording().stuck") == ((3, 2, "recv, line 4"),)
+    assert four.value("(launch.recording().part(1, 1).stuck, len(launch.recording().part(2, 2).stuck))") == ((), 1)
+    shown = [display for display in output.displays if "Player" in str(display)]
+    assert "Stuck in recv, line 4: rank 3 waits for rank 2." in str(shown)
+    four.run("%%ranks --record\nx = torch.ones(1)\nif rank == 0: dist.send(x, 1)\nif rank == 1: dist.recv(x, 0)")
+    assert four.value("launch.recording().stuck") == ()
+
+
 def test_an_error_before_the_first_message_is_shown_without_an_empty_picture(four):
     output = four.run("%%ranks --watch\nraise ValueError('too early')")
     assert output.ename == "RankError" and not any("Player" in str(display) for display in output.displays)

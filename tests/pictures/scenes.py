@@ -115,6 +115,14 @@ def made() -> Schedule:
     return run
 
 
+def forgotten() -> Player:
+    """A broadcast whose root has forgotten rank 3."""
+    steps = [("copy", step.caption, step.transfers) for step in broadcast.flat(ranks=3).steps]
+    run = Schedule.from_steps("recorded", "recorded", 4, 1, steps)
+    run.stuck = [(3, 0, "recv, line 7")]
+    return Player(run)
+
+
 def _moved(src, dst, chunk, src_buffer, dst_buffer, op="copy") -> Transfer:
     return Transfer(src, dst, chunk, op, src_buffer=src_buffer, dst_buffer=dst_buffer)
 
@@ -218,6 +226,7 @@ SCENES = {
     "player-trace-run": Scene(lambda: Player(made(), step=3), (*cell(2, 0), "Enter"), ("projector",)),
     "player-new": Scene(lambda: Player(made(), step=1), sizes=LAPTOP),
     "player-wrong": Scene(lambda: Player(all_reduce.ring(ranks=4), step=6, frame=(2, "data", 1)), sizes=("phone",)),
+    "player-stuck": Scene(forgotten, sizes=("laptop", "projector")),
     "player-gate": Scene(lambda: Player(all_reduce.ring(ranks=4), predict=2, step=1)),
     "player-count": Scene(lambda: Player(all_reduce.ring(ranks=4), predict="messages"), sizes=LAPTOP),
     "player-room": Scene(

@@ -79,7 +79,20 @@ def test_in_the_fallback_an_arrow_leads_from_who_sends_to_who_receives(schedule)
         step = schedule.steps[int(re.search(r">step (\d+)", frame)[1]) - 1]
         (arcs,) = re.findall(r'class="a" d="([^"]+)"', frame)
         ends = [(int(a), int(b)) for a, b in re.findall(r"M(\d+) \d+Q\d+ \d+ (\d+) \d+", arcs)]
+        assert arcs.count("l") == len(ends), "a head on every arrow"
         assert {(a // wide, b // wide) for a, b in ends} == {(t.src, t.dst) for t in step.transfers}
+
+
+def test_the_fallback_of_a_deadlock_shows_who_waits_for_whom_below_its_last_step():
+    schedule = broadcast.flat(4)
+    schedule.stuck = [(3, 2, "recv, line 7"), (2, 0, "recv, line 7")]
+    *steps, last = _strip.svg(schedule).split("<g transform")
+    red = _strip.WAITS.partition("{}")[0]
+    assert not any(red in step for step in steps)
+    (arcs,) = re.findall(re.escape(red) + r'([^"]+)"', last)
+    assert [(int(a) // 77, int(b) // 77) for a, b in re.findall(r"M(\d+) \d+Q\d+ \d+ (\d+) ", arcs)] == [(3, 2), (2, 0)]
+    assert "Stuck in recv, line 7: rank 2 waits for rank 0; rank 3 waits for rank 2." in Player(schedule).fallback()
+    assert red not in _strip.svg(schedule, until=2), "what a question hides does not tell it"
 
 
 def test_what_stands_on_the_page_reads_on_white_and_on_black():

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from widgets.wait_for import WaitFor
+from widgets.wait_for import WaitFor, stuck
 
 EDGES = [(0, 2, "all_reduce, line 4"), (1, 2, "all_reduce, line 4"), (3, 2, "all_reduce, line 4")]
 
@@ -24,7 +24,7 @@ def test_every_edge_is_an_arrow_with_its_words():
 def test_the_saved_form_is_stable_and_survives_a_sanitiser():
     html = WaitFor(EDGES, 4).fallback()
     assert html == WaitFor(EDGES, 4).fallback()
-    assert 'alt="rank 0 waits for rank 2; rank 1 waits for rank 2; rank 3 waits for rank 2"' in html
+    assert 'alt="ranks 0, 1, 3 wait for rank 2"' in html
     (data,) = re.findall(r"base64,([^\"]+)", html)
     assert base64.b64decode(data).startswith(b"<svg")
     assert repr(WaitFor(EDGES, 4)) == "WaitFor(ranks=4, waiting=3)"
@@ -65,15 +65,27 @@ def test_a_row_of_the_table_lights_up_its_arrow(show):
     assert lit(page)["arrows"] == ["3 1"] and "rs-lit" in rows.nth(2).get_attribute("class")
 
 
-@pytest.mark.parametrize("scheme, ink", [("light", "rgb(20, 23, 26)"), ("dark", "rgb(242, 244, 245)")])
-def test_the_live_picture_has_the_colours_of_the_page(show, page, scheme, ink):
+@pytest.mark.parametrize(
+    "edges, words",
+    [
+        ([(r, 5, "barrier, line 4") for r in (0, 1, 2, 3, 6)], "barrier, line 4: ranks 0 to 3, 6 wait for rank 5"),
+        ([(0, 1, "a, line 3"), (1, 0, "b")], "a, line 3 and b: rank 0 waits for rank 1; rank 1 waits for rank 0"),
+        ([(0, 1, "barrier, line 2"), (0, 2, "barrier, line 2")], "barrier, line 2: rank 0 waits for ranks 1, 2"),
+    ],
+)  # fmt: skip
+def test_who_is_stuck_is_one_sentence(edges, words):
+    assert stuck(edges) == f"Stuck in {words}." and stuck([]) == ""
+
+
+@pytest.mark.parametrize("scheme, red", [("light", "rgb(198, 40, 40)"), ("dark", "rgb(255, 138, 128)")])
+def test_the_live_picture_has_the_colours_of_the_page(show, page, scheme, red):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 360, "height": 720})
     show(WaitFor(EDGES, 4))
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     fill = "(node) => getComputedStyle(node).fill"
     assert page.locator(".rs-circle rect").count() == 0  # the page is its paper
-    assert page.locator(".rs-waits circle").first.evaluate(fill) == ink
+    assert page.locator(".rs-waits circle").first.evaluate(fill) == red
 
 
 def test_calls_are_text_in_the_table_too(show):

@@ -34,6 +34,13 @@ def fill(page, slot):
     return page.evaluate("(slot) => getComputedStyle(document.querySelector(`[data-slot='${slot}']`)).fill", slot)
 
 
+def forgotten():
+    """Rank 2 sends to rank 1 only; ranks 0 and 3 wait for it for good."""
+    run = Schedule.from_steps("recorded", "recorded", 4, 1, [("copy", "Rank 2 sends.", [Transfer(2, 1, 0)])])
+    run.stuck = [(0, 2, "recv, line 7"), (3, 2, "recv, line 7")]
+    return run
+
+
 @pytest.fixture
 def still(show):
     def still(player):
@@ -44,6 +51,37 @@ def still(show):
         return page
 
     return still
+
+
+# ranks that are stuck
+
+
+def test_a_run_that_ended_in_a_deadlock_shows_who_waits_for_whom_at_its_end(still):
+    page = still(Player(forgotten()))
+    ranks = "nodes => nodes.map((node) => node.querySelector('.rs-name').textContent)"
+    assert page.locator(".rs-stuck").evaluate_all(ranks) == ["rank 0", "rank 3"]
+    assert page.locator(".rs-missed").evaluate_all(ranks) == ["rank 2"]
+    assert page.locator(".rs-badge").all_text_contents() == ["waits for 2", "", "busiest", "waits for 2"]
+    assert page.locator(".rs-stuckway .rs-head").count() == 2
+    words = "Stuck in recv, line 7: ranks 0, 3 wait for rank 2."
+    assert page.inner_text(".rs-sentence") == f"Rank 2 sends. {words}"
+    assert words in page.get_attribute("input[type=range]", "aria-valuetext")
+    red = page.locator(".rs-stuck .rs-card").first.evaluate("(node) => getComputedStyle(node).stroke")
+    assert red == "rgb(198, 40, 40)"
+    page.keyboard.press("ArrowDown")
+    assert page.inner_text(".rs-detail").startswith("Rank 0 waits forever for rank 2; sent 0")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".rs-stuck, .rs-missed, .rs-stuckway .rs-head").count() == 0
+    assert "Stuck" not in page.inner_text(".rs-caption")
+
+
+def test_its_arrows_have_room_below_the_ranks(still):
+    page = still(Player(forgotten()))
+    inside, arrows = (page.locator(name).first.bounding_box() for name in (".rs-picture", ".rs-stuckway"))
+    cards = [box.bounding_box() for box in page.locator(".rs-card").all()]
+    low = max(card["y"] + card["height"] for card in cards)
+    assert arrows["y"] > low - 5 and arrows["height"] > 15, "from below one rank to below another"
+    assert arrows["y"] + arrows["height"] <= inside["y"] + inside["height"]
 
 
 # new data

@@ -34,6 +34,16 @@ export function arrowOf(
   return overTheTop(layout, from, to);
 }
 
+/** From a rank that waits to the one it waits for: below the line they stand in, where no message goes. @returns {Curve} */
+export function waitOf(/** @type {Layout} */ layout, /** @type {number} */ rank, /** @type {number} */ other) {
+  const [from, to] = [layout.cards[rank], layout.cards[other]];
+  if (from.y !== to.y) return arrowOf(layout, { src: rank, dst: other, sign: "", parts: [], amount: 0 }, true);
+  const port = Math.sign(to.x - from.x) * Math.min(from.w * 0.18, 26);
+  const [x0, x3, low] = [from.x + from.w / 2 + port, to.x + to.w / 2 - port, from.y + from.h + GAP];
+  const deep = low + Math.min(Math.abs(x3 - x0) * 0.3, layout.below - 8) * 1.32;
+  return [x0, low, x0 + (x3 - x0) * 0.1, deep, x3 - (x3 - x0) * 0.1, deep, x3, low];
+}
+
 /** The way of one transfer's chunks from their cell to where they land. @returns {Curve} */
 export function flightOf(/** @type {Curve} */ arrow, /** @type {Box} */ start, /** @type {Box} */ end) {
   const [ax, ay, bx, by, cx, cy, dx, dy] = arrow;

@@ -28,7 +28,7 @@ export function position(schedule, step, steps = schedule.steps) {
 
 /** The one sentence of a step. */
 export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
-  if (run.step > 0) return [schedule.captions[run.step - 1], news(run)].filter(Boolean).join(" ");
+  if (run.step > 0) return [schedule.captions[run.step - 1], news(run), stuckAt(schedule, run.step)].filter(Boolean).join(" ");
   // A rank holds data if any of its buffers does: of an out-of-place run the one that is filled may come first.
   const holding = new Set(
     schedule.start.flatMap((given) => (given === "own" ? range(schedule.ranks) : given.map(([rank]) => rank))),
@@ -39,6 +39,11 @@ export function sentence(/** @type {Schedule} */ schedule, /** @type {Run} */ ru
     return `${plural(holding.size, "rank")} of ${schedule.ranks} hold data; nothing has been sent yet.`;
   }
   return `Only rank ${[...holding][0]} holds data; nothing has been sent yet.`;
+}
+
+/** Who can never go on, after the last step of a run that ended so; else "". */
+export function stuckAt(/** @type {Schedule} */ { steps, stuck_words: words }, /** @type {number} */ step) {
+  return (step === steps && words) || "";
 }
 
 /** What ranks have made themselves in a step, unless its sentence from Python says it: "New data: computed by rank 1." */
@@ -119,6 +124,8 @@ export function story(/** @type {Schedule} */ schedule, /** @type {Run} */ run, 
     if (src === rank && !run.effect) clauses.push(`sends${what} to rank ${dst}`);
     if (dst === rank) clauses.push(`${{ "": "receives", "+": "adds" }[sign] ?? "combines"}${what} from rank ${src}`);
   }
+  const others = run.step === schedule.steps ? (schedule.stuck ?? []).filter(([from]) => from === rank).map(([, to]) => to) : [];
+  if (others.length) clauses.unshift(`waits forever for ${rankNames(others)}`);
   const more = clauses.length > 4 ? ` and ${clauses.length - 4} more` : "";
   const now = clauses.length ? clauses.slice(0, 4).join(", ") + more : run.step ? "is idle in this step" : "has not begun";
   const total = `sent ${amount(schedule, run.sent[rank])}, received ${amount(schedule, run.received[rank])} so far`;

@@ -92,6 +92,7 @@ function machines(/** @type {number} */ ranks, /** @type {number} */ local) {
  * @property {Box[]} cards one per rank, whatever it is drawn as
  * @property {{x: number, y: number}} pitch from a rank to its neighbour, and from line to line
  * @property {number} band room for arcs above a line
+ * @property {number} below room for the arrows of stuck ranks
  * @property {{name: string, box: Box}[]} frames around machines
  * @property {number[] | null} branches the parent of every rank in a tree
  * @property {boolean[]} labelled whether there is room for the rank's number
@@ -138,13 +139,19 @@ export function notebookHeight(/** @type {number} */ width, /** @type {number} *
 
 /** Room above every line, and from one line to the next: for arcs, arrows and their labels. */
 function airOf(schedule, { shape, scale }, dense, lines) {
-  if (shape === "row") return { band: bandOf(schedule, survey(schedule).links), between: 0 };
+  const below = belowOf(schedule);
+  if (shape === "row") return { band: bandOf(schedule, survey(schedule).links), between: 0, below };
   if (shape === "machines") {
     const band = dense ? (lines > 4 ? 12 : 20) : 30;
-    return { band: band * scale, between: (band + 14) * scale };
+    return { band: band * scale, between: (band + 14) * scale, below };
   }
-  if (shape === "tree") return { band: 6, between: dense ? 24 : 40 };
-  return { band: 6, between: 44 };
+  if (shape === "tree") return { band: 6, between: dense ? 24 : 40, below };
+  return { band: 6, between: 44, below };
+}
+
+/** Room for the arrows that show who is stuck. */
+function belowOf({ stuck = [] }) {
+  return Math.max(0, ...stuck.map(([rank, other]) => Math.min(24 + 6 * Math.abs(rank - other), 60)));
 }
 
 /** Room for the arcs over a row that there are: none where all messages go to neighbours. */
@@ -154,8 +161,8 @@ function bandOf({ ranks }, links) {
 }
 
 /** How tall a rank may be, so that all lines fit. */
-function shareOf(tall, { band, between }, lines) {
-  return (tall - band - 12 - (lines - 1) * between) / lines;
+function shareOf(tall, { band, between, below }, lines) {
+  return (tall - band - below - 12 - (lines - 1) * between) / lines;
 }
 
 /** Ranks that all look alike, as far apart as the width allows. @returns {Layout} */
@@ -174,18 +181,18 @@ function spread(schedule, room, places, inside, air) {
 function denseRow(schedule, room, places) {
   const { width, tall, scale } = room;
   const { ranks, chunks, buffers } = schedule;
-  const air = { band: clamp(tall * 0.25, 36, 70), between: 0 };
+  const air = { band: clamp(tall * 0.25, 36, 70), between: 0, below: belowOf(schedule) };
   const axis = 34 * scale;
   const pitch = Math.min((width - axis - EDGE) / ranks, 96 * scale);
   const w = pitch >= 8 ? pitch * 0.88 : Math.max(pitch - 0.6, 1);
   const more = scale > 1 ? -6 : chunks * buffers.length > 32 ? 70 : 0; // a notebook scrolls, a wall does not
-  const inside = column(schedule, w, tall + more - air.band, scale);
+  const inside = column(schedule, w, tall + more - air.band - air.below, scale);
   const left = axis + (width - axis - EDGE - pitch * ranks) / 2;
   return put(schedule, room, places, inside, air, { left, pitch });
 }
 
 /** Every rank on its place: the first at `left`, its neighbour `pitch` further. @returns {Layout} */
-function put({ ranks, chunks }, room, places, inside, { band, between }, { left, pitch }) {
+function put({ ranks, chunks }, room, places, inside, { band, between, below }, { left, pitch }) {
   const { scale } = room;
   const { w, h, corner, size, rows } = inside;
   const margin = MARGIN * scale;
@@ -206,13 +213,14 @@ function put({ ranks, chunks }, room, places, inside, { band, between }, { left,
   return {
     ...inside,
     ...room,
-    height: Math.max(...cards.map((/** @type {Box} */ { y }) => y)) + h + (places.stacks ? 12 : 6) + note,
+    height: Math.max(...cards.map((/** @type {Box} */ { y }) => y)) + h + (places.stacks ? 12 : 6) + note + below,
     ranks,
     chunks,
     dense: inside.kind !== "cards",
     cards,
     pitch: { x: pitch, y: h + between },
     band,
+    below,
     frames,
     branches: places.parent,
     labelled: thinOut(cards, inside.kind === "cards" ? 0 : pitch * thinned(number, pitch)),

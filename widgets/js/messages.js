@@ -10,7 +10,7 @@
  * under a trace (stage.js).
  */
 
-import { arrowOf, pathOf, pointOn } from "./arrows.js";
+import { arrowOf, pathOf, pointOn, waitOf } from "./arrows.js";
 import { range } from "./schedule.js";
 import { fixed, rect, text, tint } from "./svg.js";
 
@@ -47,6 +47,13 @@ export function arrows(layout, messages, { rank, chunk }) {
     return `<g class="${kind}" style="--rs-stroke:${fixed(size * 0.42)}px">${shaft(curve, size)}</g>`;
   });
   return [...drawn, ...labels].join("");
+}
+
+/** A dashed arrow from each rank that is stuck to the one that it waits for. */
+export function waits(/** @type {Layout} */ layout, /** @type {[number, number, string][]} */ stuck) {
+  const size = layout.dense ? 5 : 10 * layout.scale;
+  const drawn = stuck.slice(0, MOST_ARROWS).map(([rank, other]) => shaft(waitOf(layout, rank, other), size));
+  return `<g class="rs-stuckway" style="--rs-stroke:${fixed(size * 0.3)}px">${drawn.join("")}</g>`;
 }
 
 /** Whether the other side sends back in the same step: the two arrows then keep apart. */

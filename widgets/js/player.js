@@ -7,7 +7,7 @@
  */
 
 import { gateOf } from "./asking.js";
-import { counters, explain, placeOf, position, sentence, sourcesOf, story } from "./captions.js";
+import { counters, explain, placeOf, position, sentence, sourcesOf, story, stuckAt } from "./captions.js";
 import { guarded } from "./errors.js";
 import { Flight, Stage } from "./stage.js";
 import { Frame } from "./frame.js";
@@ -320,7 +320,7 @@ class PlayerView {
     const lines = schedule.sources?.map((sent) => new Set(sent.map(([, line, code]) => `${line} ${code}`)).size) ?? [];
     parts.sources.style.setProperty("--rs-lines", String(Math.min(Math.max(...lines, 2), MOST_LINES)));
     if (frame.projector.on) return void (parts.told.style.minHeight = "");
-    return reserve(parts.told, schedule.captions.map((caption, k) => [opening(position(schedule, k + 1)), caption]));
+    return reserve(parts.told, schedule.captions.map((caption, k) => [opening(position(schedule, k + 1)), `${caption} ${stuckAt(schedule, k + 1)}`]));
   }
 
   #draw() {

@@ -16,7 +16,7 @@ import { barOf, nameIn, scenery, texturesFor, writable } from "./scenery.js";
 import { amount, busiest } from "./captions.js";
 import { labelOf, typeFor, viewFor } from "./labels.js";
 import { layOut } from "./layout.js";
-import { answers, arrows, marks, packet, slotsOn, trail, wrong } from "./messages.js";
+import { answers, arrows, marks, packet, slotsOn, trail, waits, wrong } from "./messages.js";
 import { range } from "./schedule.js";
 import { survey } from "./survey.js";
 import { fixed, tint } from "./svg.js";
@@ -124,8 +124,9 @@ export class Stage {
     const { run, layout, schedule } = this;
     const traced = this.tracing === null ? null : trace(run, this.tracing);
     const [followed, chunk] = traced ? [null, null] : [this.rank, this.chunk];
+    const stuck = !traced && run.step === schedule.steps ? (schedule.stuck ?? []) : [];
     const shown = { rank: followed, chunk };
-    this.layers.arrows.innerHTML = traced ? trail(layout, schedule, traced) : arrows(layout, run.latest, shown);
+    this.layers.arrows.innerHTML = traced ? trail(layout, schedule, traced) : arrows(layout, run.latest, shown) + waits(layout, stuck);
     this.layers.marks.innerHTML = (traced ? "" : marks(layout, run.moved)) + wrong(layout, schedule.framed);
     this.#light(traced);
     this.svg.classList.toggle("rs-effect", !traced && run.effect);
@@ -137,14 +138,19 @@ export class Stage {
     const top = busiest(run);
     const { most } = this.survey;
     const idle = idleOf(run, this.survey);
+    const missing = new Set(stuck.map(([, other]) => other));
     this.nodes.ranks.forEach((node, rank) => {
       const isBusiest = !top.all && top.ranks.includes(rank);
+      const others = stuck.filter(([from]) => from === rank).map(([, other]) => other);
+      if (others.length) idle[rank] = "";
+      node.classList.toggle("rs-stuck", others.length > 0);
+      node.classList.toggle("rs-missed", !others.length && missing.has(rank));
       node.classList.toggle("rs-busiest", isBusiest);
       node.classList.toggle("rs-idle", idle[rank] !== "");
       node.classList.toggle("rs-followed", followed === rank);
       this.nodes.veils[rank].classList.toggle("rs-idle", layout.dense && idle[rank] !== "");
       this.nodes.veils[rank].classList.toggle("rs-away", followed !== null && followed !== rank);
-      if (!layout.dense) this.nodes.badges[rank].textContent = this.#badge(rank, isBusiest, idle[rank]);
+      if (!layout.dense) this.nodes.badges[rank].textContent = this.#badge(rank, isBusiest, waitsFor(others) || idle[rank]);
       const share = most ? run.sent[rank] / most : 0;
       const bar = this.nodes.sent[rank];
       const long = fixed(share * Number(bar.getAttribute("data-full")));
@@ -220,7 +226,8 @@ export class Stage {
     const left = w / this.layout.scale - 24 - BOLD * 15 * nameIn(w, rank).length;
     const marks = isBusiest ? ["busiest", "▲"] : [];
     const both = idle ? marks.map((mark) => `${mark} · ${idle}`) : [];
-    return [...both, ...marks, idle].find((words) => BOLD * 12 * words.length <= left) ?? "";
+    const short = idle.startsWith("waits for") ? "stuck" : "";
+    return [...both, ...marks, idle, short].find((words) => BOLD * 12 * words.length <= left) ?? "";
   }
 
   /** What a rank has sent and received, as long as there is room. Nothing where all of it is inside a library. */
@@ -253,6 +260,11 @@ export class Stage {
 /** Per rank "" while it sends or receives in the step just done, else "waits", or "done" if it has no more to do. */
 function idleOf({ busy, step }, { until }) {
   return until.map((last, rank) => (!busy.size || busy.has(rank) ? "" : step < last ? "waits" : "done"));
+}
+
+/** @returns {string} "waits for 2", "stuck" where it is for several, "" for none */
+function waitsFor(/** @type {number[]} */ others) {
+  return others.length === 1 ? `waits for ${others[0]}` : others.length ? "stuck" : "";
 }
 
 function middle({ x, y, w, h }) {
