@@ -33,10 +33,11 @@ def all_reduce_many(tensors):
         dist.all_reduce(tensor)
 
 
-def bucketed_average(tensors, cap):
-    all_reduce_many(tensors)
-    for tensor in tensors:
-        tensor /= dist.get_world_size()
+def bucketed_average(grads, cap, group=None, all_reduce=dist.all_reduce):
+    """One call for each gradient: there are no buckets."""
+    for grad in grads:
+        all_reduce(grad.view(-1), group=group)
+        grad /= dist.get_world_size(group)
 
 
 def overlapped_average(model, cap):
@@ -194,8 +195,8 @@ def bytes_per_step(layers, tokens, width, vocabulary, context, parts):
     )
 
 
-def size_a_run(*sizes):
-    return _reference("size_a_run")["_trial_sized"](*sizes)
+def size_a_run(psi, layers, hidden, tokens, gpus, flops, inside, between):
+    return _reference("size_a_run")["_trial_sized"](psi, layers, hidden, tokens, gpus, flops, inside, between)
 
 
 def _reference(exercise):

@@ -6,11 +6,11 @@ It stands in Jupyter's data folder of the user (JUPYTER_DATA_DIR moves it), not 
     course.progress()           prints which exercises are solved, and what was predicted wrong, by topic
     check.export("anna.json")   writes all of it into a file to hand in; `python -m course.handed_in FOLDER` reads many
 
-Of a solved function the file holds a hash, by which equal ones are known, and not the function. Beside it are a file
-with every answer to a question (`course/ask.py`), by the question's name, and the folder `solved` with the text of each
-function that passed, which later cells run (`course/yours.py`). The texts are not handed in.
+Of a solved function the file holds a hash, and not the function. Beside it are a file with every answer to a question
+(`course/ask.py`), by the question's name, and the folder `solved` with the text of each function that passed, which
+later cells run (`course/yours.py`). All of it is handed in.
 
-Left out: proof. Whoever can write a file can write this one.
+Left out: proof. Whoever can write a file can write this one; the lecturer judges the functions again.
 """
 
 import hashlib
@@ -175,7 +175,8 @@ def export(path: str = "") -> None:
     if not isinstance(path, str) or Path(path).suffix != ".json":
         print('check.export wants a file that has your name: check.export("anna.json")')
         return
-    everything = {"exercises": kept(), "answers": answers()}
+    functions = {name: text_of(name).read_text(encoding="utf-8") for name in EXERCISES if text_of(name).exists()}
+    everything = {"exercises": kept(), "answers": answers(), "functions": functions}
     try:
         Path(path).write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:

@@ -45,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("handed-in", help="who has solved what, from the files of check.export in a folder")
     one.add_argument("folder", help="the folder with the files")
     one.add_argument("--csv", action="store_true", help="for a spreadsheet")
+    one.add_argument("--judge", action="store_true", help="judge each function once more on this machine")
     one = commands.add_parser("withhold", help="a copy of the course for students, without solutions and answers")
     one.add_argument("folder", help="where it is made; the keys go beside it")
     one = commands.add_parser("release", help="open chapters of such a copy")
@@ -76,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         return withhold.make(place) if given.command == "withhold" else withhold.open_up(place, given.chapters)
     from course import handed_in
 
-    return handed_in.main([given.folder, *["--csv"] * given.csv])
+    return handed_in.main([given.folder, *["--csv"] * given.csv, *["--judge"] * given.judge])
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def ours(name: str) -> Any:
 
     if not hasattr(instead, name):
         raise AttributeError(f"there is no exercise {exercise!r}")
-    print(f"with torch's own in place of {exercise}: yours is not solved yet, and ours is withheld")
+    print(f"with a stand-in for {exercise}: yours is not solved yet, and ours is withheld")
     return getattr(instead, name)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from course import handed_in, memory
 from course.exercises import EXERCISES
+from course.questions import QUESTIONS
 from course.questions.question import Statement
 
 ALL = len(EXERCISES)
@@ -113,13 +114,14 @@ def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
         ben.startswith(f"ben    1 of {ALL}      1      0          0     0 of 0  pass_it_on, my_share")
         and "shift" in ben
     )
-    assert same == "swap: anna and ben have handed in the same function, letter for letter"
+    assert same == "swap: anna and ben handed in the same function, letter for letter"
     assert err == "carl.json is no file of check.export\n"
     handed_in.main([str(folder), "--csv"])
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert len(rows) == 2 * ALL
     assert [r for r in rows if (r["who"], r["exercise"]) == ("anna", "shift")] == [
         {"who": "anna", "exercise": "shift", "solved": "1", "attempts": "1", "hints": "1", "solution": "0"}
+        | {"judged again": ""}
     ]
 
 
@@ -142,6 +144,21 @@ def test_what_was_predicted_wrong_is_told_by_topic(file, capsys, monkeypatch):
 def test_an_export_that_cannot_be_is_said(file, capsys, path):
     memory.export(path)
     assert "check.export wants a file" in (out := capsys.readouterr().out) or out.startswith("Nothing was written")
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "right"),
+    [("drift", QUESTIONS["drift"].answers[2].text, True), ("drift", "x", False), ("alike", "true", True)]
+    + [
+        ("shift_of_a_colleague", f"line {QUESTIONS['shift_of_a_colleague'].right[0]}", True),
+        ("shift_steps", "9", True),
+    ],
+)
+def test_an_answer_is_judged_again_where_it_is_one_of_several(name, said, right):
+    """What the file claims counts for numbers alone, which only the browser can read."""
+    found = {"anna": {}}
+    told = handed_in.table(found, {"anna": {name: [{"said": said, "right": name == "shift_steps"}]}})[1]
+    assert f"{int(right)} of 1" in told
 
 
 def test_a_folder_that_is_none_is_said(tmp_path, capsys):

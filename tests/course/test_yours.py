@@ -98,7 +98,7 @@ def test_without_solutions_torchs_own_runs(data, monkeypatch, capsys):
     from course.yours import shift
 
     assert shift.__module__ == "course.instead"
-    assert capsys.readouterr().out.startswith("with torch's own in place of shift: yours is not solved yet")
+    assert capsys.readouterr().out.startswith("with a stand-in for shift: yours is not solved yet")
 
 
 def test_a_name_that_is_no_exercise_is_an_import_error(data):
