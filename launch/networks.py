@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CARRIES = 2e9  # bytes per second that a laptop's memory moves between its processes, all of them together
 OWN_LATENCY = 300e-6  # seconds that a message between two processes of a laptop takes in any case
+LONGEST = 10  # seconds of latency; a network with more is a mistake in the unit
 SLOWER = (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**4, 10**5, 10**6)
 
 
@@ -33,6 +34,7 @@ def chosen(network, ranks: int) -> Network | Topology | None:
     from collectives.played import bandwidths
     from collectives.presets import played
     from collectives.schedule import ScheduleError
+    from collectives.units import duration
 
     try:
         found = played(network, ranks) if isinstance(network, str) else network
@@ -41,7 +43,17 @@ def chosen(network, ranks: int) -> Network | Topology | None:
         raise UsageError(str(error)) from None
     if not bandwidths(found, ranks):
         raise UsageError("a network that ranks run on needs a beta above 0: 1 / bandwidth, in seconds per byte")
+    alpha = max((way.alpha for way in ways(found, ranks)), default=0.0)
+    if alpha > LONGEST:
+        raise UsageError(
+            f"each message on this network takes {duration(alpha)}: alpha is in seconds, so 100 µs is alpha=100e-6"
+        )
     return found
+
+
+def ways(network: Network | Topology, ranks: int) -> list:
+    """What a message meets between any two ranks."""
+    return [network.way(src, dst, ranks) for src in range(ranks) for dst in range(ranks) if src != dst]
 
 
 def in_words(network: Network | Topology, ranks: int) -> str:
@@ -69,8 +81,7 @@ def too_fast(network, ranks: int) -> str:
             f"{rate(asked)} for each of {ranks} ranks is more than a laptop moves (about {rate(CARRIES)} in all): what "
             f"you measure is this machine; .slower({times}) of that network fits, and keeps who wins"
         )
-    pairs = [(src, dst) for src in range(ranks) for dst in range(ranks) if src != dst]
-    alpha = min((network.way(src, dst, ranks).alpha for src, dst in pairs), default=OWN_LATENCY)
+    alpha = min((way.alpha for way in ways(network, ranks)), default=OWN_LATENCY)
     if alpha < OWN_LATENCY:
         said.append(
             f"a message between two processes takes about {duration(OWN_LATENCY)} anyway, and this network asks for "

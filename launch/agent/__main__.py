@@ -102,6 +102,7 @@ class Agent:
         self.control, self.folder, self.parent, self.pending = control, folder, parent, pending
         self.ranks: dict[int, int] = {}  # pidfd of a rank -> its process id
         self.forks: dict[int, int] = {}  # the same of agents that this one has forked
+        self.requested: list[tuple[int, dict, str]] = []  # ranks to start: number, config and its file
         self.poll = select.poll()
         self.poll.register(control, select.POLLIN)
         self.poll.register(self.parent, select.POLLIN)
@@ -127,9 +128,11 @@ class Agent:
     def serve(self) -> None:
         rest = AT_REST
         while True:
-            idle = self.pending and not self.ranks
-            events = self.poll.poll(rest if idle else None)
+            idle = self.pending and not self.ranks and not self.requested
+            events = self.poll.poll(0 if self.requested else rest if idle else None)
             rest = AT_REST if events else 0
+            if self.requested and not events:  # one at a time: the stop button ends a start of many in the middle
+                self.start_next()
             for fd, _ in events:
                 if fd == self.parent:
                     return
@@ -158,16 +161,9 @@ class Agent:
         elif request["do"] == "import":
             self.get_ahead(partial(importlib.import_module, request["module"]))
         elif request["do"] == "start":
-            try:
-                with open(request["config"]) as file:
-                    config = json.load(file)
-            except FileNotFoundError:
-                return  # withdrawn meanwhile
-            for rank in request["ranks"]:
-                try:
-                    self.start(rank, config, request["spawn"] or threads() > 1)
-                except OSError as error:
-                    self.tell("refused", name=f"{rank}.{config['serial']}", why=error.strerror)
+            with contextlib.suppress(FileNotFoundError), open(request["config"]) as file:  # withdrawn meanwhile
+                config = json.load(file) | {"spawn": request["spawn"]}
+                self.requested += [(rank, config, request["config"]) for rank in request["ranks"]]
         else:
             act = {"kill": end, "wake": wake}[request["do"]]
             for pid in set(request["pids"]) & set(self.ranks.values()):
@@ -194,6 +190,14 @@ class Agent:
         control.close()
         self.forks[handle := os.pidfd_open(pid)] = pid
         self.poll.register(handle, select.POLLIN)
+
+    def start_next(self) -> None:
+        rank, config, file = self.requested.pop(0)
+        if os.path.exists(file):
+            try:
+                self.start(rank, config, config["spawn"] or threads() > 1)
+            except OSError as error:
+                self.tell("refused", name=f"{rank}.{config['serial']}", why=error.strerror)
 
     def start(self, rank: int, config: dict, spawn: bool) -> None:
         """Starts one rank; its standard output and error become pipes whose reading ends go to the kernel."""

@@ -25,6 +25,12 @@ from launch.hints.place import place_of
 RULES = (*_calls.RULES, *names.RULES)
 
 
+EXIT = (
+    "exit() ends only this cell: the rank and its variables live on; %ranks restart makes new ranks, %ranks stop ends "
+    "them"
+)
+
+
 @dataclass(frozen=True)
 class Hint:
     """`text` is the sentence, "" if there is none. `missing` is the name of a NameError; launch/kernel/whereabouts.py
@@ -37,6 +43,8 @@ class Hint:
 
 def explain(error: BaseException) -> Hint:
     """The hint for an error that a cell has raised."""
+    if isinstance(error, SystemExit):
+        return Hint(EXIT)
     try:  # rules look at the student's objects; if that fails there is no hint
         missing, place = names.missing(error), place_of(error)
         if place is None:

@@ -194,8 +194,12 @@ class Supervisor:
         for link in dict.fromkeys(links.values()):
             link.start([m.rank for m in wanted if m.link is link], spawn, serial, self.hub.key, session)
         try:
-            async with asyncio.timeout(COMING):  # wait_for would leave a cancelled gather that logs an error later
-                await asyncio.gather(*(worker.up for worker in wanted))
+            try:
+                async with asyncio.timeout(COMING):  # wait_for would leave a cancelled gather that logs an error later
+                    await asyncio.gather(*(worker.up for worker in wanted))
+            finally:  # of a start that is stopped, the agents start no more ranks
+                for link in dict.fromkeys(links.values()):
+                    link.withdraw(serial)
         except BaseException as error:
             await self._kill(wanted)
             if isinstance(error, TimeoutError):
@@ -205,8 +209,6 @@ class Supervisor:
             self.workers = sorted([*(m for m in self.workers if m.rank not in ranks), *wanted], key=lambda m: m.rank)
         finally:
             self._coming = {}
-            for link in dict.fromkeys(links.values()):
-                link.withdraw(serial)
 
     async def _kill(self, workers: list[Worker]) -> None:
         while alive := [worker for worker in workers if worker.pid and not worker.ended.done()]:

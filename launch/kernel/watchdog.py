@@ -189,7 +189,7 @@ def _report(answer: dict) -> Report:
 
 
 def doing(status: Status) -> str:
-    """'all_reduce #2, line 4', 'recv from rank 1, line 3', 'running Python code', 'idle'."""
+    """'all_reduce #2, line 4', 'recv from rank 1, line 3, the network takes 8 s', 'running Python code', 'idle'."""
     if status.state != "waiting":
         return {"running": "running Python code", "new": "starting"}.get(status.state, status.state)
     text = status.op
@@ -197,7 +197,7 @@ def doing(status: Status) -> str:
         text += f" {'to' if 'send' in status.op else 'from'} rank {status.peer}"
     elif status.seq:
         text += f" #{status.seq}"
-    return text + (f", line {status.line}" if status.line else "")
+    return ", ".join(filter(None, (text, f"line {status.line}" if status.line else "", status.detail)))
 
 
 class Live:

@@ -99,7 +99,7 @@ def from_earlier_cell(name: str, shell) -> str:
 
 def for_notebook(error: BaseException, shell, session) -> str:
     """The hint for an error in the notebook's own cell; `session` is None before %load_ext."""
-    if isinstance(error, LaunchError):
+    if isinstance(error, LaunchError | SystemExit):
         return ""
     hint = explain(error)
     if not hint.missing or hint.sure:

@@ -2,8 +2,9 @@
 
 The bytes go over gloo's own connections at the machine's speed; only the moment at which a wait returns is the
 network's. Messages by hand are put on the shared links when both ranks are there (shared/wires.py). A collective takes
-the steps that gloo takes inside it (backends/gloo.py) and ends, on this rank, no earlier than those steps do; what else
-is in flight on the same links delays it.
+the steps that gloo takes inside it (backends/gloo.py). It ends, on this rank, when those steps do if they begin once
+the last of the ranks that it needs data from has made the call; so all ranks leave a barrier at the same moment. What
+else is in flight on the same links delays it.
 
 The tap calls `begin` when a call is made, and `hold` when the wait for it has returned. A call begins, by the network's
 clock, when the last wait ended by that clock, plus what the rank did meanwhile. Not counted is the time in which the
@@ -20,6 +21,7 @@ import os
 import threading
 import time
 from collections import Counter
+from typing import NamedTuple
 
 from launch.backends import gloo
 from launch.rank import interruptible
@@ -28,6 +30,17 @@ from launch.shared.wires import Links, Wires
 
 SOFTWARE = 0.0005  # seconds
 LEAST = 1e-6  # seconds; less is not waited for
+
+
+class Begun(NamedTuple):
+    """A call that began `at` that moment. A collective ends `until` then at the earliest, and `seconds` after the last
+    of the ranks that it `needs` has begun it under this `name`; without needs nothing is known of its steps."""
+
+    at: float
+    until: float = 0.0
+    seconds: float = 0.0
+    needs: tuple[int, ...] = ()
+    name: int = 0
 
 
 class Network:
@@ -65,28 +78,27 @@ class Network:
 
     # Around a call
 
-    def begin(self, call: Call, name: int, nbytes: int) -> float:
-        """A call is about to enter the library; a message has a `name` (`wires.name_of`). Returns when the wait for a
-        collective may be over, 0.0 if that is not known; of a message when it began."""
+    def begin(self, call: Call, name: int, nbytes: int) -> Begun:
+        """A call is about to enter the library; it has a `name` (`wires.name_of`)."""
         start = self._now()
         if call.kind == "collective":
-            return self._collective(call, start)
+            return self._collective(call, name, start)
         if call.kind == "recv":
             if call.peer is not None:
                 self._ask(call.peer, name, start)
-            return start
+            return Begun(start)
         assert call.peer is not None  # a message is sent to somebody
         dst, way = call.peer, self.ways[self.rank][call.peer]
         with self.wires.locked():
             self.wires.sent(self.rank, dst, name, start, nbytes, way, self.betas)
             self._sent[dst] += nbytes
-        return start
+        return Begun(start)
 
     def _ask(self, src: int, name: int, at: float) -> None:
         with self.wires.locked():
             self.wires.asked(src, self.rank, name, at, self.ways[src][self.rank], self.betas)
 
-    def _collective(self, call: Call, start: float) -> float:
+    def _collective(self, call: Call, name: int, start: float) -> Begun:
         nbytes = [sum(t.numel() * t.element_size() for t in tensors) for tensors in (call.ins, call.outs)]
         root = call.group.ranks.index(call.peer) if call.peer in call.group.ranks else 0
         key = (call.name, call.group.ranks, root, gloo.amount(call.name, *nbytes), call.pieces())
@@ -96,16 +108,17 @@ class Network:
             self._plans[key] = self._plan(*key)
         plan = self._plans[key]
         if plan is None:
-            return 0.0
-        seconds, sent, loads = plan
+            return Begun(start)
+        seconds, needs, sent, loads = plan
         with self.wires.locked():  # what is under way already, or comes before this is over, shares the links with it
+            self.wires.began(self.rank, name, start)
             ends = [self.wires.links.occupy(link, end, start, alpha, busy) for link, end, alpha, busy in loads]
             self._sent.update(sent)
-        return max(start + seconds, *ends, 0.0)
+        return Begun(start, max(ends, default=0.0), seconds, needs, name)
 
     def _plan(self, op: str, ranks: tuple[int, ...], root: int, nbytes: int, pieces) -> tuple | None:
-        """(seconds until it ends here if all begin now, {rank: bytes} that this rank sends, [(link, this end, seconds
-        of latency, seconds of bytes)] of those); None for an op whose steps are not known."""
+        """(seconds until it ends here if all begin now, the ranks that it needs, {rank: bytes} that this rank sends,
+        [(link, this end, seconds of latency, seconds of bytes)] of those); None for an op whose steps are not known."""
         steps = gloo.steps_of(op, len(ranks), root)
         if steps is None:
             return None
@@ -113,20 +126,28 @@ class Network:
             steps, nbytes = gloo.uneven(ranks.index(self.rank), *pieces), 1  # which are bytes, not shares
         links = Links(len(self.betas), len(self.ways))
         ready, sent = dict.fromkeys(ranks, 0.0), Counter[int]()
+        needs = {rank: {rank} for rank in ranks}
         busy: dict[tuple[int, int], tuple[float, float]] = {}
         for step in steps:
-            after = dict(ready)
+            after, known = dict(ready), {rank: set(before) for rank, before in needs.items()}
             for src, dst, share in [(ranks[src], ranks[dst], share) for src, dst, share in step]:
                 way = self.ways[src][dst]
                 left, arrives = links.send(way, self.betas, ready[src], round(share * nbytes))
                 after[src], after[dst] = max(after[src], left), max(after[dst], arrives)
+                known[dst] |= needs[src]
                 if src == self.rank and share:
                     sent[dst] += round(share * nbytes)
                     for link, end in way[1]:
                         latency, seconds = busy.get((link, end), (0.0, 0.0))
                         busy[link, end] = latency + way[0], seconds + share * nbytes * self.betas[link]
-            ready = after
-        return ready[self.rank], sent, [(*link, *times) for link, times in busy.items()]
+            ready, needs = after, known
+        loads = [(*link, *times) for link, times in busy.items()]
+        return ready[self.rank], tuple(needs[self.rank]), sent, loads
+
+    def end(self, call: Begun) -> float:
+        """When a collective that the library is done with may be over; 0.0 if its steps are not known."""
+        last = max((self.wires.begun(rank, call.name) for rank in call.needs), default=0.0)
+        return max(call.until, max(last, call.at) + call.seconds) if call.needs else 0.0
 
     def arrival(self, src: int, name: int, begun: float) -> float:
         """When that message may be here, whose receive was `begun` then."""

@@ -49,14 +49,14 @@ class PendingCall:
     whose Work the student does not have yet. `kept` is what is in C++ below the Work of a receive. `failed` is the
     exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
     given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.
-    `due` is when the network that is played lets the wait for a collective be over, and when a message began
-    (rank/network.py). `asked` is how often it was asked whether it is completed.
+    `begun` is what the network that is played knows of it (rank/network.py). `asked` is how often it was asked whether
+    it is completed.
     """
 
     # fmt: off
     __slots__ = (
         "call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event", "counter",
-        "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "due",
+        "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "begun",
         "on_gpu", "asked", "thread",
     )
     # fmt: on
@@ -77,7 +77,7 @@ class PendingCall:
         self.seq = counter.next(cell)
         self.seq_in_cell = self.seq - counter.before
         self.event = self.row = self.mark = self.held = self.work = self.kept = None
-        self.due, self.asked, self.thread = 0.0, 0, threading.get_ident()
+        self.begun, self.asked, self.thread = None, 0, threading.get_ident()
         self.failed = _own(sys.exception())
         tensors = call.ins or call.outs
         self.on_gpu = on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()
@@ -305,8 +305,12 @@ class PendingCalls:
             if pending.kind != "collective" and pending.held is not None and pending.thread == thread:
                 self.handed_over(pending.held)
 
-    def _enter(self, pending: PendingCall) -> None:
-        self.slot.enter(pending.call_name, pending.label, pending.seq_in_cell, pending.peer, pending.line, pending.what)
+    def _enter(self, pending: PendingCall, detail: str = "") -> None:
+        self.slot.enter(pending.call_name, pending.label, pending.seq_in_cell, pending.peer, pending.line, detail)
+
+    def held(self, pending: PendingCall, seconds: float) -> None:
+        """The library is done with the call; the network that is played takes so much longer."""
+        self._enter(pending, f"the network takes {seconds:.0f} s")
 
     def _open(self, pending: PendingCall, call: Call) -> None:
         self.tickets += 1

@@ -34,6 +34,7 @@ from launch.shared.wires import name_of
 _BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _plain_wait, _plain_future, _plain_completed = Work.wait, Work.get_future, Work.is_completed
 OFTEN = 1000  # times that a loop asks whether a message is completed
+TOLD = 2  # seconds of a network; that the call will take so long is told while it does
 LONG = 1 << 18  # bytes; shorter messages arrive as a whole
 
 
@@ -132,7 +133,7 @@ class Tap:
                 pending = self.calls.post(call, *callsite.line_and_file_of(frames))
                 event = recorder.begin(call, pending.seq, frames, via)
             if network is not None:
-                pending.due = network.begin(call, self._name_of(pending), pending.open.nbytes)
+                pending.begun = network.begin(call, self._name_of(pending), pending.open.nbytes)
             try:
                 result = below(keyset & _BELOW, *args, **kwargs)
             except BaseException as error:
@@ -141,13 +142,13 @@ class Tap:
             work = _work_of(result)
             self.calls.issued(pending, work)
             if recorder is not None and event is not None:
-                event.issued(pending.due)
+                event.issued(self.over(pending))
                 pending.event = (recorder, event)
                 if work is None:  # monitored_barrier: over when it returns
                     recorder.waits(event)
                     recorder.end(event)
                 else:
-                    self._note_completion(call, work, event)
+                    self._note_completion(call, work, event, pending)
             if call.kind == "collective" and (event is not None or network is not None) and work is not None:
                 return self._from_cpp(call, pending, result, work, event, _reducer.caller())
             return result
@@ -166,17 +167,22 @@ class Tap:
         if bucket is None:  # C++ waits for it at once, as far as anybody could tell
             work.wait()
             return result
-        future = _reducer.late(_plain_future(work), lambda: network.hold(pending.due))
+        future = _reducer.late(_plain_future(work), lambda: self.hold(pending))
         return (*result[:-1], _create_work_from_future(future).boxed())
 
-    def _note_completion(self, call: Call, work, event) -> None:
+    def _note_completion(self, call: Call, work, event, pending) -> None:
         """Lets the library say when it is done. Where gloo has no future (messages, reduce_scatter) the wait tells, and
         of a blocking call too: gloo's thread would have to wait for Python's lock, which costs more than the rest."""
         kind = (call.name, call.ins[0].device.type if call.ins else "")
         if call.kind != "collective" or kind in self._futureless or callsite.is_blocking():
             return  # asking in vain costs as much as sending
+
+        def finished(done):
+            event.due = round(1e9 * self.over(pending))  # by now all ranks that it needs have begun it
+            event.finished(done)
+
         try:
-            _plain_future(work).add_done_callback(event.finished)
+            _plain_future(work).add_done_callback(finished)
         except RuntimeError:
             self._futureless.add(kind)
 
@@ -185,19 +191,25 @@ class Tap:
         found = pending and pending.event
         return found if found and found[0] is self.recorder else None
 
-    def hold(self, pending, work) -> None:
-        """The library is done; waits until the network is, too."""
+    def over(self, pending, work=None) -> float:
+        """When the network lets the wait for a call be over that the library is done with; 0.0 if at once."""
         network = self.network
-        if network is None or pending is None:
-            return
+        if network is None or pending is None or pending.begun is None:
+            return 0.0
         if pending.kind == "collective":
-            over = pending.due
-        elif pending.kind == "send":
-            over = network.departure(pending.peer, self._name_of(pending))
-        else:
-            src = pending.ranks[work._source_rank()] if pending.peer is None else pending.peer
-            over = network.arrival(src, self._name_of(pending), pending.due)
-        network.hold(over)
+            return network.end(pending.begun)
+        if pending.kind == "send":
+            return network.departure(pending.peer, self._name_of(pending))
+        src = pending.ranks[work._source_rank()] if pending.peer is None else pending.peer
+        return network.arrival(src, self._name_of(pending), pending.begun.at)
+
+    def hold(self, pending, work=None) -> None:
+        """The library is done; waits until the network is, too."""
+        if self.network is not None and pending is not None:
+            over = self.over(pending, work)
+            if (left := over - time.monotonic()) > TOLD:
+                self.calls.held(pending, left)
+            self.network.hold(over)
 
     def _name_of(self, pending) -> int:
         """What a message is called on the network."""
@@ -224,8 +236,7 @@ class Tap:
                 if pending is not None and pending.in_turns:
                     interruptible.in_turns(_plain_wait, pending.held)
                 result = torch.ops._c10d_functional.wait_tensor.default.redispatch(keyset & _BELOW, tensor)
-                if self.network is not None and pending is not None:
-                    self.network.hold(pending.due)
+                self.hold(pending)
             except BaseException as error:
                 if (first := calls.stopped(pending, error)) is not error:
                     raise first  # noqa: B904
@@ -276,8 +287,8 @@ def replace_waits(tap: Tap) -> list[Callable[[], None]]:
     def _is_completed(work):
         """torch's own says of a message of gloo's that it is over only when it was waited for."""
         done, pending = _plain_completed(work), calls.posting_of(work)
-        if done and pending is not None and pending.due > time.monotonic():  # the network has not delivered it yet
-            return False
+        if done and pending is not None and pending.kind == "collective" and tap.over(pending) > time.monotonic():
+            return False  # the network has not delivered it yet
         if not done and pending is not None and pending.kind != "collective" and not pending.on_gpu:
             pending.asked += 1
             if pending.asked == OFTEN:
@@ -293,9 +304,9 @@ def replace_waits(tap: Tap) -> list[Callable[[], None]]:
         """Hooks on DDP's buckets use it: done when the network is, too."""
         network, future = tap.network, _plain_future(work)
         pending = calls.posting_of(work) if network is not None else None
-        if network is None or pending is None or not pending.due:
+        if network is None or pending is None or pending.begun is None or not pending.begun.needs:
             return future
-        return _reducer.late(future, lambda: network.hold(pending.due))
+        return _reducer.late(future, lambda: tap.hold(pending))
 
     return [
         replace(Work, "wait", _wait),

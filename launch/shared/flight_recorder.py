@@ -55,7 +55,7 @@ class Status:
     seq     the how-manieth collective of this group in this cell, or message to/from this peer in this cell, from 1
     peer    global rank of the other side of a message or of the root; None if there is none
     line    line of the cell (or file) that made the call; 0 if unknown
-    detail  what is being sent, as "float32[4]"
+    detail  "the network takes 8 s" where a network that is played holds the call for seconds; else ""
     since   `time.monotonic()` seconds at which this began
     cell    how many cells this rank has begun
     """

@@ -6,7 +6,7 @@ they were sent, and a root that receives them in its own order would wait for th
 link carries one thing after the other: alpha seconds for each message that one rank issues there, beta for each byte.
 From that follows when the message has left its sender, and when it may arrive; both are written beside the message's
 name, where either rank finds them. It is the model of `collectives.network`, with the moments in which messages really
-meet instead of steps.
+meet instead of steps. When each rank began a collective is written here too, since it takes them all to end it.
 
 Left out: waiting until a moment has come (rank/network.py).
 """
@@ -70,13 +70,17 @@ class Wires:
         self.path, self.ranks = path, ranks
         rows = ranks * ranks * REMEMBERED
         at = Links.room(links, ranks)
-        size = at + 8 * COLUMNS * rows
+        end = at + 8 * COLUMNS * rows
+        size = end + 16 * ranks * REMEMBERED
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if os.fstat(self._file).st_size != size:
             os.ftruncate(self._file, size)
         memory = memoryview(mmap.mmap(self._file, size))
         self.links = Links(links, ranks, memory[:at].cast("d"))
-        names, moments = memory[at : at + 24 * rows].cast("Q"), memory[at + 24 * rows :].cast("d")
+        names, moments = memory[at : at + 24 * rows].cast("Q"), memory[at + 24 * rows : end].cast("d")
+        # Of every rank's last collectives: the name, and when the rank began it.
+        self._collectives = memory[end : end + 8 * ranks * REMEMBERED].cast("Q")
+        self._began_at = memory[end + 8 * ranks * REMEMBERED :].cast("d")
         # Of every pair's last messages: the names of what was sent, was asked for and is on the links; ...
         self._sent, self._asked, self._put = (names[i * rows : (i + 1) * rows] for i in range(3))
         # ... when it was sent and asked for, when it has left and may arrive; and its bytes.
@@ -124,6 +128,16 @@ class Wires:
         row = self._row(src, dst, name)
         return (self._left[row], self._arrives[row]) if self._put[row] == name else (0.0, 0.0)
 
+    def began(self, rank: int, name: int, at: float) -> None:
+        """The rank began that collective then."""
+        row = rank * REMEMBERED + name % REMEMBERED
+        self._began_at[row], self._collectives[row] = at, name
+
+    def begun(self, rank: int, name: int) -> float:
+        """When it did; 0.0 if it has not yet, or long ago."""
+        row = rank * REMEMBERED + name % REMEMBERED
+        return self._began_at[row] if self._collectives[row] == name else 0.0
+
     def close(self) -> None:
         os.close(self._file)
 
@@ -135,6 +149,6 @@ def clear(path: str) -> None:
 
 
 def name_of(key: int, tag: int, seq: int, epoch: int) -> int:
-    """64 bits for message number `seq` of a group and tag in an epoch, in each of which messages are counted anew;
-    consecutive ones never share a row."""
+    """64 bits for message or collective number `seq` of a group and tag in an epoch, in each of which they are counted
+    anew; consecutive ones never share a row."""
     return (key * 31 + tag * 7919 + epoch * 104729 * REMEMBERED + seq) % 2**64

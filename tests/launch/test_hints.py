@@ -17,6 +17,7 @@ right, left = (rank + 1) % world_size, (rank - 1) % world_size
 """
 
 SAID = {  # cell -> who, and what is said last
+    "if rank == 2: exit(3)": "rank 2: exit() ends only this cell: the rank and its variables live on; %ranks restart makes new ranks, %ranks stop ends them",
     # names that live elsewhere
     "print(learning_rate)": "ranks 0-2: learning_rate is a variable of the notebook, which ranks cannot see: launch.push(learning_rate=learning_rate) gives it to them",
     "model": "ranks 0-2: the notebook's model (Model) cannot travel: is model set for the ranks in a cell that has not run yet?",

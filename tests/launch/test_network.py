@@ -135,6 +135,21 @@ def test_latency_is_obeyed(ranks, call):
     assert short > 0.02
 
 
+@pytest.mark.parametrize("call", ["dist.barrier()", "dist.all_reduce(x)", "dist.all_reduce(x, async_op=True).wait()"])
+def test_all_ranks_leave_a_collective_when_the_last_one_lets_them(ranks, call):
+    """The ranks begin 50 ms apart; 80 ms or more after the last of them, all go on at once. (The network does not
+    count the time in which a rank that is due has no processor.)"""
+    code = f"import time\nx = torch.ones(4)\ndist.barrier()\ntime.sleep(0.05 * rank)\nbegan = time.monotonic()\n{call}"
+
+    def apart():
+        ranks.play(Network(alpha=0.04, beta=1e-12))
+        began, ended = zip(*run(ranks, f"{code}\ntimes = [began, time.monotonic()]", "times"), strict=True)
+        assert min(ended) > max(began) + 0.04
+        return max(ended) - min(ended)
+
+    assert quickest(apart, fit=lambda seconds: seconds < 0.02)
+
+
 def test_messages_stand_in_the_order_in_which_they_are_received_not_sent(tmp_path):
     """Ranks 3, 2 and 1 send to rank 0, which receives from 1, 2 and 3: nobody waits for what is not asked for yet."""
     network = Network(alpha=0.0, beta=0.1, name="flat")
@@ -250,13 +265,13 @@ def test_a_rank_that_dies_comes_back_on_the_same_network(ranks):
 
 
 class StopsWhenAllWait:
-    """A viewer that presses the stop button, or does what is given, as soon as every rank waits."""
+    """A viewer that presses the stop button, or does what is given, as soon as every rank waits with that note."""
 
-    def __init__(self, ranks, then=None):
-        self.then, self.still = then or ranks.interrupt, set(range(4))
+    def __init__(self, ranks, then=None, note=""):
+        self.then, self.still, self.note = then or ranks.interrupt, set(range(4)), note
 
-    def state(self, rank, state, *_):
-        if state == "waiting" and self.still:
+    def state(self, rank, state, note="", *_):
+        if state == "waiting" and self.note in note and self.still:
             self.still.discard(rank)
             if not self.still:
                 self.then()
@@ -268,9 +283,10 @@ class StopsWhenAllWait:
 def test_stop_ends_what_the_network_alone_delays_and_restart_keeps_the_network(ranks):
     run(ranks, "x = torch.ones(4)")
     reduced = "lambda: dist.all_reduce(torch.ones(50_000))"
-    for cell in ("dist.all_reduce(x)", "if rank == 0: dist.send(x, 1)\nelse: dist.recv(x, rank - 1)"):
-        ranks.play(Network(alpha=600, beta=1 / 1e6))
-        answers = ranks.execute(cell, viewer=StopsWhenAllWait(ranks))
+    message = "if rank == 0: dist.send(x, 1)\nelse: dist.recv(x, rank - 1)"
+    for cell, note in (("dist.all_reduce(x)", "all_reduce #1, line 1, the network takes "), (message, "")):
+        ranks.play(Network(alpha=10, beta=1 / 1e6))
+        answers = ranks.execute(cell, viewer=StopsWhenAllWait(ranks, note=note))
         assert {answer.ename for answer in answers} == {"KeyboardInterrupt"}, (cell, [a.ename for a in answers])
         ranks.play(Network(alpha=0, beta=1 / 1e6))
         assert longest(ranks, reduced) > 0.19
@@ -519,6 +535,10 @@ def test_a_notebook_takes_a_network_of_its_own_and_says_what_is_wrong_with_one(n
         ("%%ranks --network\nNone", "--network needs a value, as in %%ranks --network ethernet"),
         ("%ranks network fast", "there is no network 'fast': there are wifi, ethernet"),
         ("launch.network(7)", "network is a Network or a Topology"),
+        (
+            "from collectives import Network\nlaunch.network(Network(100, 1e-9))",
+            "each message on this network takes 100 s: alpha is in seconds",
+        ),
     ):
         output = notebook.run(code)
         assert output.ename == "UsageError" and said in output.evalue, code

@@ -60,7 +60,7 @@ def test_a_process_that_never_dials_in_ends_the_start_with_a_sentence(warm, monk
 
 
 def test_none_is_left_of_ranks_that_are_stopped_while_they_are_forked(warm, monkeypatch):
-    """Some have been told of, others not yet."""
+    """Some have been told of, others not yet; most are never forked."""
     ranks, pids = Ranks(fork_from=warm), []
     ranks.ensure(2)
     on_agent = ranks.supervisor.agent.on_event
@@ -75,9 +75,9 @@ def test_none_is_left_of_ranks_that_are_stopped_while_they_are_forked(warm, monk
     try:
         monkeypatch.setattr(ranks.supervisor.agent, "on_event", stop_at_the_first)
         with pytest.raises(LaunchError, match="stopped while the ranks were starting; none runs"):
-            ranks.ensure(8)
+            ranks.ensure(40)
         ranks.ensure(2)  # whom the agent starts when it has ended all that it was told to
-        assert len(pids) == 10 and [pid for pid in pids if psutil.pid_exists(pid)] == pids[8:]
+        assert len(pids) < 42 and [pid for pid in pids if psutil.pid_exists(pid)] == pids[-2:]
     finally:
         ranks.close()
 
