@@ -56,6 +56,7 @@ class PendingCall:
     )
     # fmt: on
     event: tuple | None
+    begun: Any
     row: int | None
     open: OpenCall
     mark: Fingerprint | None
