@@ -11,6 +11,7 @@ from widgets.ranklog import RankLog
 from widgets.slot_grid import SlotGrid
 from widgets.square import Square
 from widgets.timeline import Timeline
+from widgets.tokens import Tokens
 from widgets.topology_map import TopologyMap
 from widgets.wait_for import WaitFor
 from widgets.zoo import Zoo
@@ -26,6 +27,7 @@ __all__ = [
     "SlotGrid",
     "Square",
     "Timeline",
+    "Tokens",
     "TopologyMap",
     "WaitFor",
     "Zoo",

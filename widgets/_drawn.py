@@ -27,6 +27,7 @@ STYLE = (
     f".rd-own,.rd-empty{{stroke:{_still.INK};stroke-width:1;fill:none;stroke-opacity:.5}}"
     ".rd-own{stroke-dasharray:2 3}"
     f".rd-box{{fill:{_still.INK};fill-opacity:.12}}.rd-sum{{fill:{_still.BOXED}}}"
+    f".rd-crossed{{stroke:{_still.BOXED};fill:none}}"
     ".rd-line.rd-slow,path.rd-band{stroke-linecap:round;stroke-linejoin:round;fill:none!important}"
     + "".join(f".rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(HUES))
     + "".join(f".rd-full.rs-h{i}{{fill:{hue};stroke:{hue}}}" for i, hue in enumerate(FULL))

@@ -9,7 +9,9 @@ from course.chapters import COMPILER, LATE_IMPORTS, name_of, notebooks
 from course.refresh import EXAMPLE, MEASURED, as_text, execute, normalise
 
 CHAPTERS = notebooks()
-PICTURE = re.compile(r"(Butterfly|Memory|Mesh|Player|Race|SlotGrid|Square|Timeline|TopologyMap|Zoo|cost_explorer)\(")
+PICTURE = re.compile(
+    r"(Butterfly|Memory|Mesh|Player|Race|SlotGrid|Square|Timeline|Tokens|TopologyMap|Zoo|cost_explorer)\("
+)
 PRIVATE = {
     "a memory address": re.compile(r"\b0x[0-9a-f]{6,}\b"),
     "a path of one machine": re.compile(r"/(home|root|tmp|work|Users|mnt|var)/"),

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+import numpy as np
+
 from collectives import Schedule, Transfer, all_reduce, broadcast, pipeline, presets
 from collectives.timed import Match, Timed
 from widgets import (
@@ -21,6 +23,7 @@ from widgets import (
     SlotGrid,
     Square,
     Timeline,
+    Tokens,
     TopologyMap,
     WaitFor,
     Zoo,
@@ -198,6 +201,43 @@ def mesh() -> Mesh:
     return Mesh(run, shape=(2, 4), names=("machine", "gpu"), local=4, step=2)
 
 
+def dispatch(choice: np.ndarray, experts: int, capacity: int = 0) -> dict:
+    """What a run of `choice` (ranks, tokens, k) would be: of each rank x, and the calls with what they brought."""
+    ranks, tokens, k = choice.shape
+    x = np.arange(1.0, 1 + ranks * tokens * 4).reshape(ranks, tokens, 4)
+    local = experts // ranks
+    sent: dict[int, list] = {expert: [] for expert in range(experts)}
+    for rank in range(ranks):
+        for expert in range(experts):
+            mine = [x[rank, token] for token, wanted in enumerate(choice[rank]) if expert in wanted]
+            mine = [*mine, *[np.zeros(4)] * capacity][:capacity] if capacity else mine
+            sent[expert].append(mine)
+    events = []
+    for rank in range(ranks):
+        pieces = (sent[e][s] for s in range(ranks) for e in range(rank * local, (rank + 1) * local))
+        came = [row for piece in pieces for row in piece]
+        back = len(came) if capacity else tokens * k
+        for number, rows in enumerate([came, np.ones((back, 4))]):
+            after = [np.array(rows).ravel().tolist()]
+            match = Match(number, f"all_to_all_single #{number + 1} of world", ranks)
+            events.append(SimpleNamespace(rank=rank, op="all_to_all_single", match=match, after=after))
+    return {"run": SimpleNamespace(events=events, ranks=ranks), "x": [*x], "choice": [*choice]}
+
+
+def tokens(step: int = 2, **more) -> Tokens:
+    """A router that likes expert 0, and two places for each rank."""
+    choice = [[0, 3, 0, 0, 2, 0], [0, 0, 2, 0, 2, 1], [0, 0, 1, 2, 3, 3], [0, 1, 1, 2, 3, 0]]
+    return Tokens(**dispatch(np.array(choice)[..., None], 4, capacity=2), step=step, **more)
+
+
+def pairs() -> Tokens:
+    """Two experts for each token, two on each rank."""
+    at = np.arange(24).reshape(4, 6)
+    choice = np.stack([at * at % 8, (at * at + 1 + at % 4) % 8], axis=-1)
+    gate = [np.stack([0.5 + token / 12, 0.3 + 0 * token], axis=-1) for token in np.tile(np.arange(6), (4, 1))]
+    return Tokens(**dispatch(choice, 8), gate=gate, experts=8, step=2)
+
+
 SMALL = ("laptop", "phone")  # what has no projector mode
 LAPTOP = ("laptop",)
 
@@ -248,6 +288,8 @@ SCENES = {
     "square-waste": Scene(lambda: Square("all_reduce", uses="own", step=3), sizes=SMALL),
     "mesh": Scene(mesh),
     "mesh-rank": Scene(lambda: Mesh(shape=(2, 2, 4), local=8, step=3, chosen=6), sizes=LAPTOP),
+    "tokens": Scene(tokens),
+    "tokens-pairs": Scene(pairs, sizes=LAPTOP),
     "log": Scene(log, sizes=SMALL),
     "log-finished": Scene(lambda: log(finished=True), sizes=SMALL),
     "slot-grid": Scene(slot_grid),

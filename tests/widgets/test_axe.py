@@ -6,6 +6,7 @@ import pytest
 
 from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
+from tests.pictures.scenes import tokens
 from widgets import (
     Butterfly,
     Memory,
@@ -90,6 +91,7 @@ WIDGETS = {
     "slot grid": (lambda: SlotGrid(pipeline.gpipe(4, 8), pipeline.zero_bubble_h2(4, 8), step=20), []),
     "slot grid with an order typed": (lambda: SlotGrid(pipeline.interleaved(2, 4)), [".rs-write"]),
     "memory": (lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9), ["ArrowRight"]),
+    "tokens": (tokens, ["ArrowRight", "ArrowDown"]),
     "wait-for": (lambda: WaitFor([(0, 2, "all_reduce, line 4"), (3, 1, "recv, line 7")], 4), []),
 }
 

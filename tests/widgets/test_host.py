@@ -13,6 +13,7 @@ import pytest
 
 from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
+from tests.pictures.scenes import tokens
 from widgets import (
     Butterfly,
     Memory,
@@ -56,6 +57,7 @@ WIDGETS = {  # how it is made, what a key is pressed in, the key, and the trait 
     "Square": (lambda: Square(ranks=3), *STEPS),
     "SlotGrid": (lambda: SlotGrid(pipeline.gpipe(2, 3), step=2), *STEPS),
     "Memory": (lambda: Memory([32, 272], ranks=4, step=2), *STEPS),
+    "Tokens": (lambda: tokens(step=0), *STEPS),
     "Zoo": (lambda: Zoo(ranks=3, opened="all_reduce.ring"), *STEPS),
     "Timeline": (timeline, ".rs-times", "ArrowRight", "chosen"),
     "TopologyMap": (lambda: TopologyMap(all_reduce.ring(16), topology=presets.dgx_h100(2), nbytes=1e9, step=3), *STEPS),

@@ -16,6 +16,7 @@ from widgets.ranklog import RankLog
 from widgets.slot_grid import SlotGrid
 from widgets.square import Square
 from widgets.timeline import Timeline
+from widgets.tokens import Tokens
 from widgets.topology_map import TopologyMap
 from widgets.wait_for import WaitFor
 from widgets.zoo import Zoo
@@ -65,7 +66,8 @@ def test_a_module_opens_by_saying_what_it_is(name):
 
 
 @pytest.mark.parametrize(
-    "widget", [Butterfly, Memory, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, TopologyMap, WaitFor, Zoo]
+    "widget",
+    [Butterfly, Memory, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, Tokens, TopologyMap, WaitFor, Zoo],
 )
 def test_joined_is_one_module_within_190_kB(widget):
     """As written, the Player is 170 kB, twice what a minifier leaves. It comes from memory or disk, not over a network.
