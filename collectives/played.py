@@ -36,6 +36,11 @@ class Carried(NamedTuple):
         names = network.names(len(self.bytes))
         return {name: nbytes for name, nbytes in zip(names, self.on_links(network), strict=True) if nbytes}
 
+    def out_of_nics(self, network: Network | Topology) -> dict[str, float]:
+        """What each NIC sent, in MB to a hundredth; less than that is left out (the library's own few words)."""
+        sent = {name.removesuffix(" out"): round(nbytes / 1e6, 2) for name, nbytes in self.by_link(network).items()}
+        return {nic: amount for nic, amount in sent.items() if nic.startswith("nic ") and nic[-3:] != " in" and amount}
+
 
 def bandwidths(network: Network | Topology, ranks: int) -> list[float]:
     """Bytes per second of its links, the fastest first, each once."""

@@ -23,7 +23,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Way out 2: start it, and wait later",
+            "Start it, and wait later",
             "`isend` is: put it on the table and take your hands back. How many steps will the picture have now?",
         ),
         Part(
@@ -55,12 +55,12 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Way out 1: some ranks receive first",
+            "Some ranks receive first",
             "`even_odd_in_flight` with the four students: even ones give first.",
         ),
         Part(
             8,
-            "Way out 2: start it, and wait later",
+            "Start it, and wait later",
             "As in the short plan. Ask what may happen to `x` before `wait`.",
         ),
         Part(

@@ -50,18 +50,23 @@ NOTES = Notes(
         ),
         Part(
             10,
+            "Write: a broadcast through every NIC",
+            "Draw two machines of four. Where is the vector after each of the three moves? Then write the last two.",
+        ),
+        Part(
+            10,
             "Which wins where",
             "As in the short plan. Then the students' own machines: what does `nvidia-smi topo -m` say there?",
         ),
         Part(
-            8,
+            6,
             "What NCCL has",
             "The table, and the three protocols: what does each pay, and for what?",
         ),
         Part(
             12,
             "A switch that adds",
-            "As in the short plan, and the map of both: why is it hardly faster step by step?",
+            "As in the short plan. Why is it hardly faster step by step?",
         ),
         Part(
             12,
@@ -69,12 +74,7 @@ NOTES = Notes(
             "As in the short plan. Guess the nine rows before you run them.",
         ),
         Part(
-            6,
-            "PAT, and what it changes in Bruck",
-            "`topology_pat`.",
-        ),
-        Part(
-            10,
+            8,
             "Other wires, other partners",
             "`topology_torus`, and for which length a hierarchical all_to_all helps.",
         ),
@@ -84,7 +84,7 @@ NOTES = Notes(
             "Both. The second one is true.",
         ),
     ),
-    home="PAT, tori, and the table of what NCCL has.",
+    home="`rail_broadcast` where it was not written, tori, and the table of what NCCL has.",
     room="topology_ring_cards",
     ask="Draw one machine with its eight GPUs and eight cards, and ask for a number on fingers: 1, 2, 4 or 8. Then "
     "follow the ring with a finger, 0 to 7 and out: the finger leaves the machine once. Ask what the other seven "

@@ -157,6 +157,27 @@ QUESTIONS = (
         ),
         right=2,
     ),
+    Choose(
+        name="choose_bucket",
+        topic="which collective",
+        text="DDP copies many small gradients into one long tensor, a bucket, and averages it over the"
+        " ranks. Every rank then updates all of its weights. Which call, on the bucket?",
+        answers=(
+            Answer(
+                "reduce_scatter",
+                "That leaves each rank a quarter of the averages. FSDP calls it, because there a "
+                "rank updates only its quarter.",
+            ),
+            Answer("all_gather", "Nothing would be added up: each rank would get four buckets and add them itself."),
+            Answer(
+                "all_reduce",
+                "All ranks need the whole sum. A bucket is only many tensors in one call; which "
+                "call it is does not change.",
+            ),
+            Answer("broadcast from rank 0", "Every rank would get the gradients of rank 0's data, and of no other."),
+        ),
+        right=2,
+    ),
     Statement(
         name="half_of_the_sum",
         topic="reduce_scatter",

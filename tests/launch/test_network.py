@@ -437,6 +437,7 @@ def test_what_went_where_is_counted(ranks):
     assert carried.bytes[1][2] == 2e6 == sum(map(sum, carried.bytes))
     links = carried.by_link(ranks.network)
     assert links["nic of gpu 1 out"] == links["nic of gpu 2 in"] == max(links.values()) == 2e6
+    assert carried.out_of_nics(ranks.network) == {"nic of gpu 1": 2.0}
     run(ranks, "dist.all_reduce(x)")
     assert ranks.carried.bytes == tuple(
         tuple(3_000_000 * (dst == (src - 1) % 4) for dst in range(4)) for src in range(4)

@@ -121,6 +121,7 @@ FROM_EVERYONES = {
     "recursive_doubling_all_reduce": "x.copy_(sum(everyones(x)))",
     "halving_reduce_scatter": "x.copy_(sum(everyones(x)))",
     "hierarchical_all_reduce": "x.copy_(sum(everyones(x)))",
+    "rail_broadcast": "x.copy_(everyones(x)[0])",
     "bruck_all_gather": "return torch.cat(everyones(x))",
     "distributed_mean": "return torch.cat(everyones(x)).mean()",
     "distributed_argmax": "m = torch.stack(everyones(x)).max(1).values; return torch.stack([m.max(), (m == "
@@ -198,6 +199,7 @@ def _head(name: str) -> str:
         "clip_norm": "x, limit",
         "uneven_all_to_all": "x, counts",
         "hierarchical_all_reduce": "x, mesh",
+        "rail_broadcast": "x, mesh",
         "zero1_step": "x, w, m",
         "f_and_g": "x, piece",
         "vocab_parallel_loss": "x, target",

@@ -1,0 +1,41 @@
+"""The picture of chapter 6: what messages took on each network, and the line alpha + beta n through it.
+
+The line is a least-squares fit in which a miss of 10 % counts the same for a short message as for a long one.
+
+Left out: the measuring, which a cell of the chapter does on the ranks.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
+
+
+def fit(sizes: Sequence[int], times: dict[str, Sequence[float]]) -> Any:
+    """A figure; `sizes` in bytes, `times` in seconds by the name of the network. Both axes are logarithmic."""
+    import numpy as np
+
+    from widgets.figure import ON_THE_PAGE, Figure  # plotly takes its time to load
+
+    sentences, lines = [], []
+    for name, taken in times.items():
+        beta, alpha = np.polyfit(sizes, taken, 1, w=1 / np.asarray(taken))
+        size = f"alpha/beta {alpha / beta / 1e3:.0f} kB"
+        sentences.append(f"{name}: alpha {1e3 * alpha:.1f} ms, {1e-6 / beta:.1f} MB/s, {size}")
+        lines.append((alpha, beta))
+    title = "What a message took, and alpha + beta n"
+    meta = {"name": f"fit({', '.join(times)})", "sentences": sentences}
+    layout = {
+        "template": ON_THE_PAGE,
+        "height": 420,
+        "title": title,
+        "legend": {"orientation": "h"},
+        "meta": meta,
+    }
+    figure = Figure(layout=layout)
+    n = np.geomspace(min(sizes), max(sizes), 50)
+    for taken, (alpha, beta), said, colour in zip(times.values(), lines, sentences, COLOURS, strict=False):
+        figure.add_scatter(x=sizes, y=taken, mode="markers", marker_color=colour, showlegend=False)
+        figure.add_scatter(x=n, y=alpha + beta * n, mode="lines", name=said, line_color=colour)
+    figure.update_xaxes(type="log", dtick=1, title="bytes").update_yaxes(type="log", dtick=1, title="seconds")
+    return figure
