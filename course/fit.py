@@ -29,7 +29,7 @@ def fit(sizes: Sequence[int], times: dict[str, Sequence[float]]) -> Any:
         "template": ON_THE_PAGE,
         "height": 420,
         "title": title,
-        "legend": {"orientation": "h"},
+        "legend": {"orientation": "h", "y": -0.25},
         "meta": meta,
     }
     figure = Figure(layout=layout)

@@ -24,6 +24,10 @@ def hierarchical_all_reduce(x, mesh):
     dist.all_reduce(x)
 
 
+def rail_broadcast(x, mesh):
+    dist.broadcast(x, 0)
+
+
 def tree_reduce(x):
     dist.reduce(x if dist.get_rank() == 0 else x.clone(), 0)  # gloo leaves sums of some ranks on the others
 
