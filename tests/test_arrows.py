@@ -88,7 +88,7 @@ def test_a_room_of_launch_imports_no_other_process(room):
 
 @pytest.mark.parametrize("package", ORDER)
 def test_an_inner_module_is_imported_in_its_own_room_alone(package):
-    """`_store.py` is rank's own: whoever looks for what a room offers passes over it."""
+    """`_stores.py` is rank's own: whoever looks for what a room offers passes over it."""
     for source in sorted(path for above in ORDER for path in (ROOT / above).rglob("*.py")):
         for node in ast.walk(ast.parse(source.read_text())):
             for name in imported_modules(node):
@@ -98,7 +98,7 @@ def test_an_inner_module_is_imported_in_its_own_room_alone(package):
 
 
 def imported_modules(node: ast.AST) -> list[str]:
-    """What an import statement may name: of `from launch.rank import _store` the module and what stands in it."""
+    """What an import statement may name: of `from launch.rank import _stores` the module and what stands in it."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.module:

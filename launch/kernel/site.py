@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from launch.kernel import host
 from launch.kernel.hub import Hub
-from launch.shared import start_file
+from launch.shared import processes
 from launch.shared.errors import LaunchError
 from launch.shared.flight_recorder import Board
-from launch.shared.processes import agent_command
 
 if TYPE_CHECKING:
     from collectives.timed import Clock
@@ -77,7 +76,7 @@ class Site:
 
     def meeting_place(self) -> dict[str, str]:
         """MASTER_ADDR and MASTER_PORT for ranks that make a process group themselves."""
-        return start_file.meeting_place()
+        return processes.meeting_place()
 
     def cell_begins(self) -> None:
         """Called before each cell."""
@@ -107,11 +106,11 @@ class AgentLink:
         self.ahead = threading.Event()  # it has imported all that its ranks may need
         self._log = open(f"{folder}/agent.log", "w+b")  # can be read after the agent has removed its folder
         if fork_from is None or not fork_from.fork(theirs, folder):
-            environ = os.environ | {"OMP_NUM_THREADS": "1", start_file.NO_WIDGETS: "1"}
+            environ = os.environ | {"OMP_NUM_THREADS": "1", processes.NO_WIDGETS: "1"}
             environ.pop("JPY_PARENT_PID", None)  # ranks would watch the wrong parent
             environ.pop("PYTEST_CURRENT_TEST", None)
             self.process = subprocess.Popen(
-                agent_command(theirs.fileno(), os.getpid(), folder),
+                processes.agent_command(theirs.fileno(), os.getpid(), folder),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
@@ -142,12 +141,12 @@ class AgentLink:
 
     def start(self, ranks: list[int], spawn: bool, serial: int, key: bytes, session: dict) -> None:
         """Asks for ranks. Call `withdraw` once they are up, or have been given up."""
-        config = start_file.write_start_file(self.folder, key, serial, **session)
+        config = processes.write_start_file(self.folder, key, serial, **session)
         self.send(do="start", config=config, ranks=ranks, spawn=spawn)
 
     def withdraw(self, serial: int) -> None:
         """Removes the file that the ranks of this start have read, and the key in it."""
-        os.unlink(start_file.start_file(self.folder, serial))
+        os.unlink(processes.start_file(self.folder, serial))
 
     def has_ended_process(self, pid: int) -> bool:
         return host.has_ended(pid)

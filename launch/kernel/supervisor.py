@@ -8,6 +8,7 @@ launch/ranks.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 from collections.abc import Iterable
@@ -17,15 +18,14 @@ from launch.backends import BACKENDS
 from launch.doctor.snapshot import How
 from launch.doctor.trouble import find_missing_group, find_swapped
 from launch.kernel import recovery
-from launch.kernel._played import Played
 from launch.kernel.cell import Answer, Cell
 from launch.kernel.hub import Hub
 from launch.kernel.site import AgentLink, Here, Site
 from launch.kernel.worker import COMING, Worker
-from launch.shared import flight_recorder
+from launch.shared import flight_recorder, wires
 from launch.shared.errors import LaunchError, RankError, UsageError, name_ranks
 from launch.shared.flight_recorder import Board, OpenCall, Status
-from launch.shared.start_file import fresh_environ
+from launch.shared.processes import fresh_environ
 from launch.shared.text import Text
 
 
@@ -345,3 +345,48 @@ class Supervisor:
                 by_message.setdefault(reply["message"], []).append(rank)
             raise RankError("; ".join(f"{name_ranks(who)}: {why}" for why, who in by_message.items()), tuple(wrong))
         return [(reply["content"]["value"], reply["buffers"]) for reply in replies]
+
+
+class Played:
+    """The network that the ranks play, and which ranks have been told of it.
+
+    A rank is told once, before its next cell; one that replaces a dead rank is started with it. The links that ranks
+    share are in a file (launch/shared/wires.py), a new one for each network.
+    """
+
+    def __init__(self, supervisor: Supervisor):
+        self.supervisor = supervisor
+        self._number = 0  # of the network that is played; 0: none
+        self._last = 0
+        self._table: dict | None = None
+
+    def choose(self, table: dict | None) -> None:
+        """The network that ranks are to be told of, as `launch.networks.table` makes it; None for no network."""
+        if self._table is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._table["path"])
+        self._table, self._number = None, 0
+        if table is not None:
+            self._number = self._last = self._last + 1
+            self._table = {**table, "path": f"{self.supervisor.hub.folder}/wires-{self._number}"}
+
+    def clear(self) -> None:
+        """Frees the links: what was in flight on them was cut off with its cell, or with the ranks."""
+        if self._table is not None:
+            wires.clear(self._table["path"])
+
+    def known_to(self, new: list) -> dict | None:
+        """The table that new ranks start with; None if it is for another number of ranks."""
+        if self._table is None or len(self._table["ways"]) != self.supervisor.size:
+            return None
+        for worker in new:
+            worker.plays = self._number
+        return self._table
+
+    async def tell(self) -> None:
+        """Tells the ranks that do not know it yet."""
+        behind = [worker for worker in self.supervisor.workers if worker.plays != self._number]
+        if behind:
+            await self.supervisor.request_all("shell", "network", {"table": self._table}, workers=behind)
+            for worker in behind:
+                worker.plays = self._number

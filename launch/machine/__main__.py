@@ -38,7 +38,7 @@ from launch.kernel.site import AgentLink
 from launch.kernel.worker import PipeReader
 from launch.machine.listener import ALONE_AFTER, BEAT, LOST_AFTER, forget
 from launch.shared.flight_recorder import HEADER_BYTES, SLOT_BYTES, Board
-from launch.shared.start_file import fresh_environ
+from launch.shared.processes import fresh_environ
 
 BROKEN_AFTER = 5.0  # seconds without a connection, which zmq tries to make several times a second
 ENGINE_SAYS = 0.5  # seconds; Slurm signals every process of a job, and this one may be the last to get it

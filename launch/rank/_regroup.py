@@ -22,7 +22,7 @@ from torch.distributed import distributed_c10d as c10d
 from launch.backends import gloo
 from launch.backends.gloo import connected_sockets, shut_down
 from launch.rank import _reducer, interruptible
-from launch.rank._store import PollStore
+from launch.rank._stores import PollStore
 from launch.rank.patches import replace
 
 FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own

@@ -49,19 +49,17 @@ from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
-from launch.rank import _loopback
+from launch.rank._output import AttentiveIOPub, BoundedSession, Streams
 from launch.rank._regroup import Regrouper
-from launch.rank._session import AttentiveIOPub, BoundedSession
-from launch.rank._store import PollStore
+from launch.rank._stores import PollStore, listen_at_loopback
 from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.network import Network
 from launch.rank.patches import complaint, replace
 from launch.rank.requests import Requests
-from launch.rank.restore_streams import Streams
 from launch.rank.tap import Tap
 from launch.shared.capture import packed
 from launch.shared.flight_recorder import Slot
-from launch.shared.start_file import NO_WIDGETS
+from launch.shared.processes import NO_WIDGETS
 
 NO_INPUT = (
     'ranks cannot ask: in a cell without %%ranks, launch.push(answer=input("...")) gives every rank what you type'
@@ -291,7 +289,7 @@ def serve(rank: int, session: dict) -> None:
     slot = Slot(session["board"], rank, session.get("here"))
     tap = Tap(slot)
     regrouper = Regrouper()
-    _loopback.install(regrouper)
+    listen_at_loopback(regrouper)
     tap.network = None if session["network"] is None else Network(rank, session["network"])
     meet(rank, session, regrouper)
     name = f"{rank}.{session['serial']}"

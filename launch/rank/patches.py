@@ -39,7 +39,7 @@ REPLACED = {  # what `replace` may set, and why; in torch 2.8 to 2.13, IPython 8
     "distributed_c10d._new_process_group_helper": "who makes which group (tap.py), on which sockets (_regroup.py)",
     "ProcessGroupGloo.__init__": "connecting can be interrupted, on few threads (_regroup.py)",
     "distributed.Reducer": "a DDP module whose backward was cut short gets a new one (_reducer.py)",
-    "distributed.TCPStore": "it listens at its host name only (_loopback.py)",
+    "distributed.TCPStore": "it listens at its host name only (_stores.py)",
     "rendezvous.TCPStore": "the same",
     "Tensor.numpy": "memory that numpy may write to is looked at; in a recorded cell (_op_log.py)",
     "ProcessGroup.*": "calls that the tap sees anyway skip the op log; in a recorded cell (_op_log.py)",

@@ -14,7 +14,7 @@ from pathlib import Path
 import playwright.sync_api
 import pytest
 
-from launch.shared.start_file import free_port
+from launch.shared.processes import free_port
 
 HERE = Path(__file__).parent
 COURSE = HERE.parents[1] / "course"

@@ -68,13 +68,13 @@ def test_a_cell_that_makes_a_store_is_told_when_its_port_is_taken_by_its_last_ru
 STORE = """
 import os, time
 from types import SimpleNamespace
-from launch.rank import _loopback, interruptible
+from launch.rank import _stores, interruptible
 
 def late(*what):
     time.sleep(2)  # longer than the doctor waits before it looks, as connecting may take where much else goes on
     return interruptible.wait(*what)
 
-if rank in slow: _loopback.interruptible = SimpleNamespace(wait=late)
+if rank in slow: _stores.interruptible = SimpleNamespace(wait=late)
 if rank in comes:
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), world_size, rank == 0)
 """

@@ -10,7 +10,7 @@ import pytest
 
 from launch.export import GIVEN, Ran, export, program
 from launch.shared.errors import UsageError
-from launch.shared.start_file import NOT_INHERITED
+from launch.shared.processes import NOT_INHERITED
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 ALIKE = {"OMP_NUM_THREADS": "1", "RES_OPTIONS": "timeout:1 attempts:1", "GLOO_SOCKET_IFNAME": "lo"}

@@ -13,7 +13,7 @@ import pytest
 import zmq
 from jupyter_client.session import Session
 
-from launch.shared.start_file import write_start_file
+from launch.shared.processes import write_start_file
 from tests.launch.notebook import Notebook
 
 LAUNCH = Path(__file__).parents[2] / "launch"

@@ -7,7 +7,7 @@ import zmq
 from ipykernel.iostream import IOPubThread
 from jupyter_client.session import Session
 
-from launch.rank._session import AttentiveIOPub
+from launch.rank._output import AttentiveIOPub
 
 LIMIT = 60  # seconds
 
@@ -48,5 +48,5 @@ def test_a_rank_is_heard_of_though_it_was_busy_when_the_notebook_subscribed(tmp_
 
 
 def test_ipykernels_own_thread_would_stay_silent(tmp_path):
-    """When this fails, ipykernel has mended it: launch/rank/_session.py can go."""
+    """When this fails, ipykernel has mended it: launch/rank/_output.AttentiveIOPub can go."""
     assert kinds_heard(IOPubThread, tmp_path) == ["status"]

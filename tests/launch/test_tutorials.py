@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from launch.shared.start_file import free_port
+from launch.shared.processes import free_port
 
 BEGIN = """
 import os
