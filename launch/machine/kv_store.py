@@ -1,8 +1,8 @@
 """The key-value store in which ranks on several machines meet, and a rank's connection to it.
 
 `KVStore` is in the notebook's kernel and not in rank 0, so it outlives every rank. `RemoteStore` is in a rank, in place
-of the file that ranks on one machine share (launch/rank/_stores.py); requests go through the sockets of its machine. The
-values are the addresses where gloo listens, and no secrets.
+of the file that ranks on one machine share (launch/rank/_stores.py); requests go through the sockets of its machine.
+The values are the addresses where gloo listens, and no secrets.
 """
 
 from __future__ import annotations

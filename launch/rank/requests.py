@@ -201,8 +201,8 @@ class Requests:
 
 
 class Stopping:
-    """The stop button: KeyboardInterrupt in the running cell, once for each SIGINT. `namespace` has the globals of cells,
-    by which their frames are recognised.
+    """The stop button: KeyboardInterrupt in the running cell, once for each SIGINT. `namespace` has the globals of
+    cells, by which their frames are recognised.
 
     A cell that catches it and goes on is not forced: the kernel asks `why_deaf` and ends the process (kernel/cell.py).
     Coroutines are ipykernel's to cancel.
