@@ -25,6 +25,7 @@ import torch
 from launch.rank._ops import Call, Cut, has_memory
 from launch.shared.flight_recorder import (
     COLLECTIVES,
+    COMPARED,
     MESSAGES,
     REFUSED,
     SPLITS,
@@ -35,20 +36,12 @@ from launch.shared.flight_recorder import (
     unfitting,
 )
 
-_ASPECTS = (  # field, how it is said for a collective, how for a message
-    ("op", "{op}", "{op}"),
-    ("src", "root {src}", ""),
-    ("reduce", "{reduce}", ""),
-    ("count", "{count} {elements}", "{count} bytes"),
-    ("dtype", "{dtype}", "{dtype}"),
-    ("order", "{layout}", ""),
-)
-
 LONGEST_SPLITS = 240  # characters; of more ranks than that they are not compared
 
 
 class MismatchError(RuntimeError):
-    """Two ranks make calls that do not fit together. The message names both ranks, both calls and both lines."""
+    """Two ranks make calls that do not fit together. The notebook words it once every rank has made its call
+    (doctor.trouble); the message here is for a cell that catches it."""
 
 
 class Overtaken(Exception):
@@ -94,7 +87,7 @@ class Guard:
         rank, side = (mark.dst, "recv") if mark.side == "send" else (mark.src, "send")
         other = MESSAGES.read(self.memory, base_of(rank), row_of(mark._replace(side=side), MESSAGES))
         if other is not None and _same_call(mark._replace(side=side), other):
-            self._compare(mark, rank, other._replace(op=mark.op))
+            self._compare(mark, rank, other)
 
     def retract(self, mark: Fingerprint) -> None:
         """The library has refused the call that this fingerprint stands for: nobody else will make it either."""
@@ -119,27 +112,15 @@ class Guard:
             pass
 
     def _compare(self, mine: Fingerprint, rank: int, other: Fingerprint) -> None:
-        message = mine.side != "collective"
-        fields = [field for field, _, in_message in _ASPECTS if (in_message or not message)]
-        for field in fields:
-            if getattr(mine, field) != getattr(other, field):
-                break
-        else:
-            return
-        if other.failed and not mine.failed:
+        compared = COMPARED if mine.side == "collective" else ("count", "dtype")
+        fields = [field for field in compared if getattr(mine, field) != getattr(other, field)]
+        if fields and other.failed and not mine.failed:
             raise Overtaken
-        if message:
-            sides = {mine.side: (self.rank, mine), "recv" if mine.side == "send" else "send": (rank, other)}
-            (src, sent), (dst, received) = sides["send"], sides["recv"]
+        if fields:
+            shown = [] if "op" in fields else fields  # other ops differ in everything
             raise MismatchError(
-                f"rank {self.rank}: message {mine.seq} from rank {src} to rank {dst} does not fit: "
-                f"rank {src} sends {_amount(sent)} ({_line(sent)}), "
-                f"rank {dst} receives {_amount(received)} ({_line(received)})"
+                f"rank {self.rank} calls {_call(mine, shown)}, but rank {rank} calls {_call(other, shown)}"
             )
-        raise MismatchError(
-            f"rank {self.rank} calls {_told(mine, field)} ({_line(mine)}), "
-            f"but rank {rank} calls {_told(other, field)} ({_line(other)})"
-        )
 
 
 _TAKES_MEMORY = {  # as it lies, not by the strides of these tensors; all else is copied first, or refused by torch
@@ -253,21 +234,8 @@ def _same_call(mine: Fingerprint, other: Fingerprint) -> bool:
     return same and (mine.side == "collective" or (mine.src, mine.dst, mine.tag) == (other.src, other.dst, other.tag))
 
 
-def _told(mark: Fingerprint, field: str) -> str:
-    """The call with what it disagrees about: "all_reduce #2 with MAX"."""
-    call = mark.call()
-    if field == "op":
-        return call
-    aspect = next(said for name, said, _ in _ASPECTS if name == field)
-    if field == "count" and mark.op.startswith("reduce_scatter"):
-        aspect = "{count} {elements} per rank"
-    elements = "element" if mark.count == 1 else "elements"
-    return f"{call} with {aspect.format(**mark._asdict(), layout=mark.layout, elements=elements)}"
-
-
-def _amount(mark: Fingerprint) -> str:
-    return f"{mark.count} bytes of {mark.dtype}"
-
-
-def _line(mark: Fingerprint) -> str:
-    return f"line {mark.line}" + (f" of {mark.file}" if mark.file else "")
+def _call(mark: Fingerprint, fields: list[str]) -> str:
+    """ "all_reduce #2 (line 4; reduce MAX)"."""
+    values = [(field, getattr(mark, field)) for field in fields]
+    differ = ", ".join(f"{field} {'as usual' if value == '' else value}" for field, value in values)
+    return f"{mark.call()} (line {mark.line}{mark.file and f' of {mark.file}'}{differ and f'; {differ}'})"

@@ -12,13 +12,13 @@ FAULTS = {
     # gloo: all hang
     "op": ("if rank == 2:\n    dist.broadcast(x, 0)\nelse:\n    dist.all_reduce(x)", "broadcast", "all_reduce"),
     # gloo: wrong numbers on three ranks, the fourth hangs
-    "elements": ("dist.all_reduce(x[:2] if rank == 2 else x)", "2 elements", "4 elements"),
+    "elements": ("dist.all_reduce(x[:2] if rank == 2 else x)", "count 2", "count 4"),
     # gloo: connections reset
     "dtype": ("dist.all_reduce(x.double() if rank == 2 else x)", "float64", "float32"),
     # gloo: wrong numbers, no error
     "reduce op": ("op = dist.ReduceOp.MAX if rank == 2 else dist.ReduceOp.SUM\ndist.all_reduce(x, op)", "MAX", "SUM"),
     # gloo: some end with wrong data, others hang
-    "root": ("dist.broadcast(x, 2 if rank == 2 else 0)", "root 2", "root 0"),
+    "root": ("dist.broadcast(x, 2 if rank == 2 else 0)", "src 2", "src 0"),
     # gloo: hangs
     "list and single": (
         "out = torch.zeros(16)\nif rank == 2:\n    dist.all_gather(list(out.chunk(4)), x)\n"
@@ -28,8 +28,8 @@ FAULTS = {
     ),
     "reduce_scatter sizes": (
         "n = 8 if rank == 2 else 4\ndist.reduce_scatter_single(torch.zeros(n // 4), torch.zeros(n))",
-        "2 elements per rank",
-        "1 element per rank",
+        "count 2",
+        "count 1",
     ),
 }
 
@@ -174,9 +174,8 @@ def test_ranks_whose_tensors_lie_in_different_orders_are_told(gang, call):
     answers = gang.run(source, 2, record=False, keep=["x"])
     said = [answer["error"] for answer in answers if answer["error"].startswith("MismatchError: ")]
     op = call.partition("(")[0]
-    transposed = f"calls {op} #1 with a tensor whose dimensions lie in the order 1,0 (line 2)"
-    assert said and all(f"rank 0 {transposed}" in error for error in said)
-    assert all(f"rank 1 calls {op} #1 with a contiguous tensor (line 2)" in error for error in said)
+    assert said and all(f"rank 0 calls {op} #1 (line 2; order 1,0)" in error for error in said)
+    assert all(f"rank 1 calls {op} #1 (line 2; order as usual)" in error for error in said)
 
 
 def test_tensors_that_lie_in_the_same_order_everywhere_pass(gang):
@@ -263,8 +262,8 @@ else:
     said = [answer["error"] for answer in answers if "MismatchError" in answer["error"]]
     assert said
     for sentence in said:
-        assert f"rank 0 sends {sent * 4} bytes of float32 (line 3)" in sentence
-        assert f"rank 1 receives {received * 4} bytes of float32 (line 5)" in sentence
+        assert f"rank 0 calls send #1 (line 3; count {sent * 4})" in sentence
+        assert f"rank 1 calls recv #1 (line 5; count {received * 4})" in sentence
 
 
 def test_a_message_of_another_type_is_refused(gang):
