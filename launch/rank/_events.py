@@ -129,14 +129,17 @@ class Recorder:
             self.dropped += 1
             self.op_log.go_blind()
             return None
-        if frames:
-            self.globals, self.cell_file = frames[-1].f_globals, frames[-1].f_code.co_filename
+        scopes = frames
+        if threading.current_thread() is not threading.main_thread():  # in a pool's thread it may have none of its own
+            scopes = frames + callsite.frames_of_main_thread()
+        if scopes:
+            self.globals, self.cell_file = scopes[-1].f_globals, scopes[-1].f_code.co_filename
         self.groups[call.group.key] = call.group
         site = self.sites.setdefault(callsite.site(frames, via), len(self.sites))
         ins = [self.snapshots.place(tensor) for tensor in call.ins]
         outs = ins if call.outs is call.ins else [self.snapshots.place(tensor) for tensor in call.outs]
         event = Event(call, len(self.events), seq, site, ins, outs)
-        self.snapshots.bind([(frame.f_code.co_name, callsite.variables_of(frame)) for frame in frames])
+        self.snapshots.bind([(frame.f_code.co_name, callsite.variables_of(frame)) for frame in scopes])
         event.looks[0] = self.snapshots.take(*ins, *outs)
         self.op_log.begin(event.number)
         self.events.append(event)

@@ -32,6 +32,7 @@ from launch.rank.patches import group_calls, replace
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 MOST = 100_000
+MOST_ROWS = 64  # that an op's index names and that are noted
 _plain_numpy = torch.Tensor.numpy
 # What torch.distributed calls of a group's: ops that the tap sees below. To come by here as well would cost each of
 # them as much as all the rest of what is recorded of it.
@@ -42,7 +43,18 @@ _PASSED_ON = ("all_reduce", "all_reduce_coalesced", "broadcast")  # functional c
 class _Plan:
     """What is to be noted of one op: its number, and which of its arguments it writes. `call` carries it out."""
 
-    __slots__ = ("func", "call", "number", "writes", "written_names", "in_place", "makes", "functional", "silent")
+    __slots__ = (
+        "func",
+        "call",
+        "number",
+        "writes",
+        "written_names",
+        "in_place",
+        "makes",
+        "functional",
+        "silent",
+        "index",
+    )
 
     def __init__(self, func, number: int):
         schema: Any = getattr(func, "_schema", None)
@@ -54,6 +66,7 @@ class _Plan:
         self.writes = [i for i, each in written if not each.kwarg_only]
         self.in_place = self.writes == [0]
         self.written_names = {each.name for _, each in written}
+        self.index = next((i for i, each in enumerate(arguments) if each.name in ("index", "indices")), None)
         self.makes = bool(schema) and any("Tensor" in str(r.type) and not r.alias_info for r in schema.returns)
         space = getattr(func, "namespace", "")
         self.functional = space == "_c10d_functional" and schema.name.split("::")[1] in _PASSED_ON
@@ -145,6 +158,8 @@ class OpLog(TorchDispatchMode):
         ins, numbers, outs, alpha = [], [], [], 1
         for value in args:
             ins.append(place(value)) if type(value) in PLAIN else _sort(value, place, ins, numbers)
+        if plan.index is not None:
+            numbers += _rows_of(args[plan.index : plan.index + 1])
         if plan.in_place and type(args[0]) in PLAIN:
             outs.append(ins[0])
         else:
@@ -210,6 +225,15 @@ def _sort(value, place, tensors: list, numbers: list) -> None:
                 _sort(item, place, tensors, numbers)
     elif isinstance(value, torch.Tensor):
         tensors.append(-1)
+
+
+def _rows_of(index) -> list[list[int]]:
+    """[which rows an op works on], if its index is one short vector; [] else."""
+    while type(index) in (list, tuple) and len(index) == 1:
+        index = index[0]
+    if type(index) in PLAIN and index.dtype is torch.int64 and index.dim() == 1 and 0 < index.numel() <= MOST_ROWS:
+        return [index.tolist()]
+    return []
 
 
 def _passing_by(name: str):

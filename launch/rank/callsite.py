@@ -14,7 +14,7 @@ import sysconfig
 import threading
 from collections.abc import Callable
 from functools import cache
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import NamedTuple
 
 import torch
@@ -83,19 +83,32 @@ def frames() -> tuple[list, tuple[str, ...]]:
         owner = _owners.get(code.co_filename) or owner_of(code.co_filename)
         if owner == "cell" or owner == "file":
             found.append(frame)
-            if owner == "cell" and code.co_name.startswith(("<module", "<cell")):
-                break  # the cell itself: what called it is the kernel
+            if _is_cell_itself(frame):
+                break
         elif owner == "torch.distributed" and not found and code.co_name not in _QUIET:
             via.append(code.co_name)
         frame = frame.f_back
     if not found and isinstance(threading.current_thread(), threading._DummyThread):  # one of autograd's
-        frame = frame_of(threading.main_thread())
-        while frame is not None and len(found) < _DEPTH:
-            if is_students(frame.f_code.co_filename):
-                found.append(frame)
-            frame = frame.f_back
+        found = frames_of_main_thread()
     via.reverse()
     return found, tuple(via)
+
+
+def frames_of_main_thread() -> list[FrameType]:
+    """The student's frames of the main thread, inside out. From any thread."""
+    frame, found = frame_of(threading.main_thread()), []
+    while frame is not None and len(found) < _DEPTH:
+        if is_students(frame.f_code.co_filename):
+            found.append(frame)
+            if _is_cell_itself(frame):
+                break
+        frame = frame.f_back
+    return found
+
+
+def _is_cell_itself(frame: FrameType) -> bool:
+    """Whether it is the top level of a cell: what called it is the kernel."""
+    return owner_of(frame.f_code.co_filename) == "cell" and frame.f_code.co_name.startswith(("<module", "<cell"))
 
 
 def line_and_file() -> tuple[int, str]:
@@ -124,10 +137,7 @@ def innermost() -> FrameType | None:
 
 def line_of_main_thread() -> tuple[int, str]:
     """The same of the main thread, whatever it is in. From any thread."""
-    frame = frame_of(threading.main_thread())
-    while frame is not None and not is_students(frame.f_code.co_filename):
-        frame = frame.f_back
-    return line_and_file_of([frame] if frame else [])
+    return line_and_file_of(frames_of_main_thread())
 
 
 def line(above: int = 1) -> int:
@@ -192,7 +202,7 @@ def code_of(filename: str, line: int) -> str:
 
 
 def variables_of(frame) -> dict:
-    """The variables of a frame of the student's.
+    """The variables of a frame of the student's, and in a method "self.x" of its object.
 
     At the top level of a notebook only names that the cell's source mentions: the namespace holds all the variables of
     the session.
@@ -201,14 +211,26 @@ def variables_of(frame) -> dict:
     if frame.f_code.co_name == "<module>" or variables is frame.f_globals:
         wanted = mentioned(frame.f_code.co_filename) or frame.f_code.co_names
         variables = {name: variables[name] for name in wanted if name in variables}
+    elif "self" in variables:
+        variables = {**variables, **attributes("self", variables["self"])}
     return variables
 
 
+def attributes(name: str, value) -> dict:
+    """{"self.x": ...} of an object of one of the student's classes."""
+    if type(value).__module__ not in ("__main__", "builtins") or type(value) is ModuleType:
+        return {}
+    return {f"{name}.{each}": held for each, held in getattr(value, "__dict__", {}).items()}
+
+
 def reached(variables: dict) -> list[tuple]:
-    """(path, tensor) of the tensors among the variables, and in lists and tuples among them, one level deep; `path` is
-    "acc" or "chunks[2]"."""
+    """(path, tensor) of the tensors among the variables, and in lists, tuples and objects of the student's classes
+    among them, one level deep; `path` is "acc", "chunks[2]" or "ring.x"."""
     result = []
-    for name, value in variables.items():
+    for name, value in [
+        *variables.items(),
+        *(each for pair in variables.items() for each in attributes(*pair).items()),
+    ]:
         if type(value) in PLAIN:
             result.append((name, value))
         elif is_list_of_tensors(value):

@@ -200,9 +200,12 @@ class Steps(NamedTuple):
     ways: list[list[str]]
 
 
-def steps_of(moves: list[Move], items: list, labels: dict[int, list[Label]], layout: Layout, new, code) -> Steps:
+def steps_of(
+    moves: list[Move], items: list, labels: dict[int, list[Label]], layout: Layout, new, code, divided: dict[int, int]
+) -> Steps:
     """`items` are messages and collectives; `new(move)` is the number of the first symbol for what a move brings that
-    has no source, `code(call)` is (line, text) of the line that made a call."""
+    has no source, `code(call)` is (line, text) of the line that made a call, `divided`: step -> by what ranks divide
+    its outcome, which has no move."""
     by_step, calls, built_in = defaultdict(list), defaultdict(list), defaultdict(list)
     for move in moves:
         by_step[move.step].append(move)
@@ -231,6 +234,7 @@ def steps_of(moves: list[Move], items: list, labels: dict[int, list[Label]], lay
         caption = _caption(phase, effect, transfers, ways[-1], layout.chunks)
         words = dict.fromkeys(each.words for each in labels.get(number, ()))
         caption = f"{' and '.join(words)}: {caption}" if words else caption
+        caption += f" Then ranks divide by {divided[number]}; the sum is shown." if number in divided else ""
         in_network = any(each.in_network for each in labels.get(number, ()))
         steps.append((phase, caption, transfers, sources, effect, in_network))
         wrote.append([(*cell, spot) for cell, spot in here.items()])

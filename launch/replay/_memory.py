@@ -47,8 +47,8 @@ class Write(NamedTuple):
 class Memory:
     """One rank's memory at a moment of its op log, as `torch_ops.Meaning` reads and writes it."""
 
-    def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int]):
-        self.rank, self.leaves, self.kept, self.firsts = rank, leaves, kept, firsts
+    def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int], itemsizes: dict[int, int]):
+        self.rank, self.leaves, self.kept, self.firsts, self.itemsizes = rank, leaves, kept, firsts, itemsizes
         self.storages: dict[int, Ranges] = {}
         self.row = 0.0
         self.line = 0
@@ -94,6 +94,15 @@ class Memory:
         if lo >= hi:
             return
         if storage in self.kept:
+            size = self.itemsizes.get(storage, 1)
+            if lo % size or hi % size:  # a part of a number makes it another number
+                lo, hi = lo // size * size, -(-hi // size) * size
+                ranks = self.leaves.ranks_of(value).union(
+                    *(self.leaves.ranks_of(p.value) for p in self.held(storage, lo, hi))
+                )
+                value, expr = self.leaves.computed(self.rank, ranks), None
+            if expr is not None and expr.value.terms[0][0] < 0:  # of numbers in a wider type
+                expr = None
             self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, expr, self.line))
             self.leaves.unnamed.difference_update([leaf for leaf, *_ in value.terms])
             expr = None

@@ -236,7 +236,10 @@ class _Picker:
         own = all([self.leaves.is_own(write.value, rank) for write in done.pieces])
         begun = self.begun.get((rank, done.region.place))
         if begun is not None:
-            if own and done.row < begun or self._scales(done) or self._unread(done):
+            if own and done.row < begun or self._unread(done):
+                return False
+            if self._scales(done):
+                self.places.divided[done.step] = round(1 / done.terms[0][4])
                 return False
             return not self._is_empty(done)
         if own or not done.tellable:
@@ -398,8 +401,10 @@ class _Picker:
         rank, region, step = done.rank, done.region, done.step
         result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
         if not done.tellable or not done.parts:
-            kinds = [self.leaves.all[leaf].kind for w in done.pieces for leaf, _, _ in w.value.terms]
-            word = next((MADE[kind] for kind in kinds if kind in MADE), "computed")
+            leaves = [leaf for w in done.pieces for leaf, _, _ in w.value.terms]
+            words = [MADE.get(self.leaves.all[leaf].kind, "") for leaf in leaves]
+            words += [f"computed with {by}" for leaf in leaves if (by := self.leaves.made_by.get(leaf))]
+            word = next(filter(None, words), "computed")
             return [Move(self._late(done), rank, rank, None, region, "new", word, (), 0, done.spot, result)]
         base, moves = self._base(done), []
         through, unseen_there = region, done.spot._replace(storage=-1)
@@ -455,7 +460,8 @@ class _Picker:
             own = src == dst and item.calls[0].event["reduce"] != ""  # put in its place before others are added to it
             way = how if op == "reduce" else ""
             ends = (item.step - own, src, dst, source, target, op, way, item.calls, 0)
-            moves.append(Move(*ends, taken[dst, target], held, onto, origin, under))
+            spot = origin if own and origin else taken[dst, target]
+            moves.append(Move(*ends, spot, held, onto, origin, under))
         return moves
 
 

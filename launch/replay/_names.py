@@ -42,7 +42,7 @@ Promise = dict[int, tuple[int, int, list["_Part"]]]
 
 class Found(NamedTuple):
     """`of` and `into` are names of variables, `given` is what ranks had in the first. `held[rank]` is (name, first
-    byte, end) of what holds a rank's result."""
+    byte, end) of what holds a rank's result. `how` is "sum", "average", "max" ... of a collective that reduces."""
 
     collective: str = "recorded"
     algorithm: str = "recorded"
@@ -51,6 +51,7 @@ class Found(NamedTuple):
     into: str = ""
     held: dict[int, tuple[str, int, int]] = {}
     given: dict[int, Content] = {}
+    how: str = ""
 
 
 class Namer:
@@ -80,11 +81,14 @@ class Namer:
     def _as(self, collective: str, root: int | None) -> Iterator[Found]:
         for result in self.results:
             for name in self.names if collective in HANDING_OUT else self.inputs:
-                held = self._holds(collective, root, name, result)
+                held, how = self._holds(collective, root, name, result)
                 if held and self._nothing_else(collective, root, name):
                     algorithm = self._algorithm(collective, root, name, held)
                     given = {rank: self.starts[rank][name] for rank in self.ranks if name in self.starts[rank]}
-                    yield Found(collective, algorithm, root, name, result, held, given)
+                    into = (
+                        name if all(self._bound_first(r).get(name) == self._memory(r, result) for r in held) else result
+                    )
+                    yield Found(collective, algorithm, root, name, into, held, given, how)
 
     @cached_property
     def results(self) -> list[str]:
@@ -108,11 +112,14 @@ class Namer:
 
     def _starts(self, rank: int) -> dict[str, Content]:
         found = {}
-        for name, bound in self.memories[rank].bound_first(self.replay.ranks[rank].first_snapshot).items():
+        for name, bound in self._bound_first(rank).items():
             held = content(bound, partial(self.replay.held_first, rank))
             if held and sum(p.hi - p.lo for p in held) == sum(nbytes for *_, nbytes in bound):
                 found[name] = held
         return found
+
+    def _bound_first(self, rank: int) -> dict[str, list]:
+        return self.memories[rank].bound_first(self.replay.ranks[rank].first_snapshot)
 
     def _ends(self, rank: int) -> dict[str, Content]:
         memory, held = self.memories[rank], self.replay.ends[rank].held
@@ -147,8 +154,8 @@ class Namer:
 
     # -- whether a variable holds what a collective makes of another
 
-    def _holds(self, collective: str, root: int | None, name: str, result: str) -> dict[int, tuple[str, int, int]]:
-        """Where each rank holds its part of the result; {} if one of them does not."""
+    def _holds(self, collective: str, root: int | None, name: str, result: str) -> tuple[dict, str]:
+        """Where each rank holds its part of the result, and how it was reduced; {} if one of them does not."""
         for parts in self._promises(collective, root, name, self._rows(result) if "gather" in collective else ()):
             found: dict[int, tuple[str, int, int]] = {}
             scales: set[float] = set()
@@ -164,8 +171,8 @@ class Namer:
                     break
             mean = 1 / len(self.ranks) if collective in REDUCING else 1
             if len(found) == len(parts) and len(scales) == 1 and len(ways) <= 1 and scales <= {1, round(mean, 9)}:
-                return found
-        return {}
+                return found, "average" if scales == {round(mean, 9)} != {1} else min(ways, default="")
+        return {}, ""
 
     def _may_hold(self, rank: int, collective: str, root: int | None, name: str, result: str) -> list[str]:
         """The variables that may hold a rank's part: that of the common name; any, where there is none, or where the
@@ -260,7 +267,12 @@ class Namer:
     # -- whether that is all that the ranks exchanged, and how
 
     def _nothing_else(self, collective: str, root: int | None, name: str) -> bool:
-        """Whether no other data went from rank to rank."""
+        """Whether no other data went from rank to rank. Who gathers sends nobody its own."""
+        if collective == "gather":
+            own = {leaf for p in self.starts[root][name] for leaf, *_ in p.value.terms}
+            sent = [p for m in self.replay.messages if m.src == root for p in m.carries[root][0] or ()]
+            if any(leaf in own for p in sent for leaf, *_ in p.value.terms):
+                return False
         known: dict[int, Ranges] = {}
         for p in chain(*(self.starts[rank][name] for rank in self._givers(collective, root))):
             for leaf, shift, _ in p.value.terms:

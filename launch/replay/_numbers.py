@@ -47,7 +47,9 @@ class Numbers:
             copied = self._bytes(value.terms[0][0], lo + value.terms[0][1], len(raw))
             if copied is None or copied[0] == raw:
                 return []
-            return _spans(np.frombuffer(copied[0], np.uint8) != np.frombuffer(raw, np.uint8), 1)
+            size = SIZES.get(copied[1], 1) if len(raw) % SIZES.get(copied[1], 1) == 0 else 1  # whole numbers
+            was, now = (np.frombuffer(each, np.uint8).reshape(-1, size) for each in (copied[0], raw))
+            return _spans((was != now).any(axis=1), size)
         types = self._types(value)
         if len(types) != 1:
             return []

@@ -339,6 +339,7 @@ class Places:
             spans[rank, region.place, region.lo].append((min(u.row for u in found), max(u.row for u in found), storage))
         self._found: dict[tuple[int, int, int, int], Region] = {}
         self.nothing: set[int] = set()
+        self.divided: dict[int, int] = {}  # step -> by what ranks divide its outcome
         self.number: dict[tuple[int, int], int] = {}  # (rank, storage) -> 0 for the name itself, 1 for "name 2"
         for (rank, _, _), used in spans.items():
             lanes: list[int] = []

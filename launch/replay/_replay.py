@@ -40,9 +40,10 @@ class _Rank:
         kept = {binding[3] for binding in snapshots["bindings"]}
         kept |= {place[0] for event in self.events for place in [*event["ins"], *event["outs"]] if place}
         firsts = {int(number): known["first"] for number, known in snapshots["storages"].items()}
-        self.memory = Memory(self.number, leaves, kept, firsts)
-        self.meaning = Meaning(self.memory, self.number)
         self.snapshots = Snapshots(snapshots)
+        itemsizes = {number: self.snapshots.itemsize(number) for number in firsts}
+        self.memory = Memory(self.number, leaves, kept, firsts, itemsizes)
+        self.meaning = Meaning(self.memory, self.number)
         self.last_snapshot = snapshots["looks"] - 1
         self.first_snapshot = self.events[0]["looks"][0] if self.events else 0
         self.named = [binding[3:6] for binding in snapshots["bindings"] if binding[0] <= self.first_snapshot]
@@ -169,20 +170,24 @@ class Replay:
     def _begin(self, rank: _Rank, number: int, at: int) -> None:
         event, memory = rank.events[number], rank.memory
         rank.spans[number][0] = at
-        memory.row = at - 0.5  # what was changed outside torch until now was changed before the call
-        self._take_snapshot(rank, at, event["looks"][0])
         memory.row = at
         if not rank.begun:
-            rank.begun = True
             for place in [*event["ins"], *event["outs"], *rank.named]:
                 if place:
                     memory.held(place[0], place[1], place[1] + place[2])
+        memory.row = at - 0.5  # what was changed outside torch until now was changed before the call
+        self._take_snapshot(rank, at, event["looks"][0])
+        if not rank.begun:
+            rank.begun = True
             memory.settle()
+            everything = [(s, p.lo, p.hi) for s, r in memory.storages.items() for p in r.pieces]
+            self._learn(rank, everything)
+            self._check(rank, everything, Kind.OWN)  # a copy that a thread has changed: other data, but its own
             self.starts[rank.number] = {s: list(r.pieces) for s, r in memory.storages.items() if s in memory.kept}
-            self._learn(rank, ((s, p.lo, p.hi) for s, r in memory.storages.items() for p in r.pieces))
         places = [(place[0], place[1], place[1] + place[2]) for place in event["ins"] if place]
-        if number % self.each == 0 and not rank.open:
+        if number % self.each == 0:
             self._check(rank, places)
+        memory.row = at
         self._learn(rank, places)
         rank.open[number] = event
         item = self.items.get((rank.number, number))
@@ -215,26 +220,25 @@ class Replay:
             for p in rank.memory.held(storage, lo, hi):
                 if not p.value.plain or self.numbers.knows(p.value, p.lo, p.hi):
                     continue
-                coming = (place for event in rank.open.values() for place in event["outs"] if place)
-                if any(s == storage and a < hi and lo < a + nbytes for s, a, nbytes in coming):
+                if _is_coming(rank, storage, lo, hi):
                     break
                 if raw := rank.snapshots.bytes_at(storage, p.lo, p.hi):
                     self.numbers.learn(p.value, p.lo, raw, rank.snapshots.dtype(storage))
 
-    def _check(self, rank: _Rank, places) -> None:
+    def _check(self, rank: _Rank, places, kind: Kind = Kind.UNSEEN) -> None:
         """Memory that does not hold what it is said to be made of was changed in a way that was not seen."""
-        if rank.blind:
-            return
-        for storage, lo, hi in places:
+        for storage, lo, hi in places if not rank.blind else ():
+            if _is_coming(rank, storage, lo, hi):
+                continue
             for value, pieces in groupby(rank.memory.held(storage, lo, hi), key=lambda p: p.value):
                 first, *others = pieces
                 raw = rank.snapshots.bytes_at(storage, first.lo, (others or [first])[-1].hi)
                 for a, b in self.numbers.differing(value, first.lo, raw) if raw else ():
-                    self.contradicted = True
-                    rank.memory.write(storage, first.lo + a, first.lo + b, self._unseen(rank.number))
+                    self.contradicted |= kind is Kind.UNSEEN
+                    rank.memory.write(storage, first.lo + a, first.lo + b, self._unseen(rank.number, kind))
 
-    def _unseen(self, rank: int) -> Value:
-        return self.leaves.fresh(rank, Kind.UNSEEN, frozenset((rank, OUTSIDE)))
+    def _unseen(self, rank: int, kind: Kind = Kind.UNSEEN) -> Value:
+        return self.leaves.fresh(rank, kind, frozenset((rank,) if kind is Kind.OWN else (rank, OUTSIDE)))
 
     def _held(self, rank: _Rank, place) -> list[Piece] | None:
         """What a place holds now, counted from its first byte; None where that is not known."""
@@ -346,6 +350,12 @@ class Replay:
         for number in list(rank.open):
             self._end(rank, number)
         self._take_snapshot(rank, len(rank.rows), rank.last_snapshot)
+
+
+def _is_coming(rank: _Rank, storage: int, lo: int, hi: int) -> bool:
+    """Whether a call that is under way writes there."""
+    coming = (place for event in rank.open.values() if event["kind"] != "send" for place in event["outs"] if place)
+    return any(s == storage and a < hi and lo < a + nbytes for s, a, nbytes in coming)
 
 
 def _gets_nothing(rank: _Rank, number: int) -> bool:

@@ -34,6 +34,7 @@ FOLDED: dict[str, Callable] = {
     "eq": np.equal,
 }
 FOLDED |= {"ne": np.not_equal, "floor_divide": np.floor_divide, "remainder": np.remainder}
+ROWS = ("index", "index_select", "index_add", "scatter_add", "index_copy", "index_put")
 ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
 MAKERS = tuple(
     """empty ones full rand arange eye linspace normal uniform bernoulli exponential new_ random cauchy geometric
@@ -124,6 +125,8 @@ class Meaning:
 
     def __init__(self, memory, rank: int):
         self.memory, self.leaves, self.rank = memory, memory.leaves, rank
+        self.same: dict[tuple[Value, str], int] = {}  # (value, type) -> the leaf of the same numbers in a wider type
+        self.narrow: dict[int, tuple] = {}  # that leaf, or a number below 0 in exprs -> (what it was, type, wider type)
 
     def carry_out(self, op: Op, outs: list[Place], ins: list[Place], numbers: list, alpha) -> None:
         """One row. `outs` and `ins` have no empty places; `ins` of an op in place begins with what it works on."""
@@ -141,7 +144,9 @@ class Meaning:
             outs, name = outs[:1], "a" + name
         followed = len(outs) == 1 and self._followed(op._replace(name=name), outs[0], ins, numbers, alpha)
         if not followed:
-            self._computed(outs, [] if makes(name) else ins, Kind.EMPTY if "empty" in name else Kind.OWN)
+            made = makes(name)
+            own = Kind.EMPTY if "empty" in name else Kind.OWN
+            self._computed(outs, [] if made else ins, own, "" if made else name.strip("_"))
         if constant is not None:
             for p in self.memory.held(outs[0].storage, *outs[0].span):
                 leaf = p.value.terms[0][0]
@@ -179,8 +184,8 @@ class Meaning:
             return self._elementwise("sum", out, [(ins[0], 1 / times if name.startswith("div") else times)])
         if name in ("mul", "multiply", "addcmul") and (parts := self._factors(name, ins, alpha)):
             return self._elementwise("sum", out, parts)
-        if name in ("index_add", "scatter_add", "index_copy") and len(ins) == 3:
-            return self._indexed(name, out, ins, _first(numbers), alpha)
+        if name in ROWS and len(ins) in (2, 3):
+            return self._indexed(name, out, ins, numbers, alpha)
         if name in ("mv", "mm") and len(ins) == 2:
             return self._multiplied(out, *ins)
         if name == "where" and len(ins) == 3:
@@ -246,20 +251,22 @@ class Meaning:
                 return [*((place, 1) for place in ins[:-2]), (other, times)]
         return []
 
-    def _indexed(self, name: str, out: Place, ins: list[Place], dim, times: float) -> bool:
-        """Rows of a source added to, or put into, those rows that a constant index names."""
-        whole, index, source = ins
-        if not source.shape or (name == "scatter_add" and len(source.shape) > 1):
+    def _indexed(self, name: str, out: Place, ins: list[Place], numbers: list, times: float) -> bool:
+        """Rows of a source added to, or put into, those rows that the index names; or those rows themselves."""
+        whole, source = ins[0], ins[-1]
+        rows, dim = next((n for n in numbers if type(n) is list), ()), _first(numbers) or 0
+        if not rows or not whole.shape or (name == "scatter_add" and len(whole.shape) > 1):
             return False
-        rows, dim = self._constant(index), dim % len(source.shape)
-        if rows is None or len(rows) > source.shape[dim]:
+        dim, taken = dim % len(whole.shape), len(ins) == 2
+        if (out if taken else source).shape != (*whole.shape[:dim], len(rows), *whole.shape[dim + 1 :]):
             return False
-        if out != whole and not self._elementwise("sum", out, [(whole, 1)]):
+        if not taken and out != whole and not self._elementwise("sum", out, [(whole, 1)]):
             return False
-        for i, row in enumerate(rows.astype(int).tolist()):
-            target = out.part(dim, row, 1)
-            there = [] if name == "index_copy" else [(target, 1)]
-            if not self._elementwise("sum", target, [*there, (source.part(dim, i, 1), times)]):
+        adds = name.endswith("_add") or True in [n for n in numbers if type(n) is bool]
+        for i, row in enumerate(row % whole.shape[dim] for row in rows):
+            target = out.part(dim, i if taken else row, 1)
+            part = whole.part(dim, row, 1) if taken else source.part(dim, i, 1)
+            if not self._elementwise("sum", target, [*([(target, 1)] if adds else []), (part, times)]):
                 return False
         return True
 
@@ -413,12 +420,51 @@ class Meaning:
                 for p in pieces
             ]
         found = []
-        for p in pieces:  # another type: the numbers are rounded, or they are the conjugates
+        for p in pieces:
             a = lo + (p.lo - start) // size * out.itemsize
             b = lo + (p.hi - start) // size * out.itemsize
-            ranks = self.leaves.ranks_of(p.value)
-            found.append((a, b, self.leaves.fresh(self.rank, _kind(ranks, self.rank), ranks), None))
+            value, expr = (None, None) if place.lazy or out.lazy else self._as_type(p, a, place.dtype, out.dtype)
+            if value is None:  # the numbers are rounded, or they are the conjugates
+                value = self.leaves.computed(self.rank, self.leaves.ranks_of(p.value))
+            found.append((a, b, value, expr))
         return found
+
+    def _as_type(self, p, at: int, before: str, after: str) -> tuple:
+        """(value, expr) of numbers of another type: of a wider one they are the same, and are again when they are made
+        what they were. None where that cannot be told."""
+        was, size = SIZES.get(before, 1), SIZES.get(after, 1)
+        if size > was and before.lstrip("b")[:3] == after.lstrip("b")[:3] in ("flo", "int"):
+            inside = p.value.shifted(-p.value.terms[0][1])
+            if (inside, before) not in self.same:
+                leaf = self.leaves.computed(self.rank, self.leaves.ranks_of(p.value)).terms[0][0]
+                self.same[inside, before], self.narrow[leaf] = leaf, (inside, before, after)
+            wide = self.same[inside, before]
+            value = Value("sum", ((wide, (p.lo + p.value.terms[0][1]) // was * size - at, 1),))
+            if p.expr is None:
+                return value, None
+            by = p.expr.value.terms[0][1]
+            number = -1 - len(self.narrow)  # stands for a storage, until it is made narrow again
+            self.narrow[number] = p.expr.shifted(-by), before, after
+            itself = Value("sum", ((number, (p.lo + by) // was * size - at, 1),))
+            return value, p.expr._replace(value=itself, held=(value,))
+
+        def narrowed(terms):
+            for number, shift, times in terms:
+                inside, *types = self.narrow.get(number, (None,))
+                if number >= 0 and self.leaves.all[number].kind is Kind.ZERO and len(terms) > 1:
+                    continue
+                if types != [after, before]:
+                    return None
+                operands.append((inside.shifted((p.lo + shift) // was * size - at), times))
+            return operands
+
+        operands: list = []
+        if narrowed(p.value.terms) is None:
+            return None, None
+        value, operands = self.leaves.combined(p.value.how, operands, self.rank), []
+        if p.expr is None or narrowed(p.expr.value.terms) is None:
+            return value, None
+        return value, self.memory.expr(p.expr.value.how, operands)
 
     def _combined(self, how: str, lo: int, hi: int, operands: list) -> list:
         """[(lo, hi, value, expr)] of one run, cut wherever one of the operands is."""
@@ -454,12 +500,11 @@ class Meaning:
         for start in cut[0]:
             self.memory.write(place.storage, start * size, (start + cut[1]) * size, value, None)
 
-    def _computed(self, outs: list[Place], ins: list[Place], own: Kind = Kind.OWN) -> None:
+    def _computed(self, outs: list[Place], ins: list[Place], own: Kind = Kind.OWN, by: str = "") -> None:
         """Something else was done with all that went in, or a rank made new data (`own` says of which kind)."""
         ranks = frozenset().union(*map(self._ranks_in, ins)) or frozenset({self.rank})
         for out in outs:
-            kind = own if ranks == {self.rank} else Kind.COMPUTED
-            self._fill(out, self.leaves.fresh(self.rank, kind, ranks))
+            self._fill(out, self.leaves.computed(self.rank, ranks, own, by))
 
     def _ranks_in(self, place: Place) -> frozenset:
         size, cut = place.itemsize, runs(place, place.shape)
@@ -470,10 +515,6 @@ class Meaning:
         return frozenset().union(
             *(self.leaves.ranks_of(p.value) for lo, hi in spans for p in self.memory.held(place.storage, lo, hi))
         )
-
-
-def _kind(ranks: frozenset, rank: int) -> Kind:
-    return Kind.OWN if ranks == {rank} else Kind.COMPUTED
 
 
 def makes(name: str) -> bool:

@@ -68,6 +68,7 @@ class Leaves:
             int, tuple[int, np.ndarray]
         ] = {}  # leaf -> its first byte, its numbers, if no data are in it
         self.unnamed: set[int] = set()  # those that were never in a variable
+        self.made_by: dict[int, str] = {}  # leaf -> the op of torch whose meaning is not known here
 
     def new(self, rank: int, kind: Kind, ranks=None) -> int:
         self.all.append(Leaf(rank, kind, frozenset((rank,)) if ranks is None else ranks))
@@ -76,6 +77,13 @@ class Leaves:
     def fresh(self, rank: int, kind: Kind, ranks=None) -> Value:
         """A copy of a new leaf."""
         return Value("sum", ((self.new(rank, kind, ranks), 0, 1),))
+
+    def computed(self, rank: int, ranks: frozenset[int], own: Kind = Kind.OWN, by: str = "") -> Value:
+        """New data, of kind `own` if nobody else's data went in; `by` is the op that made it."""
+        value = self.fresh(rank, own if ranks == {rank} else Kind.COMPUTED, ranks)
+        if by:
+            self.made_by[value.terms[0][0]] = by
+        return value
 
     def ranks_of(self, value: Value) -> frozenset[int]:
         return frozenset().union(*[self.all[leaf].ranks for leaf, _, _ in value.terms])

@@ -36,7 +36,7 @@ from launch.replay._as_if import Shown, shown_as
 from launch.replay._calls import Message
 from launch.replay._ending import Made, made_of
 from launch.replay._events import Event, events_of, text_of
-from launch.replay._layout import BUILT_IN, Layout, steps_of
+from launch.replay._layout import BUILT_IN, WAYS, Layout, steps_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
@@ -95,9 +95,16 @@ class Tapes:
     @cached_property
     def found(self) -> list[Found]:
         """Which collective the run was, for each variable that holds the result. If numbers are up to luck, none."""
-        if any(message.changed for message in self.replay.messages) or used_before_wait(self.replay):
+        if self.unsure:
             return []
         return Namer(self.replay, self.memories, self.places.nothing, self._last_written).find()
+
+    @cached_property
+    def unsure(self) -> str:
+        """Why numbers are up to luck; "" if they are not."""
+        if any(message.changed for message in self.replay.messages):
+            return "sent data changed before wait"
+        return "used before wait" if used_before_wait(self.replay) else ""
 
     def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
@@ -204,8 +211,9 @@ class Recording(Run):
         found = self._shown_of([] if part else tapes.found)
         about = (tapes.places.is_nothing, tapes.at_first, tapes.variables, found.given)
         symbols = Symbols(layout, begin, ranks, *about)
+        divided = {} if as_if else tapes.places.divided
         self._laid_out = laid_out = steps_of(
-            shown.moves, [*shown.messages, *shown.collectives], shown.labels, layout, symbols.new, tapes.code
+            shown.moves, [*shown.messages, *shown.collectives], shown.labels, layout, symbols.new, tapes.code, divided
         )
         parts: dict[str, Any] = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
         plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, laid_out.steps, **parts)
@@ -246,7 +254,8 @@ class Recording(Run):
         A run that was too long to be kept whole says so: "your run, first 20,000 calls of every rank".
         """
         kept = max((len(run["events"]) for run in self._tapes.runs), default=0)
-        name = self._kind + (f", first {kept:,} calls of every rank" if self.dropped else "")
+        name = self._kind + (f", {self._tapes.unsure}" if self._tapes.unsure else "")
+        name += f", first {kept:,} calls of every rank" if self.dropped else ""
         if not self.dropped and not all(map(self._tapes.replay.seen, self._tapes.memories)):
             name += f", what ranks did with their data seen for {self._tapes.ops:,} operations"
         return f"{name}, steps {self._part.start + 1} to {self._part.stop} of {self._whole}" if self._part else name
@@ -259,6 +268,7 @@ class Recording(Run):
         if ops and not self._shown.messages:
             return f"your run: {_listed(ops)}{BUILT_IN}"
         names = [name for name in (self._found.collective, self._found.algorithm) if name != "recorded"]
+        names += [] if self._found.how in ("", "sum") else [f"({WAYS.get(self._found.how, self._found.how)})"]
         about = f" of {self._found.of}" if self._found.of != self._found.into else ""
         about += f" into {self._found.into}" if about and self._found.into != VALUE else ""
         return f"your run: {' '.join(names)}{about}" if names else "your run"

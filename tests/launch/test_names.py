@@ -407,6 +407,77 @@ def test_a_change_that_no_op_made_is_found_by_the_numbers(gang, what):
     assert not any(len(made.terms) == 2 and made.lo == 0 for made in recording.made_of(0, "y"))
 
 
+ROWS = "torch.tensor([*range(len(x))])"
+HOW = {
+    "rows by their numbers": (
+        "all_reduce exchange of x into y",
+        EXCHANGE + "y = x.clone()\n" + f"rows = {ROWS}\nfor r in others: y[rows] += parts[r][rows]\n",
+    ),
+    "rows added by index": (
+        "all_reduce exchange of x into y",
+        EXCHANGE + f"y = x.clone()\nfor r in others: y.index_add_(0, {ROWS}, parts[r])\n",
+    ),
+    "added up in double": (
+        "all_reduce ring",
+        RING.replace("+= b", ".copy_((c[(rank - 2 - s) % p].double() + b.double()).to(x.dtype))") + COLLECT,
+    ),
+    "added up in a wider type": (
+        "all_reduce exchange of x into y",
+        EXCHANGE + "acc = torch.zeros(len(x), dtype=torch.float64)\n"
+        "for part in parts: acc += part.double()\ny = acc.float()\n",
+    ),
+    "divided": ("all_reduce ring (average)", RING + COLLECT + "x /= p\n"),
+    "an average": ("all_reduce exchange (average) of x into y", EXCHANGE + "y = torch.stack(parts).mean(0)\n"),
+    "the largest": ("all_reduce exchange (maximum) of x into y", EXCHANGE + "y = torch.stack(parts).amax(0)\n"),
+    "in a class": (
+        "all_reduce ring",
+        "class Ring:\n    def __init__(self, x): self.x, self.c = x, list(x.chunk(p))\n"
+        "    def run(self):\n        x = self.x\n        c = self.c\n"
+        + (RING.replace("c = list(x.chunk(p))\n", "") + COLLECT).replace("\n", "\n        ")
+        + "\nring = Ring(x)\ndel x\nring.run()\n",
+    ),
+    "sent from a pool": (
+        "all_reduce ring",
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
+        + (RING + COLLECT)
+        .replace("dist.isend(", "pool.submit(dist.send, ")
+        .replace("dist.recv(", "pool.submit(dist.recv, ")
+        .replace("(rank - 1) % p)\n    w.wait()", "(rank - 1) % p).result()\n    w.result()"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOW)
+def test_the_name_says_how_it_was_reduced(gang, what):
+    name, body = HOW[what]
+    (recording,) = told(gang, "x = x.float()\n" + body, 4, ("floats",))
+    assert recording.title == f"your run: {name}" and recording.check() is None
+
+
+BRUCK = """
+x = x[:n].clone()
+have = x[None].clone()
+while len(have) < p:
+    got = torch.empty_like(have)
+    w = dist.isend(have, (rank - len(have)) % p)
+    dist.recv(got, (rank + len(have)) % p)
+    w.wait()
+    have = torch.cat([have, got])
+"""
+
+
+def test_a_bruck_without_its_last_rotation_is_no_gather(gang):
+    right, wrong = (
+        told(gang, BRUCK + end, 4)[0] for end in ("y = have.roll(rank, 0).flatten()\n", "y = have.flatten()\n")
+    )
+    assert (right.collective, right.algorithm) == ("all_gather", "bruck") and wrong.title == "your run"
+
+
+def test_what_is_not_followed_is_named(gang):
+    (recording,) = told(gang, EXCHANGE + "y = sum(parts).double().softmax(0)\ndist.all_reduce(y)\n", 3, ("floats",))
+    assert "computed with softmax" in [way for index in range(len(recording.steps)) for way in recording.ways(index)]
+
+
 OTHERWISE = {
     "a root that adds its own twice": "y = x.clone()\nif rank == 0: y += x\n"
     + "b = torch.empty_like(x)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
@@ -434,4 +505,4 @@ def test_a_tensor_used_before_the_wait_gives_no_name(gang):
         "for r in others: dist.recv(parts[r], r)", "got = [dist.irecv(parts[r], r) for r in others]"
     )
     (recording,) = told(gang, body + "y = torch.stack(parts).sum(0)\nfor w in got: w.wait()\n", 3, ("ints",))
-    assert recording.title == "your run" and recording.used_before_wait
+    assert recording.title == "your run, used before wait" and recording.used_before_wait

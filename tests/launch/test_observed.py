@@ -12,7 +12,7 @@ import pytest
 from tests.launch.search import cases, run
 
 SUMS = {"", "sum", "computed", "changed outside torch", "never filled", "not seen being made"}
-SUMS |= {"changed while it was being sent", "left by the library"}
+SUMS |= {"changed while it was being sent", "left by the library", "changed in a way that was not seen"}
 
 
 def numbers(text: str):
@@ -35,7 +35,7 @@ def disagreements(recording) -> tuple[list, int]:
         if (found := numbers(text)) is not None:
             stands_for.setdefault(start[buffer][rank, chunk].origins[0], found)
     for index, step in enumerate(recording.steps):
-        if not set(recording.ways(index)) <= SUMS:
+        if not {way.partition(" with ")[0] for way in recording.ways(index)} <= SUMS:
             break
         cells = recording.states(index).cells
         held = {(rank, buffer, chunk): numbers(text) for rank, buffer, chunk, text in recording.values(index)}
@@ -166,6 +166,49 @@ def test_a_temporary_is_drawn_as_it_was_when_it_was_made(gang, what):
         assert not wrong, f"{wrong}\n{text}"
         total += compared
     assert total
+
+
+UNSEEN = {
+    "before the first message": "threading.Thread(target=lambda: x.mul_(3))",
+    "between two": "threading.Thread(target=lambda: rank == 2 and s == 2 and c[i].mul_(3))",
+}
+
+
+@pytest.mark.parametrize("when", UNSEEN)
+def test_a_change_by_a_thread_comes_before_the_message_that_carries_it(gang, when):
+    change = [f"t = {UNSEEN[when]}", "t.start()", "t.join()"]
+    ring = [
+        "i = (rank - s - 1) % p",
+        "w = dist.isend(c[(rank - s) % p], (rank + 1) % p)",
+        "dist.recv(b, (rank - 1) % p)",
+        "w.wait()",
+        "c[i].add_(b) if s < p - 1 else c[i].copy_(b)",
+        *(change if when == "between two" else ()),
+    ]
+    text = "import threading\np = world_size\nx = torch.arange(8) + 10 * rank + 1\nc = x.chunk(p)\n"
+    text += "b = torch.empty_like(c[0])\n" + "\n".join(change if when != "between two" else []) + "\n"
+    text += "for s in range(2 * (p - 1)):\n    " + "\n    ".join(ring) + "\n"
+    (recording,) = run(gang, [text], 4)
+    wrong, compared = disagreements(recording)
+    assert not wrong and compared, wrong
+    wrong, compared = ends_apart(recording)
+    assert not wrong and compared, wrong
+    assert (recording.collective == "all_reduce") == (when == "before the first message")
+
+
+def test_the_own_part_of_a_built_in_has_its_own_numbers(gang):
+    text = (
+        "x, m, y = torch.arange(6) + 10 * rank, torch.empty(2, dtype=torch.int64), torch.empty(6, dtype=torch.int64)\n"
+    )
+    (recording,) = run(gang, [text + "dist.reduce_scatter_single(m, x)\ndist.all_gather_single(y, m)\n"], 3)
+    wrong, compared = disagreements(recording)
+    assert not wrong and compared > 12, wrong
+
+
+def test_no_symbol_stands_for_a_part_of_a_number(gang):
+    text = "x = torch.arange(4.) + 10 * rank + 1\nb = torch.empty(4)\nw = dist.isend(x, 1 - rank)\n"
+    (recording,) = run(gang, [text + "dist.recv(b, 1 - rank)\nw.wait()\nx += b\nx.untyped_storage()[3] = 7\n"], 2)
+    assert recording.cuts("x") == [0, 4, 16]
 
 
 def ends_apart(recording) -> tuple[list, int]:

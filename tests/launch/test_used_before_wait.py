@@ -23,7 +23,9 @@ NONE = [
 def hurried(gang, meanwhile: str, afterwards: str = "") -> list:
     answers = gang.run(CELL.format(meanwhile=meanwhile, afterwards=afterwards), 2)
     assert not any(answer["error"] for answer in answers)
-    return Recording([answer["recording"] for answer in answers]).used_before_wait
+    recording = Recording([answer["recording"] for answer in answers])
+    assert recording.title.endswith(", used before wait" if recording.used_before_wait else "(built-in)")
+    return recording.used_before_wait
 
 
 @pytest.mark.parametrize("use", USES)
