@@ -16,6 +16,7 @@ from itertools import groupby
 import numpy as np
 
 from launch.replay._calls import Call, Collective, Effect, Matched, Message, match
+from launch.replay._early import early_uses
 from launch.replay._memory import Memory
 from launch.replay._numbers import EACH, Numbers
 from launch.replay._snapshots import Snapshots
@@ -24,7 +25,6 @@ from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Value
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 WAITS, GETS_NOTHING = 0, 1  # whether a rank goes on though another has not come: never, if it gets nothing from it
-MOST_AHEAD = 2000  # rows among which a write to what is being sent is looked for
 
 
 class _Rank:
@@ -37,6 +37,7 @@ class _Rank:
         self.places = [
             Place(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]
         ]
+        self.changed, self.early = early_uses(self.rows, self.ops, self.places, self.events)
         kept = {binding[3] for binding in snapshots["bindings"]}
         kept |= {place[0] for event in self.events for place in [*event["ins"], *event["outs"]] if place}
         firsts = {int(number): known["first"] for number, known in snapshots["storages"].items()}
@@ -197,12 +198,7 @@ class Replay:
                     memory.held(place[0], place[1], place[1] + place[2])
             return
         item.carries[rank.number] = [self._held(rank, place) for place in event["ins"]]
-        if (
-            isinstance(item, Message)
-            and event["kind"] == "send"
-            and event["ins"][0]
-            and _writes_later(rank, at, number, event["ins"][0])
-        ):
+        if isinstance(item, Message) and event["kind"] == "send" and event["ins"][0] and number in rank.changed:
             item.changed = True  # which numbers went out is not known
             item.carries[rank.number] = [[Piece(0, event["ins"][0][2], self._unseen(rank.number))]]
         item.after = max(item.after, memory.step)
@@ -363,27 +359,3 @@ def _gets_nothing(rank: _Rank, number: int) -> bool:
     event = rank.events[number]
     root = event["op"] == "broadcast" and event["peer"] == rank.number
     return event["kind"] == "send" or not event["outs"] or root
-
-
-def _writes_later(rank: _Rank, at: int, number: int, place: list) -> bool:
-    """Whether anything writes to what a send takes, between its begin at row `at` and the end of the wait for it."""
-    storage, lo, nbytes = place
-
-    def overlaps(event: dict) -> bool:
-        outs = event["outs"] if event["kind"] != "send" else ()
-        return any(p and p[0] == storage and p[1] < lo + nbytes and lo < p[1] + p[2] for p in outs)
-
-    if any(overlaps(event) for event in rank.open.values()):
-        return True
-    for row in rank.rows[at + 1 : at + 1 + MOST_AHEAD]:
-        if row[0] == END and row[1] == number:
-            return False
-        if row[0] == BEGIN and overlaps(rank.events[row[1]]):
-            return True
-        for n in row[1] if type(row[0]) is int else ():
-            out = rank.places[n] if n >= 0 else None
-            if out is not None and out.storage == storage and out.numel:
-                first, last = out.span
-                if first < lo + nbytes and lo < last:
-                    return True
-    return False

@@ -33,7 +33,7 @@ from collectives.run import Run
 from collectives.schedule import Schedule
 from collectives.timed import Clock
 from launch.replay._as_if import Shown, shown_as
-from launch.replay._calls import Message
+from launch.replay._calls import Call, Message
 from launch.replay._ending import Made, made_of
 from launch.replay._events import Event, events_of, text_of
 from launch.replay._layout import BUILT_IN, WAYS, Layout, steps_of
@@ -43,7 +43,6 @@ from launch.replay._one_clock import on_one_clock
 from launch.replay._places import Places, Spot, Variables, content, prefer
 from launch.replay._replay import Replay
 from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
-from launch.replay._used_before_wait import used_before_wait
 from launch.replay.provenance import Piece, Value, cut
 
 LARGEST = 200_000  # chunks that a proof would write
@@ -104,7 +103,7 @@ class Tapes:
         """Why numbers are up to luck; "" if they are not."""
         if any(message.changed for message in self.replay.messages):
             return "sent data changed before wait"
-        return "used before wait" if used_before_wait(self.replay) else ""
+        return "used before wait" if any(rank.early for rank in self.replay.ranks.values()) else ""
 
     def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
@@ -374,10 +373,12 @@ class Recording(Run):
     def used_before_wait(self) -> list[tuple[int, str, int, int, bool]]:
         """(rank, op, line, line of the wait, whether it wrote) of the calls whose tensors the rank used before the
         wait for them was over: which numbers were there is not known. Sends are in `changed`."""
-        return [
-            (use.call.rank, use.call.event["op"], self._tapes.code(use.call)[0], use.call.event["wait_line"], use.wrote)
-            for use in used_before_wait(self._tapes.replay)
+        early = [
+            (Call(rank.number, number, rank.events[number]), wrote)
+            for rank in self._tapes.replay.ranks.values()
+            for number, wrote in sorted(rank.early.items())
         ]
+        return [(c.rank, c.event["op"], self._tapes.code(c)[0], c.event["wait_line"], wrote) for c, wrote in early]
 
     def _counted(self) -> Counts:
         """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins."""
