@@ -66,7 +66,9 @@ class _Plan:
         self.writes = [i for i, each in written if not each.kwarg_only]
         self.in_place = self.writes == [0]
         self.written_names = {each.name for _, each in written}
-        self.index = next((i for i, each in enumerate(arguments) if each.name in ("index", "indices")), None)
+        self.index = next(
+            (i for i, each in enumerate(arguments) if each.name in ("index", "indices", "condition")), None
+        )
         self.makes = bool(schema) and any("Tensor" in str(r.type) and not r.alias_info for r in schema.returns)
         space = getattr(func, "namespace", "")
         self.functional = space == "_c10d_functional" and schema.name.split("::")[1] in _PASSED_ON
@@ -231,9 +233,11 @@ def _rows_of(index) -> list[list[int]]:
     """[which rows an op works on], if its index is one short vector; [] else."""
     while type(index) in (list, tuple) and len(index) == 1:
         index = index[0]
-    if type(index) in PLAIN and index.dtype is torch.int64 and index.dim() == 1 and 0 < index.numel() <= MOST_ROWS:
-        return [index.tolist()]
-    return []
+    if type(index) not in PLAIN or index.dim() > 1 or index.numel() > MOST_ROWS:
+        return []
+    if index.dtype is torch.bool:
+        index = index.flatten().nonzero().flatten()
+    return [index.tolist()] if index.dtype is torch.int64 else []
 
 
 def _passing_by(name: str):

@@ -104,7 +104,8 @@ class Memory:
             if expr is not None and expr.value.terms[0][0] < 0:  # of numbers in a wider type
                 expr = None
             self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, expr, self.line))
-            self.leaves.unnamed.difference_update([leaf for leaf, *_ in value.terms])
+            for leaf, *_ in value.terms if self.leaves.constants else ():
+                self.leaves.constants.pop(leaf, None)  # in a variable it may be a rank's data
             expr = None
         self.put(storage, lo, hi, value, expr)
 

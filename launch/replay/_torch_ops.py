@@ -7,7 +7,6 @@ and an op that is not here, give data that is computed from all that went in.
 Left out: the values themselves (`replay.provenance`); when each row happens (`replay._replay`).
 """
 
-from collections.abc import Callable
 from functools import cache
 from math import gcd, prod
 from typing import NamedTuple
@@ -24,16 +23,7 @@ FOLDS = {"maximum": "max", "fmax": "max", "max": "max", "minimum": "min", "fmin"
 FOLDS |= {"mul": "product", "multiply": "product", "bitwise_and": "band", "bitwise_or": "bor", "bitwise_xor": "bxor"}
 FOLDS |= {"logical_and": "band", "logical_or": "bor", "logical_xor": "bxor"}
 ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
-FILLED = {"ones": 1, "ones_like": 1, "new_ones": 1, "full": None, "full_like": None, "new_full": None, "fill": None}
-FILLED |= {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0}
-FOLDED: dict[str, Callable] = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-}
-FOLDED |= {"ne": np.not_equal, "floor_divide": np.floor_divide, "remainder": np.remainder}
+FILLED = ("ones", "ones_like", "new_ones", "full", "full_like", "new_full", "fill")
 ROWS = ("index", "index_select", "index_add", "scatter_add", "index_copy", "index_put")
 ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
 MAKERS = tuple(
@@ -138,7 +128,6 @@ class Meaning:
                 mine = numbers[i : i + 1] if len(numbers) == len(outs) else numbers
                 self.carry_out(Op(name[9:], "Tensor"), [out], ins[i :: len(outs)], mine, alpha)
             return
-        constant = self._constant_of(op, outs[0], ins, numbers)
         if name in ("max", "min") and op.overload == "dim" and len(outs) == 2:
             self._computed(outs[1:], ins)  # of which row it is
             outs, name = outs[:1], "a" + name
@@ -147,12 +136,10 @@ class Meaning:
             made = makes(name)
             own = Kind.EMPTY if "empty" in name else Kind.OWN
             self._computed(outs, [] if made else ins, own, "" if made else name.strip("_"))
-        if constant is not None:
-            for p in self.memory.held(outs[0].storage, *outs[0].span):
-                leaf = p.value.terms[0][0]
-                self.leaves.constants[leaf] = (outs[0].span[0], constant)
-                if outs[0].storage not in self.memory.kept:
-                    self.leaves.unnamed.add(leaf)
+            if name in FILLED and outs[0].storage not in self.memory.kept:
+                number = 1 if "ones" in name else next((n for n in numbers[::-1] if type(n) in (int, float)), 0)
+                for p in self.memory.held(outs[0].storage, *outs[0].span):
+                    self.leaves.constants[p.value.terms[0][0]] = number
 
     def _followed(self, op: Op, out: Place, ins: list[Place], numbers: list, alpha) -> bool:
         """Whether the op is one whose outcome can be described; then it is done."""
@@ -189,7 +176,7 @@ class Meaning:
         if name in ("mv", "mm") and len(ins) == 2:
             return self._multiplied(out, *ins)
         if name == "where" and len(ins) == 3:
-            return self._chosen(out, *ins)
+            return self._chosen(out, *ins, numbers)
         if name == "cumsum" and len(ins) == 1 and ins[0].shape:
             return self._running(out, ins[0], _first(numbers) or 0)
         if name == "lerp" and len(ins) == 2 and scalar is not None:
@@ -200,109 +187,83 @@ class Meaning:
             return self._along(name, out, ins[0], numbers)
         return False
 
-    # -- ops that depend on numbers, where these are constants of the program: ones, an arange, a comparison of them
+    # -- ops that depend on numbers: those of an index that the rank noted, or of a constant of the program
 
-    def _constant_of(self, op: Op, out: Place, ins: list[Place], numbers: list) -> np.ndarray | None:
-        """The numbers that an op has made, element by element, if no rank's data are in them."""
-        plain = [n for n in numbers if type(n) in (int, float)]
-        cut = runs(out, out.shape)
-        if out.numel > MOST_RUNS or cut is None or len(cut[0]) > 1:
-            return None
-        if op.name in FILLED:
-            number = _last(plain) if FILLED[op.name] is None else FILLED[op.name]
-            return None if number is None else np.full(out.numel, number)
-        if op.name == "arange" and 0 < len(plain) < 4:
-            made = np.arange(*plain)
-            return made if len(made) == out.numel else None
-        if op.name in FOLDED and ins:
-            known = [self._constant(place) for place in ins]
-            if any(k is None for k in known) or len(known) + len(plain) != 2:
-                return None
-            shapes = [np.reshape(k, place.shape) for k, place in zip(known, ins, strict=True) if k is not None]
-            found = FOLDED[op.name](*shapes, *plain)
-            return found.reshape(-1) if found.shape == out.shape else None
-        return None
+    def _constant(self, place: Place) -> float | None:
+        """The one number that is everywhere in a place, if it is a constant of the program, such as `torch.ones(p)`.
 
-    def _constant(self, place: Place, loose: bool = False) -> np.ndarray | None:
-        """The numbers of a place, in the order of its elements; None if they are not known to be constants.
-
-        `loose`: nor if they were ever in a variable or in a call, since they may be a rank's data then.
+        A rank's data are none: what was ever in a variable or in a call.
         """
-        cut = runs(place, place.shape) if place.numel <= MOST_RUNS else None
-        if cut is None:
-            return None
-        found, size = [], place.itemsize
-        for start in cut[0]:
-            for p in self.memory.held(place.storage, start * size, (start + cut[1]) * size):
-                leaf = p.value.terms[0][0]
-                first, numbers = self.leaves.constants.get(leaf, (0, None))
-                if numbers is None or not p.value.plain or (loose and leaf not in self.leaves.unnamed):
-                    return None
-                shift = p.value.terms[0][1] - first
-                found += numbers[(p.lo + shift) // size : (p.hi + shift) // size].tolist()
-        return np.array(found) if len(found) == place.numel else None
+        found = set()
+        for p in self.memory.held(place.storage, *place.span):
+            found.add(self.leaves.constants.get(p.value.terms[0][0]) if p.value.plain else None)
+        return found.pop() if len(found) == 1 else None
 
     def _factors(self, name: str, ins: list[Place], alpha) -> list[tuple[Place, float]]:
-        """[(operand, times)] of a product in which all but one are the same constant everywhere."""
-        known = [self._constant(place, loose=True) for place in ins[-2:]]
-        for constant, other in zip(known, reversed(ins[-2:]), strict=True):
-            if constant is not None and len({*constant.tolist()}) == 1 and constant[0]:
-                times = float(constant[0]) * (alpha if name == "addcmul" else 1)
+        """[(operand, times)] of a product of which one factor is such a constant."""
+        for factor, other in (ins[-2:], ins[:-3:-1]):
+            if constant := self._constant(factor):
+                times = constant * (alpha if name == "addcmul" else 1)
                 return [*((place, 1) for place in ins[:-2]), (other, times)]
         return []
 
-    def _indexed(self, name: str, out: Place, ins: list[Place], numbers: list, times: float) -> bool:
-        """Rows of a source added to, or put into, those rows that the index names; or those rows themselves."""
-        whole, source = ins[0], ins[-1]
-        rows, dim = next((n for n in numbers if type(n) is list), ()), _first(numbers) or 0
-        if not rows or not whole.shape or (name == "scatter_add" and len(whole.shape) > 1):
-            return False
-        dim, taken = dim % len(whole.shape), len(ins) == 2
-        if (out if taken else source).shape != (*whole.shape[:dim], len(rows), *whole.shape[dim + 1 :]):
-            return False
-        if not taken and out != whole and not self._elementwise("sum", out, [(whole, 1)]):
-            return False
-        adds = name.endswith("_add") or True in [n for n in numbers if type(n) is bool]
-        for i, row in enumerate(row % whole.shape[dim] for row in rows):
-            target = out.part(dim, i if taken else row, 1)
-            part = whole.part(dim, row, 1) if taken else source.part(dim, i, 1)
-            if not self._elementwise("sum", target, [*([(target, 1)] if adds else []), (part, times)]):
-                return False
-        return True
-
     def _multiplied(self, out: Place, left: Place, right: Place) -> bool:
-        """A matrix times a vector, or another matrix, one of which is a constant: weighted sums of columns, or rows."""
+        """A matrix times a vector, or another matrix, one of which is a constant: sums of columns, or of rows."""
         if len(right.shape) == 1:
             right = right._replace(shape=(*right.shape, 1), stride=(*right.stride, 1))
             out = out._replace(shape=(*out.shape, 1), stride=(*out.stride, 1))
-        inner = left.shape[1]
-        if max(inner, *out.shape) > MOST_SUMMED:
+        inner = range(left.shape[1])
+        if max(len(inner), *out.shape) > MOST_SUMMED:
             return False
-        if (weights := self._constant(right, loose=True)) is not None:
-            weights, dim = weights.reshape(right.shape).T, 1
-            rows = [left.at({1: k}) for k in range(inner)]
-        elif (weights := self._constant(left, loose=True)) is not None:
-            weights, dim = weights.reshape(left.shape), 0
-            rows = [right.at({0: k}) for k in range(inner)]
+        if times := self._constant(right):
+            dim, parts = 1, [(left.at({1: k}), times) for k in inner]
+        elif times := self._constant(left):
+            dim, parts = 0, [(right.at({0: k}), times) for k in inner]
         else:
             return False
-        for i, row in enumerate(weights.tolist()):
-            terms = [(each, n) for each, n in zip(rows, row, strict=True) if n]
-            if not terms or not self._elementwise("sum", out.at({dim: i}), terms):
+        return all([self._elementwise("sum", out.at({dim: i}), parts) for i in range(out.shape[dim])])
+
+    def _indexed(self, name: str, out: Place, ins: list[Place], numbers: list, times: float) -> bool:
+        """Rows of a source added to, or put into, those rows that the index names; or those rows themselves."""
+        whole, source, taken = ins[0], ins[-1], len(ins) == 2
+        rows = next((n for n in numbers if type(n) is list), None)
+        if rows is None or not whole.shape or (name == "scatter_add" and len(whole.shape) > 1):
+            return False
+        dim = (_first(numbers) or 0) % len(whole.shape)
+        if (out if taken else source).shape != (*whole.shape[:dim], len(rows), *whole.shape[dim + 1 :]):
+            return False
+        pairs = [(row % whole.shape[dim], i) for i, row in enumerate(rows)]
+        if taken:
+            return self._rows(out, whole, dim, [(i, row, 1) for row, i in pairs])
+        if out != whole and not self._elementwise("sum", out, [(whole, 1)]):
+            return False
+        adds = name.endswith("_add") or True in [n for n in numbers if type(n) is bool]
+        return self._rows(out, source, dim, [(row, i, 1) for row, i in pairs], times, adds)
+
+    def _chosen(self, out: Place, mask: Place, one: Place, other: Place, numbers: list) -> bool:
+        """`where` of vectors: copies."""
+        rows = next((n for n in numbers if type(n) is list), None)
+        if rows is not None and mask.numel == 1:
+            return self._elementwise("sum", out, [(one if rows else other, 1)])
+        if rows is None or not one.shape == other.shape == out.shape or len(out.shape) != 1:
+            return False
+        copied = self._elementwise("sum", out, [(other, 1)])
+        return copied and self._rows(out, one, 0, [(row, row, 1) for row in rows])
+
+    def _rows(self, out: Place, source: Place, dim: int, parts: list, times: float = 1, adds: bool = False) -> bool:
+        """Copies, or adds, rows of a source: `parts` are (first row in `out`, first row of the source, how many)."""
+        joined: list[list[int]] = []
+        for to, from_, count in parts:
+            if joined and (to, from_) == (joined[-1][0] + joined[-1][2], joined[-1][1] + joined[-1][2]):
+                joined[-1][2] += count
+            elif count:
+                joined.append([to, from_, count])
+        for to, from_, count in joined:
+            target = out.part(dim, to, count)
+            there = [(target, 1.0)] if adds else []
+            if not self._elementwise("sum", target, [*there, (source.part(dim, from_, count), times)]):
                 return False
         return True
-
-    def _chosen(self, out: Place, mask: Place, one: Place, other: Place) -> bool:
-        """`where` with a constant mask: copies."""
-        chosen = self._constant(mask)
-        if chosen is None:
-            return False
-        if len({*chosen.tolist()}) == 1:
-            return self._elementwise("sum", out, [(one if chosen[0] else other, 1)])
-        if not mask.shape == one.shape == other.shape == out.shape or len(out.shape) != 1:
-            return False
-        parts = [(out.part(0, i, 1), (one if c else other).part(0, i, 1)) for i, c in enumerate(chosen.tolist())]
-        return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
 
     def _running(self, out: Place, source: Place, dim: int) -> bool:
         """`cumsum`: row i is the sum of all up to it."""
@@ -341,9 +302,7 @@ class Meaning:
         dim = dims[0] % len(source.shape) if dims else 0
         size = source.shape[dim]
         by = shifts[0] % size
-        parts = [(out.part(dim, by, size - by), source.part(dim, 0, size - by))]
-        parts += [(out.part(dim, 0, by), source.part(dim, size - by, by))] if by else []
-        return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
+        return self._rows(out, source, dim, [(by, 0, size - by), (0, size - by, by)])
 
     def _flipped(self, out: Place, source: Place, numbers: list) -> bool:
         """`flip` along one dimension: as many copies as it is long."""
@@ -351,9 +310,7 @@ class Meaning:
         size = source.shape[dims[0]] if len(dims) == 1 else MOST_RUNS + 1
         if size > MOST_RUNS:
             return False
-        dim = dims[0] % len(source.shape)
-        parts = ((out.part(dim, i, 1), source.part(dim, size - 1 - i, 1)) for i in range(size))
-        return all([self._elementwise("sum", target, [(part, 1)]) for target, part in parts])
+        return self._rows(out, source, dims[0] % len(source.shape), [(i, size - 1 - i, 1) for i in range(size)])
 
     def _along(self, name: str, out: Place, source: Place, numbers: list) -> bool:
         """Rows added up: `stack(parts).sum(0)`."""

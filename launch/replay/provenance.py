@@ -15,8 +15,6 @@ from bisect import bisect_left, bisect_right
 from enum import Enum, auto
 from typing import NamedTuple
 
-import numpy as np
-
 MOST_TERMS = 600  # a value of more is only called computed
 OUTSIDE = -1  # among the ranks of a leaf: whose data are in it is not known
 
@@ -64,10 +62,7 @@ class Leaves:
         self.all: list[Leaf] = []
         self._compound: dict[Value, int] = {}
         self.inside: dict[int, Value] = {}  # leaf -> what it stands for, with its first term's shift taken off
-        self.constants: dict[
-            int, tuple[int, np.ndarray]
-        ] = {}  # leaf -> its first byte, its numbers, if no data are in it
-        self.unnamed: set[int] = set()  # those that were never in a variable
+        self.constants: dict[int, float] = {}  # leaf -> the number that is everywhere in it, if it is no rank's data
         self.made_by: dict[int, str] = {}  # leaf -> the op of torch whose meaning is not known here
 
     def new(self, rank: int, kind: Kind, ranks=None) -> int:
