@@ -268,7 +268,7 @@ class Namer:
 
     def _nothing_else(self, collective: str, root: int | None, name: str) -> bool:
         """Whether no other data went from rank to rank. Who gathers sends nobody its own."""
-        if collective == "gather":
+        if collective == "gather" and root is not None:
             own = {leaf for p in self.starts[root][name] for leaf, *_ in p.value.terms}
             sent = [p for m in self.replay.messages if m.src == root for p in m.carries[root][0] or ()]
             if any(leaf in own for p in sent for leaf, *_ in p.value.terms):

@@ -176,7 +176,7 @@ class Meaning:
         if name in ("mv", "mm") and len(ins) == 2:
             return self._multiplied(out, *ins)
         if name == "where" and len(ins) == 3:
-            return self._chosen(out, *ins, numbers)
+            return self._chosen(out, ins, numbers)
         if name == "cumsum" and len(ins) == 1 and ins[0].shape:
             return self._running(out, ins[0], _first(numbers) or 0)
         if name == "lerp" and len(ins) == 2 and scalar is not None:
@@ -240,8 +240,9 @@ class Meaning:
         adds = name.endswith("_add") or True in [n for n in numbers if type(n) is bool]
         return self._rows(out, source, dim, [(row, i, 1) for row, i in pairs], times, adds)
 
-    def _chosen(self, out: Place, mask: Place, one: Place, other: Place, numbers: list) -> bool:
+    def _chosen(self, out: Place, ins: list[Place], numbers: list) -> bool:
         """`where` of vectors: copies."""
+        mask, one, other = ins
         rows = next((n for n in numbers if type(n) is list), None)
         if rows is not None and mask.numel == 1:
             return self._elementwise("sum", out, [(one if rows else other, 1)])
