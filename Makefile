@@ -3,7 +3,7 @@
 # make venv     only set up
 # make refresh  execute the chapters again and save their normalised outputs
 # make pages    the chapters as web pages that ask no other host for anything, in the folder pages
-# make pack     for who teaches: notes, handouts, notebooks and animations of every chapter, in the folder pack
+# make pack     for who teaches: notes, slides, handouts, notebooks and animations of every chapter, in the folder pack
 # make withhold a copy of the course for students, without solutions and answers, in the folder students
 # make wheels   everything that is installed, as files in the folder wheels; in a room without internet, where there is
 #               Python of the same version on the same kind of machine: make lab WHEELS=wheels
@@ -55,7 +55,7 @@ refresh: .venv/test.stamp
 pages: .venv/course.stamp
 	$(BIN)/python -m course.pages pages
 
-pack: .venv/course.stamp
+pack: .venv/pack.stamp
 	$(BIN)/python -m course.pack pack $(CHAPTERS)
 
 withhold: .venv/course.stamp
@@ -82,6 +82,10 @@ lint: .venv/test.stamp
 	@$(INSTALL)
 # No news and no update check: nothing of the course asks the internet for anything.
 	@$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements" >/dev/null 2>&1
+	@touch $@
+
+.venv/pack.stamp: .venv/course.stamp
+	@$(INSTALL) slides
 	@touch $@
 
 .venv/test.stamp: .venv/course.stamp

@@ -6,11 +6,10 @@
     filled/CHAPTER.ipynb, .html our solutions in it, run when the pack was built
     stripped/CHAPTER.ipynb      as the students begin it
     pictures/CHAPTER/*.html     every question and every animation, with the run that was recorded
+    slides/CHAPTER.html         a deck for 50 minutes with the pictures alive on it (course/pack/slides.py)
 
 Without a CHAPTER (05 or 05_all_reduce) it takes all. Each chapter is run once, which takes up to a minute or two; what
 is finished is in the folder and stays there when you stop it.
-
-Left out: slides.
 """
 
 import json
@@ -27,9 +26,9 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from course import pages
 from course.chapters import chosen, name_of, notebooks
 from course.own import without_outputs
-from course.pack import paper, run
+from course.pack import paper, run, slides
 
-KINDS = ("notes", "handouts", "filled", "stripped", "pictures")
+KINDS = ("notes", "handouts", "filled", "stripped", "pictures", "slides")
 
 
 def build(chapter: Path, folder: Path) -> list[str]:
@@ -53,6 +52,11 @@ def build(chapter: Path, folder: Path) -> list[str]:
     if sheet is None:
         return [*said, "nobody has written notes on it yet"]
     (folder / "handouts" / f"{stem}.html").write_text(sheet, encoding="utf-8")
+    try:
+        deck = slides.html(slides.deck(saved, pictures, theirs, stem), stem)
+        (folder / "slides" / f"{stem}.html").write_text(deck, encoding="utf-8")
+    except LookupError as error:
+        said.append(str(error))
     if not print_pdf(folder / "handouts" / f"{stem}.html"):
         said.append("no PDF of the handout: print its page, or install Chromium")
     return said
@@ -86,6 +90,7 @@ def write_index(folder: Path) -> None:
                     "title": paper.title(nbformat.read(chapter, as_version=4)),
                     "noted": name_of(stem) in paper.NOTES,
                     "handout": (folder / "handouts" / f"{stem}.html").exists(),
+                    "slides": (folder / "slides" / f"{stem}.html").exists(),
                     "pdf": (folder / "handouts" / f"{stem}.pdf").exists(),
                     "pictures": len(json.loads(listed.read_text(encoding="utf-8"))),
                 }

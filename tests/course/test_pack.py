@@ -11,7 +11,7 @@ import pytest
 from course.chapters import FOLDER, name_of, notebooks
 from course.notes import NOTES
 from course.pack import __main__ as pack
-from course.pack import paper, run
+from course.pack import paper, run, slides
 
 STEM = "00_start_here"
 LEADS = re.compile(r'(?:href|src)="(?!https?:|#|data:)([^"#]+)')
@@ -30,6 +30,7 @@ def built(tmp_path_factory) -> Path:
 def test_the_index_leads_to_all_of_it(built):
     found = set(LEADS.findall((built / "index.html").read_text()))
     wanted = {f"notes/{STEM}.html", f"handouts/{STEM}.html", f"filled/{STEM}.html", f"filled/{STEM}.ipynb"}
+    wanted |= {f"slides/{STEM}.html"}
     assert wanted | {f"stripped/{STEM}.ipynb"} <= found
 
 
@@ -88,6 +89,58 @@ def test_every_picture_opens_from_its_file_without_a_network(built, browser):
         page.wait_for_function(f"{drawn} || (window.model && document.querySelector('#widget').innerText.trim())")
         assert not wrong, f"{picture.name}: {wrong}"
     context.close()
+
+
+def test_a_clicker_steps_the_pictures_of_a_deck_and_turns_its_pages_without_a_network(built, browser):
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda each: each.url.startswith(("file:", "data:", "about:")) or wrong.append(each.url))
+    page.goto((built / "slides" / f"{STEM}.html").as_uri())
+    page.wait_for_function("window.Reveal?.isReady()")
+    seen = [page.evaluate(HERE)]
+    while len(seen) < 2 or seen[-1] != seen[-2]:
+        assert len(seen) < 200
+        page.keyboard.press("PageDown")
+        page.wait_for_function("!pictureOn() || frameIn(pictureOn())?.classList.contains('rs-projected')")
+        seen.append(page.evaluate(HERE))
+    assert seen[-1][0] == page.evaluate("Reveal.getTotalSlides()") - 1 and not wrong
+    steps = {slide: [step for at, step in seen if at == slide and step] for slide, _ in seen}
+    played = next(told for told in steps.values() if len(told) > 3)
+    assert played == [str(step) for step in range(len(played))]
+    page.keyboard.press("PageUp")
+    assert page.evaluate(HERE)[0] == seen[-1][0] - 1
+    context.close()
+
+
+HERE = "[Reveal.getIndices().h, frameIn(pictureOn())?.dataset.step ?? '']"
+
+
+def test_hands_are_counted_on_a_deck_and_the_speaker_is_told_what_is_right(built, browser):
+    page = browser.new_page()
+    page.goto((built / "slides" / f"{STEM}.html").as_uri())
+    page.wait_for_function("window.Reveal?.isReady()")
+    notes = NOTES["start_here"]
+    question = paper.QUESTIONS[notes.room]
+    slide = page.evaluate(
+        "(words) => Reveal.getSlides().findIndex((one) => one.querySelector('iframe')?.dataset.page.includes(words))",
+        f'"name": "{notes.room}"',
+    )
+    told = page.evaluate("(at) => Reveal.getSlides()[at].querySelector('.notes').innerText", slide)
+    assert question.answers[question.right].why.split("`")[0][:40] in told and "They say" in told
+    page.evaluate("(at) => Reveal.slide(at)", slide)
+    page.wait_for_function("frameIn(pictureOn())?.classList.contains('rs-projected')")
+    for key in ("1", "3", "3", "Enter"):
+        page.keyboard.press(key)
+    assert page.evaluate("pictureOn().contentWindow.model.get('predicted').said") == [1, 0, 2]
+    page.close()
+
+
+def test_without_reveal_the_pack_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(slides, "find_spec", lambda name: None)
+    slides._reveal.cache_clear()
+    with pytest.raises(LookupError, match=r"pip install 'ringside\[slides\]'"):
+        slides.html(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("a")]), STEM)
 
 
 def test_the_handout_of_every_chapter_is_one_sheet_of_a4(browser):
