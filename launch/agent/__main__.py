@@ -9,8 +9,8 @@ at its other end is an agent that has imported all that this one has, and import
 
 Forking is safe only from a process with exactly one thread and without a CUDA context: OMP_NUM_THREADS is 1, nothing
 is computed here, and the thread count is looked at before every fork. Where fork is unsafe the same worker is
-spawned, which takes a second or two longer. While no rank lives and nobody asks, the slow imports of later chapters
-are made ahead; those that the notebook knows it will need, when it says so.
+spawned, which takes a second or two longer. While it has no ranks and no requests, it makes the slow imports of later
+chapters ahead; those that the notebook knows it will need, when the notebook says so.
 
 Left out: talking to ranks. They dial in at the kernel's own sockets; the agent knows their process ids and no more.
 """
@@ -67,7 +67,7 @@ AT_REST = 500  # milliseconds without a request until the first is begun: a rest
 
 
 def import_first() -> None:
-    """What every rank needs, without two packages that would cost every rank time and serve nobody."""
+    """What every rank needs, without two packages that cost time and are not used."""
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # 63 ms of a kernel's start, and ranks offer no debugger
     import ipykernel.debugger  # noqa: F401
 
@@ -151,7 +151,7 @@ class Agent:
     def get_ahead(self, piece: Callable[[], object]) -> None:
         """One piece of what ranks will need later."""
         # Only a head start: the rank that needs it says what is wrong. A student's own file may have the name of a
-        # module, and in it may stand anything.
+        # module, and do anything.
         with contextlib.suppress(Exception, SystemExit):
             piece()
 

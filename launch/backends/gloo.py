@@ -55,9 +55,9 @@ _quiet = threading.Lock()
 def devices() -> list:
     """Threads that gloo's backends talk through, one for each interface, as torch makes them for a group.
 
-    Such a thread waits for its connections 10 ms at a time, for ever: eight ranks that do nothing wake a laptop 800
-    times a second. With slack in its timer it looks up at a third of that; what comes in wakes it at once as before.
-    The only one to wait for its look is who closes a connection: 8 ranks destroy their group in 0.1 s instead of 0.03.
+    Such a thread polls its connections every 10 ms: eight idle ranks wake a laptop 800 times a second. With slack in
+    its timer it polls a third as often; data that arrive wake it at once as before. Only closing a connection waits for
+    the next poll: 8 ranks destroy their group in 0.1 s instead of 0.03.
     """
     interfaces = os.environ.get("GLOO_SOCKET_IFNAME")
     with _timer_slack(IDLE_SLACK):

@@ -178,7 +178,7 @@ def _partners(rank: int, call: OpenCall, members: list[int], doubtful: bool) -> 
 
 
 def _on_the_path(place: int, members: list[int], root: int) -> set[int]:
-    """gloo's broadcast: places count from the root; place v sends to v + 2^i for every 2^i > v."""
+    """gloo's broadcast: positions count from the root; position v sends to v + 2^i for every 2^i > v."""
     size, start = len(members), members.index(root)
     places = {place + (1 << i) for i in range(place.bit_length(), size.bit_length()) if place + (1 << i) < size}
     while place:

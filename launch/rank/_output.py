@@ -6,7 +6,7 @@ student loses no variables. `Streams.restore` reopens what is gone and says so o
 
 What a rank sends is bounded: a value of 50 MB of text would go whole through every process into the notebook's file.
 Text keeps its beginning and its end, and says how much is missing between them; a picture, a page of HTML or a figure
-cannot be cut, and words stand in its place. Every message is packed in `BoundedSession`.
+cannot be cut, and a sentence takes its place. Every message is packed in `BoundedSession`.
 
 Left out: what ranks print, which does not go through messages and is bounded where it is kept (launch/shared/text.py);
 variables that are asked for by name (launch.pull); a descriptor 1 that the student has redirected into a file; and
@@ -121,8 +121,8 @@ def _bounded(data: dict) -> dict:
 
 
 class AttentiveIOPub(IOPubThread):
-    """It welcomes its subscriber itself (ipykernel does so from 7 on), and looks after every send whether somebody has
-    begun to listen.
+    """It welcomes its subscriber itself (ipykernel does so from 7 on), and looks for new subscribers after
+    every send.
 
     The notebook's kernel takes a rank for up when it hears its `iopub_welcome`, which is sent when a subscription
     arrives. zmq announces that once, by waking a file descriptor; a send that happens to come first handles the

@@ -10,8 +10,8 @@ is hidden behind the backward pass, and that is measured, not inferred.
 The reducer and hooks on its buckets take a future (`late`) instead of Work.wait; what other C++ of torch's calls, it
 waits for at once.
 
-Left out: the first pass of a static graph, whose buckets all go out in the end: when it waits is not seen there. Two
-DDP modules in one backward pass: their buckets are counted on.
+Left out: the first pass of a static graph, which sends all buckets at its end; when it waits is not seen there. Two DDP
+modules in one backward pass share one count of buckets.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _file(*path: str) -> str:
 
 _ENGINE = _file("autograd", "graph.py")
 _DDP = _file("nn", "parallel", "distributed.py")
-# Python that stands right above a call only if C++ makes it: backward's, and DDP's own
+# The files of the frame right above a call if C++ makes it: backward's, and DDP's own
 _CALLERS = {_ENGINE, _DDP, _file("distributed", "utils.py")}
 _BETWEEN = {_file("_ops.py"), _op_log.__file__}  # an op that is recorded goes on from there
 UNUSED = "Expected to have finished reduction in the prior iteration"
@@ -137,7 +137,7 @@ class Waits:
 
 
 def caller():
-    """The frame that stands above the call which the tap's kernel sees now, its caller; None if C++ alone does."""
+    """The Python frame that made the call which the tap's kernel sees now; None if there is none above C++."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename in _BETWEEN:
         frame = frame.f_back
@@ -145,7 +145,7 @@ def caller():
 
 
 def is_native(frame) -> bool:
-    """Whether C++ has made the call that this frame stands above."""
+    """Whether C++ has made the call below this frame."""
     return frame is None or frame.f_code.co_filename in _CALLERS
 
 

@@ -54,7 +54,7 @@ class Regrouper:
         def begin_aside(group, *args, **kwargs):
             if "timeout" in kwargs:  # as init_process_group and new_group make it
                 kwargs["options"] = gloo.options(kwargs.pop("timeout"), gloo.devices())
-            # It waits in C++ for every rank to connect, and for ever for one that has read an address of an old group.
+            # It waits in C++ for every rank to connect; forever for a rank that has read an address of an old group.
             interruptible.wait(begin, group, *args, **kwargs)
 
         replace(c10d, "_new_process_group_helper", make_and_note)
@@ -182,7 +182,7 @@ def rebuild_reducer(module) -> None:
     if module.static_graph:
         module.reducer._set_static_graph()
         module.logger._set_static_graph()
-        module._static_graph_delay_allreduce_enqueued = False  # in its first pass a reducer sends all in the end
+        module._static_graph_delay_allreduce_enqueued = False  # in its first pass a reducer sends all at the end
     hooks, module._comm_hooks = module._comm_hooks, []
     for hook, state in hooks:
         module.register_comm_hook(state, hook)

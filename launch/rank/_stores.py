@@ -110,7 +110,7 @@ class PollStore(Store):
                 raise DistStoreError("the wait for the other ranks was ended")
             if time.monotonic() > deadline:
                 raise DistStoreError(f"the other ranks did not come in time: {keys} are missing")
-            # A file tells nobody that it has grown; the pause grows instead.
+            # A file does not announce that it has grown, so the pause grows.
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -150,7 +150,7 @@ class LoopbackStore(_everywhere):  # type: ignore[valid-type, misc]
                 _opened.add(port)
             use_libuv = True
         more = (timeout, wait_for_workers, multi_tenant, master_listen_fd, use_libuv)
-        # It waits for the others in C++: aside, so that the stop button reaches who waits for one that never comes.
+        # It waits for the others in C++: in another thread, so that the stop button ends a wait for a missing rank.
         with self.regrouper.making_store(world_size):
             interruptible.wait(super().__init__, host_name, port, world_size, is_master, *more)
 

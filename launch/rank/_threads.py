@@ -1,9 +1,8 @@
-"""What a rank says about itself when the driver asks why nothing moves: a look at its threads from the control thread.
+"""A rank's report when the driver asks why nothing moves: what its threads are doing, seen from the control thread.
 
-The flight recorder knows of every wait that passes through Python. Two kinds do not: DDP and other C++ code of torch
-wait for their collectives themselves, and `new_group` waits in a store. A main thread that sleeps there uses no
-processor time and stands in torch's distributed or autograd code; a `time.sleep`, a read from disk or a computation
-looks different.
+The flight recorder knows every wait that passes through Python. Two kinds do not: torch's C++ code (DDP) waits for its
+collectives itself, and `new_group` waits in a store. A main thread that sleeps there uses no processor time and is in
+torch's distributed or autograd code; a `time.sleep`, a read from disk or a computation looks different.
 
 Left out: judging; one look proves nothing, the driver compares two (`kernel.watchdog`).
 """
@@ -39,8 +38,8 @@ def look(regrouper, tap) -> dict:
     gathers  how many ranks have to come to the store of torch's that it makes, asleep; 0 if it makes none, or unknown
     stores   the same of every store of torch's that this cell has made
     cpu      nanoseconds of processor time that the main thread has used
-    threads  whether the student has threads of his own, which may do anything. One that waits in a call, while the main
-             thread waits for it alone or in a call itself, is as good as the main thread.
+    threads  whether the student has other threads, which may do anything. A thread that waits in a call does not
+             count while the main thread waits for it, or in a call itself.
     """
     tap.refresh()
     main = callsite.frame_of(threading.main_thread())
@@ -63,7 +62,7 @@ def look(regrouper, tap) -> dict:
 
 def _in_torch(stack: traceback.StackSummary) -> bool:
     handed_on = any(frame.filename == _TAP and frame.name == "kernel" for frame in stack[-2:])
-    # Behind a group that is being made. A store is not asked about: who makes one may sleep until he tries again.
+    # Our frames above the creation of a group. A store does not count: its creation may sleep between two attempts.
     left = [frame.filename for frame in stack if frame.filename not in _MAKERS]
     return handed_on or left[-1].startswith(_WAITING_CODE)
 

@@ -1,4 +1,4 @@
-"""Which tracebacks a rank shows, and how much of them: the student's own lines, and none that nobody sees.
+"""Which tracebacks a rank renders, and how much of them: the student's own lines, and only those that are shown.
 
 The functions change the shell that they are given, not its class: plotly, tqdm and others look at the class to find
 out where they are, and show rich output only to ipykernel's own.
@@ -20,7 +20,7 @@ MOST_FRAMES = 20
 
 
 def shorten_tracebacks(shell) -> None:
-    """Tracebacks end at the last line that the student can change, and do not go on into torch and the tap."""
+    """Tracebacks end at the last line that the student can change, without the frames of torch and the tap below it."""
     show = shell.showtraceback
 
     def showtraceback(exc_tuple=None, *args, **kwargs):
@@ -54,7 +54,7 @@ def as_it_was(error: BaseException, traceback):
 def without_libraries(error: BaseException, traceback):
     """The traceback up to its last frame outside installed packages and this one; whole if there is none.
 
-    Of a recursion without an end it is the first and the last calls; the error says so.
+    Of an endless recursion it keeps the first and the last calls; the error says so.
     """
     frames = []
     while traceback is not None:
@@ -75,7 +75,7 @@ def without_libraries(error: BaseException, traceback):
 
 
 def end_cell_first(shell, requests) -> None:
-    """The cell's own code is over: what it took from the rank is put back, and a child that it forked goes no further.
+    """When the cell's own code has raised: restores the streams that it took, and ends a child that it forked.
 
     IPython needs standard output and many modules to show a traceback.
     """
@@ -98,7 +98,7 @@ def end_cell_first(shell, requests) -> None:
 
 
 def skip_unseen_tracebacks(shell) -> None:
-    """Spends no time on tracebacks that nobody sees: one through torch's long files takes half a second to render.
+    """Skips tracebacks that are not shown: one through torch's long files takes half a second to render.
 
     IPython renders each a second time, for a history of exceptions that %notebook writes; a rank's is never written.
     """

@@ -54,7 +54,7 @@ class Guard:
     def __init__(self, memory, rank: int):
         self.memory, self.rank = memory, rank
         self._fence = threading.Lock()
-        self._refused_in = -1  # the cell of the call that stands in REFUSED
+        self._refused_in = -1  # the cell of the call in REFUSED
 
     def collective(self, mark: Fingerprint, ranks) -> None:
         """Post this rank's n-th collective of a group of `ranks`; MismatchError if one of them posted another."""
@@ -90,7 +90,7 @@ class Guard:
             self._compare(mark, rank, other)
 
     def retract(self, mark: Fingerprint) -> None:
-        """The library has refused the call that this fingerprint stands for: nobody else will make it either."""
+        """The library has refused the call of this fingerprint: no other rank will make it either."""
         table = COLLECTIVES if mark.side == "collective" else MESSAGES
         if table.read(self.memory, base_of(self.rank), row_of(mark, table)) == mark:
             table.erase(self.memory, base_of(self.rank), row_of(mark, table))
@@ -123,7 +123,7 @@ class Guard:
             )
 
 
-_TAKES_MEMORY = {  # as it lies, not by the strides of these tensors; all else is copied first, or refused by torch
+_TAKES_MEMORY = {  # op -> tensors whose strides gloo ignores; all others are copied first, or refused by torch
     "all_reduce": ("outs",),
     "broadcast": ("outs",),
     "reduce": ("outs",),
@@ -134,13 +134,13 @@ _TAKES_MEMORY = {  # as it lies, not by the strides of these tensors; all else i
 
 
 def refuse_tensors(call: Call) -> None:
-    """ValueError for tensors with which gloo makes nonsense, or an end of the process, and no error. It is short, since
-    others that wait for this rank quote the beginning of it.
+    """ValueError for tensors with which gloo computes nonsense or crashes. The message is short, since ranks that wait
+    for this one quote its beginning.
 
-    Of a view with gaps, as a column, it takes the memory from its first element on. In a reduce_scatter_single it asks
-    how long a tensor's first dimension is, and ends with SIGSEGV if there is none. An all_to_all_single receives into
-    its output while its input is still being sent; a reduce_scatter of a list, and a scatter, write theirs before they
-    have read all of the list.
+    Of a view with gaps, such as a column, gloo takes consecutive memory from the first element on. In a
+    reduce_scatter_single it crashes (SIGSEGV) for a tensor without dimensions. An all_to_all_single receives into its
+    output while its input is still being sent; a reduce_scatter of a list, and a scatter, write their output before
+    they have read the whole list.
     """
     if any(tensor.device.type != "cpu" for tensor in (*call.ins, *call.outs)):
         return

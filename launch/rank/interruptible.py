@@ -1,14 +1,12 @@
-"""A wait that can be left. There are some that gloo lets nobody out of, not even when every connection is gone: a
-receive from any source, a message of which a part is under way, whatever stands behind one that was dropped, and a
-send whose connection ends in the moment in which its data are written (gloo queues them for later and then tells
-everyone of the end but those in the queue: `Pair::write` returns false for EPIPE, `Pair::signalException` looks only
-at the queue's bound buffers).
+"""Interruptible waits. Some waits in gloo never return, not even when every connection is closed: a receive from any
+source, a message that is partly sent, any call queued behind a dropped one, and a send whose connection closes while
+its data are written. (gloo queues those data for later, and reports the end of the connection to all but the queue:
+`Pair::write` returns false for EPIPE, `Pair::signalException` looks only at the queue's bound buffers.)
 
-A collective can hold such a send. One of gloo's own threads carries it out, so the wait for most of them may be given
-up and taken up again (`in_turns`), which costs nothing. For a message (`wait`) another thread waits, and the main
-thread waits for that one, where SIGINT and `let_go` reach it. A thread whose wait was left stays behind with its buffer
-until that is over, mostly when the process ends; nothing else holds it. One that is through is there for the next wait:
-to begin a thread for each cost several times as much as the rest.
+A collective may contain such a send. gloo's own threads carry it out, so the wait for most collectives can time out and
+start again (`in_turns`), which costs nothing. For a message (`wait`) another thread waits, and the main thread waits
+for that thread, where SIGINT and `let_go` reach it. An abandoned thread keeps its buffer until its wait ends, mostly
+with the process. A thread that is done serves the next wait, since starting one costs several times as much.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ os.register_at_fork(after_in_child=_idle.clear)
 
 
 def wait(function, *args, **kwargs):
-    """What `function` returns or raises; WaitEnded if somebody calls `let_go` before it does, or has done so."""
+    """What `function` returns or raises; WaitEnded if `let_go` is called before it returns, or was."""
     outcome: SimpleQueue = SimpleQueue()
     _waiting.add(outcome)
     try:
@@ -54,7 +52,7 @@ def wait(function, *args, **kwargs):
 
 def _serve(tasks: SimpleQueue) -> None:
     while True:
-        _carry_out(*tasks.get())  # and keeps nothing of it
+        _carry_out(*tasks.get())  # keeps no reference to the arguments
 
 
 def _carry_out(outcome: SimpleQueue, tasks: SimpleQueue, function, args, kwargs) -> None:
@@ -63,7 +61,7 @@ def _carry_out(outcome: SimpleQueue, tasks: SimpleQueue, function, args, kwargs)
         found = (function(*args, **kwargs), None)
     except BaseException as error:
         found = (None, error)
-    _idle.append(tasks)  # before the other thread goes on, and may want it again
+    _idle.append(tasks)  # first, since the other thread may need it at once
     outcome.put(found)
 
 
@@ -80,7 +78,7 @@ def stay():
 
 def pause(seconds: float) -> None:
     """Returns when that time has passed; WaitEnded if `let_go` is called before, or was."""
-    # No SimpleQueue: up to Python 3.13 its `get(timeout)` waits for ever if the time is up before it has begun to wait.
+    # No SimpleQueue: up to Python 3.13 its `get(timeout)` waits forever if the time is up before the wait begins.
     over = threading.Lock()
     over.acquire()
     _pausing.add(over)
@@ -93,7 +91,7 @@ def pause(seconds: float) -> None:
 
 
 def in_turns(wait, *args):
-    """What `wait(*args, timeout)` returns or raises: a wait that leaves alone what it waits for when its time is up.
+    """What `wait(*args, timeout)` returns or raises. A timeout must not harm what it waits for.
 
     WaitEnded if `let_go` is called before it returns, or was.
     """
@@ -102,25 +100,25 @@ def in_turns(wait, *args):
         try:
             return wait(*args, _TURN)
         except RuntimeError:
-            if time.monotonic() - began < TURN:  # not for want of time
+            if time.monotonic() - began < TURN:  # another error than the timeout
                 raise
             check()
 
 
 def begin() -> None:
-    """A cell begins; what was let go is the last one's."""
+    """A cell begins: waits work again."""
     global _over
     _over = False
 
 
 def let_go() -> None:
-    """Ends all such waits, and those to come in this cell. From any thread."""
+    """Ends all these waits, and later ones of this cell. From any thread."""
     global _over
-    _over = True  # before the look at who waits: who comes later sees it
+    _over = True  # first: a wait that begins after the loop sees it
     for outcome in list(_waiting):
         outcome.put((None, _ended()))
     for pause_over in list(_pausing):
-        with suppress(RuntimeError):  # let go before, and has not seen it yet
+        with suppress(RuntimeError):  # it was released before and has not returned yet
             pause_over.release()
 
 

@@ -67,7 +67,7 @@ NO_INPUT = (
 
 
 def identity(key: bytes, name: str) -> bytes:
-    """The address of a socket on the wire. Nobody without the key can guess it and take its place."""
+    """The address of a socket on the wire. It cannot be guessed, and so not be taken, without the key."""
     return hmac.new(key, name.encode(), hashlib.sha256).digest()[:16]
 
 
@@ -87,7 +87,7 @@ class RankKernel(IPythonKernel):
 
     requests = Any()
     complaint = Any("")  # about this torch; said below the first cell
-    given = Any()  # the names that a cell finds here, and what they stand for
+    given = Any()  # the names that a cell finds here, and their values
     _supports_kernel_subshells = False
 
     def __init__(self, **kwargs):
@@ -123,7 +123,7 @@ class RankKernel(IPythonKernel):
             super()._publish_status(status, channel, parent)
 
     async def process_control(self, msg):
-        # ipykernel flushes the streams in the end, which the cell under way may have closed.
+        # ipykernel flushes the streams at the end of a cell, which may have closed them.
         with contextlib.suppress(AttributeError, OSError, ValueError):
             await super().process_control(msg)
 

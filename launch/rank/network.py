@@ -73,7 +73,7 @@ class Network:
         return int(os.pread(self._schedule, 64, 0).split()[1]) / 1e9 if self._schedule is not None else 0.0
 
     def begin_cell(self) -> None:
-        """What the rank did between two cells is nobody's time."""
+        """The time between two cells is not counted."""
         self._ended, self._delayed = time.monotonic(), self._delay()
 
     # Around a call
@@ -87,7 +87,7 @@ class Network:
             if call.peer is not None:
                 self._ask(call.peer, name, start)
             return Begun(start)
-        assert call.peer is not None  # a message is sent to somebody
+        assert call.peer is not None  # a send has one
         dst, way = call.peer, self.ways[self.rank][call.peer]
         with self.wires.locked():
             self.wires.sent(self.rank, dst, name, start, nbytes, way, self.betas)

@@ -181,7 +181,7 @@ class PendingCalls:
             self.works[id(work)] = pending
 
     def handed_over(self, work) -> None:
-        """The student has the Work of a message now: it lives as long as it is kept there, and no longer."""
+        """The student has the Work of a message now, and it lives as long as the student keeps it."""
         key = id(work)
         pending = self.works.get(key)
         if pending is not None and pending.held is work and pending.kind != "collective":
@@ -191,7 +191,7 @@ class PendingCalls:
                 pending.kept = work.boxed()  # a connection whose receiver is gone can never be closed: not even by us
 
     def _drop(self, key: int, pending: PendingCall) -> None:
-        """The Work of a message is going, and nobody has waited for it."""
+        """The Work of a message is being destroyed without a wait."""
         if self.works.get(key) is not pending:
             return  # counted anew since then
         del self.works[key]
@@ -285,7 +285,7 @@ class PendingCalls:
         return keep(pending.failed) if pending.failed and torn else error
 
     def sweep(self) -> None:
-        """Close the collectives that are over though nobody has waited for them in Python. From any thread."""
+        """Closes collectives that have ended without a wait in Python. From any thread."""
         for key, pending in list(self.works.items()):
             work = pending.held
             # Held by the pending call, `work`, and the call of getrefcount itself: the student has let go of it.
@@ -294,8 +294,8 @@ class PendingCalls:
                 self._close(pending)
 
     def _hand_over_all(self) -> None:
-        """Of the messages that this thread has begun without `dist.isend` and `dist.irecv`: when it makes its next
-        call, the caller has them. A call of another thread may not have returned yet."""
+        """The messages that this thread has begun without `dist.isend` and `dist.irecv`: by its next call, the caller
+        has their Work. A call of another thread may not have returned yet."""
         thread = threading.get_ident()
         for pending in list(self.works.values()):
             if pending.kind != "collective" and pending.held is not None and pending.thread == thread:

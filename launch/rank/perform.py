@@ -4,7 +4,7 @@ launch/execute.py turns a Schedule into one plain program per rank; here it is p
 `dist.batch_isend_irecv` per step, receives first: gloo says that a receive is ready on the connection that also
 carries the data the other way, and behind them it would make a pair that sends both ways take twice as long. A rank
 knows no Schedule, so that it need not load `collectives`. What arrives is kept aside until every message of the step
-has been sent: all reads of a step see the buffers before it.
+has been sent, so all reads of a step see the buffers from before it.
 
 Pieces of a buffer are [first chunk, number of chunks]; a step is a dict of three lists:
 "sends" of [dst, [[buffer, piece], ...]], "recvs" of [src, [[buffer, piece, op], ...]], and "locals" of
@@ -54,7 +54,7 @@ def _exchange(sends: list, recvs: list, buffers: dict) -> None:
 
 
 def _joined(pieces: list, buffers: dict) -> torch.Tensor:
-    """One contiguous message of all the pieces; a single piece travels from where it stands."""
+    """One contiguous message of all the pieces; a single piece is not copied."""
     views = [_piece(buffers, buffer, piece) for buffer, piece in pieces]
     return views[0] if len(views) == 1 else torch.cat(views)
 

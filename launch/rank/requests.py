@@ -77,7 +77,7 @@ class Requests:
         callsite.cell_begins(self.kernel.shell.execution_count, self.kernel.shell.compile.format_code_name)
         self.slot.cell("running", self.kernel.shell.execution_count)
         try:
-            with self._beginning:  # who sends SIGINT has seen that it means something by now
+            with self._beginning:  # SIGINT is sent under the same lock, so only when it has a handler
                 self.stopping.begin()
                 self._signalled = None
                 self.running, stopped = msg_id, self._stopped == msg_id
@@ -100,7 +100,7 @@ class Requests:
 
     @property
     def forked(self) -> bool:
-        """Whether this is a child that a cell has forked, with a copy of this object that serves nobody."""
+        """Whether this process is a child that a cell has forked; its copy of this object answers no requests."""
         return os.getpid() != self._pid
 
     def end_forked(self, code: int = 0) -> None:
@@ -136,8 +136,8 @@ class Requests:
         return None, []
 
     def regroup(self, environ: dict[str, str], **how) -> None:
-        """`environ` is where ranks meet from now on that make a group themselves."""
-        interruptible.begin()  # a group is made aside, and what was let go in the last cell would refuse that
+        """`environ` says where ranks meet from now on that make a group themselves."""
+        interruptible.begin()  # a group is made in an interruptible wait, and the last cell may have ended those
         self.regrouper.regroup(**how)
         os.environ.update(environ)
         self.tap.reset()
@@ -194,7 +194,7 @@ class Requests:
         with self._beginning:
             if self.running != cell:
                 return False
-            # first: what the cell begins from now on is refused, and so cannot meet half-closed connections
+            # First: calls that the cell makes from now on are refused, so none meets half-closed connections.
             interruptible.let_go()
             self.regrouper.free()
             return True

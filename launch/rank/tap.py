@@ -1,14 +1,14 @@
-"""The tap: sees every collective and every message of this process, whoever makes it, and what becomes of it.
+"""The tap: sees every collective and every message of this process, and how each one ends.
 
-Kernels at the dispatch key BackendSelect of torch's `c10d` ops stand below the student's `dist.*`, below names imported
-before, DDP's C++ reducer, FSDP2, DTensor and functional collectives; ordinary torch ops do not pass there and cost
-nothing more. `Work.wait` is wrapped as well, because a call has happened only when somebody has waited for it; and
-the making of a group, which all ranks have to do in the same order.
+It registers kernels for torch's `c10d` ops at the dispatch key BackendSelect. All callers pass there: the student's
+`dist.*` (also under names imported before), DDP's C++ reducer, FSDP2, DTensor and functional collectives. Ordinary
+torch ops do not, and cost nothing extra. `Work.wait` is wrapped, because a call is complete only after its wait; and
+so is the creation of groups, which all ranks must do in the same order.
 
 A rank makes one `Tap` after the fork and before its first cell. From then on the flight recorder says what the rank is
 doing, and mismatched calls raise MismatchError.
 
-Left out: what the calls of different ranks mean together; that is the driver's (`replay.recording`, `launch.doctor`).
+Left out: comparing the calls of different ranks, which the driver does (`replay.recording`, `launch.doctor`).
 """
 
 import sys
@@ -39,7 +39,7 @@ LONG = 1 << 18  # bytes; shorter messages arrive as a whole
 
 
 def _not_compiled(function):
-    """torch.compile looks neither into the function nor into what it calls: it runs as it stands, as if it were in C.
+    """torch.compile traces neither the function nor what it calls, as if it were written in C.
 
     What torch.compiler.disable does, without the seconds that importing torch._dynamo takes.
     """
@@ -116,7 +116,7 @@ class Tap:
         return group
 
     def _kernel(self, op: str):
-        """What stands before one c10d op: post it, record it, call the real one, remember its Work."""
+        """The kernel of one c10d op: posts the call, records it, calls the real op, remembers its Work."""
         below = getattr(torch.ops.c10d, op).default.redispatch
         if op == "monitored_barrier_":
             below = gloo.quietly(below)
@@ -164,18 +164,18 @@ class Tap:
             self._waits.add(event)
         if network is None or not _reducer.is_native(caller):
             return result
-        if bucket is None:  # C++ waits for it at once, as far as anybody could tell
+        if bucket is None:  # as far as can be seen, C++ waits for it at once
             work.wait()
             return result
         future = _reducer.late(_plain_future(work), lambda: self.hold(pending))
         return (*result[:-1], _create_work_from_future(future).boxed())
 
     def _note_completion(self, call: Call, work, event, pending) -> None:
-        """Lets the library say when it is done. Where gloo has no future (messages, reduce_scatter) the wait tells, and
-        of a blocking call too: gloo's thread would have to wait for Python's lock, which costs more than the rest."""
+        """Has the library report when it is done. Where gloo has no future (messages, reduce_scatter) the wait tells.
+        So it does for a blocking call, where gloo's thread would have to wait for the GIL, which costs more."""
         kind = (call.name, call.ins[0].device.type if call.ins else "")
         if call.kind != "collective" or kind in self._futureless or callsite.is_blocking():
-            return  # asking in vain costs as much as sending
+            return  # a future that gloo refuses costs as much as a send
 
         def finished(done):
             event.due = round(1e9 * self.over(pending))  # by now all ranks that it needs have begun it
@@ -216,7 +216,7 @@ class Tap:
         return name_of(pending.key, pending.open.tag, pending.seq, self.calls.counters.epoch)
 
     def deaf(self, pending) -> bool:
-        """Whether gloo may not let the main thread out of this wait, not even when every connection is gone."""
+        """Whether this wait in gloo may never return, not even when every connection is closed."""
         if pending is None or pending.in_turns:
             return False
         from_any = pending.kind == "recv" and pending.peer is None
@@ -316,7 +316,7 @@ def replace_waits(tap: Tap) -> list[Callable[[], None]]:
 
 
 def replace_messages(tap: Tap) -> list[Callable[[], None]]:
-    """`isend` and `irecv`, which give their Work to the caller: from then on only the caller keeps it."""
+    """`isend` and `irecv`, which return their Work: from then on only the caller keeps it alive."""
 
     def handing_over(function):
         @wraps(function)

@@ -1,7 +1,7 @@
 """Values over the wire without pickle: JSON for the shape of a value, raw bytes for the numbers in it.
 
 `encode` turns a value into something that JSON holds, and collects the bytes of tensors and arrays aside; `decode` is
-its inverse. Nothing that arrives is executed, whoever sent it. Known are None, bool, int, float, complex, str, bytes,
+its inverse. Nothing that arrives is ever executed. It knows None, bool, int, float, complex, str, bytes,
 list, tuple, set, dict, numpy arrays and numbers, and torch tensors (as plain data in host memory: without gradients,
 and contiguous). torch is imported only where a tensor is really there.
 """

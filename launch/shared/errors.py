@@ -54,7 +54,7 @@ class RankError(LaunchError):
 
 @dataclass(frozen=True)
 class Trouble:
-    """What went wrong between ranks, in a sentence, and who waited for whom: (rank, other rank, in which call)."""
+    """What went wrong between ranks, in a sentence, and which ranks waited: (rank, other rank, in which call)."""
 
     kind: type[RankError]
     sentence: str

@@ -2,7 +2,7 @@
 
 A rank that is stuck in C++, holds the GIL or is dead answers no message; but the last thing it wrote here can still be
 read. The driver makes the file (`Board`), each rank opens its own part of it (`Slot`) and overwrites one small record
-whenever it enters or leaves an operation. That costs a few microseconds and needs nobody's cooperation.
+whenever it enters or leaves an operation. That costs a few microseconds and needs no cooperation.
 
 Every record is stored twice, in turn, with a version and a checksum: the reader takes the newest one that is whole, so
 it never sees half of one record and half of the next, and a rank that is killed while it writes leaves the record
@@ -244,7 +244,7 @@ class OpenCall(NamedTuple):
 
     `kind` is "send", "recv" or "collective"; `seq` counts this group's collectives, or the messages of this
     (sender, receiver, tag) of the group; `peer` is a global rank (-1: any source; for a collective its root or -1).
-    `what` is being sent, as "float32[4]"; `file` is what the line stands in if that is not the cell under way, as
+    `what` is being sent, as "float32[4]"; `file` is where the line is, if not in the cell under way, as
     "train.py" or "cell In[3]".
     `cell` is how many cells the rank had begun, `number` what the notebook calls that cell; `dropped` says what became
     of the handle of a message: still there, or let go of before or after the other side had begun its half. `after`
@@ -470,7 +470,7 @@ def fingerprints(board, rank: int) -> list[Fingerprint]:
 
 
 def row_of(mark: Fingerprint, table) -> int:
-    """Where in the table this call stands, the same on every rank; a newer call takes the place of an old one."""
+    """The row of this call in the table, the same on every rank; a newer call replaces an old one."""
     mixed = mark.key ^ (mark.src + 1) * 0x9E3779B1 ^ (mark.dst + 1) * 0x85EBCA77 ^ (mark.tag + 1) * 0xC2B2AE3D
     if mark.side == "collective":
         mixed = mark.key  # ranks that disagree about the root must meet in one row

@@ -107,8 +107,8 @@ def meeting_place() -> dict[str, str]:
 
 
 def free_port() -> int:
-    """A port that nobody uses now. It may be long until somebody listens there, and Linux and macOS give ports from
-    32,768 on to whoever connects to anything, as gloo does all the time: so it is one below those."""
+    """A port that is free now. It may take long until a rank listens there, and Linux and macOS give ports from 32,768
+    on to outgoing connections, which gloo makes all the time: so this is a lower one."""
     for port in random.SystemRandom().sample(range(20_000, 32_768), 100):  # cells may have seeded the other one
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

@@ -1,12 +1,12 @@
 """The links of a network that ranks play together: when each of them is free again, in memory that all ranks share.
 
-A message is put on the links it goes over when it has been sent and its receive has begun, since gloo's messages are a
-rendezvous: by whichever of the two ranks comes second. (By the sender alone, messages would stand in the order in which
-they were sent, and a root that receives them in its own order would wait for those that it does not ask for yet.) A
-link carries one thing after the other: alpha seconds for each message that one rank issues there, beta for each byte.
-From that follows when the message has left its sender, and when it may arrive; both are written beside the message's
-name, where either rank finds them. It is the model of `collectives.network`, with the moments in which messages really
-meet instead of steps. When each rank began a collective is written here too, since it takes them all to end it.
+A message goes onto its links once it has been sent and its receive has begun, since gloo's messages are a rendezvous:
+the second of the two ranks puts it there. (If the sender did so, messages would queue in the order in which they were
+sent, and a root that receives them in another order would wait for those that it has not asked for yet.) A link
+carries one thing after the other: alpha seconds for each message that one rank issues there, beta for each byte. From
+that follows when the message has left its sender, and when it may arrive; both are written beside the message's name,
+where either rank finds them. It is the model of `collectives.network`, with the moments in which messages really meet
+in place of steps. When each rank began a collective is written here too, since it takes them all to end it.
 
 Left out: waiting until a moment has come (rank/network.py).
 """
