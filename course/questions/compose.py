@@ -27,8 +27,8 @@ QUESTIONS = (
     Choose(
         name="compose_price",
         topic="cost",
-        text="With one server on 8 ranks 7 N come in there and 7 N go out. In which other way to an all_reduce does a "
-        "rank carry as much?",
+        text="One server on 8 ranks receives 7 N and sends 7 N. Which other way to do an all_reduce "
+        "makes a rank carry as much?",
         answers=(
             Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N in and out, the least there is."),
             Answer(
