@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from course import causes, diagnosis
-from course.exercises.exercise import MESSAGES_ONLY
+from course.exercises.exercise import A_FEW, MESSAGES_ONLY
 from course.knowledge import knowledge
 from launch.shared.errors import DeadlockError, LostMessageError, name_ranks
 
@@ -48,6 +48,7 @@ def fault(trial) -> str:
         _calls,
         _given,
         _waits,
+        _hides,
     )
     return next(filter(None, (judge(trial) for judge in judges)), "")
 
@@ -450,6 +451,24 @@ def _waits(trial) -> str:
                 f"right result, but rank {rank} waits for its {early[0].op} (line {early[0].line}) before it goes on "
                 "computing: call it with async_op=True, keep what it returns, and wait() when the pass is over"
             )
+    return ""
+
+
+def _hides(trial) -> str:
+    """Calls of one group that have to be in flight while the calls of another show that the rank still computes."""
+    for rank in range(trial.p if trial.exercise.hides else 0):
+        calls = _built_ins_of(trial, rank)
+        for group in sorted({call.group for call in calls if len(call.group) > 1}):
+            asked = trial.exercise.hides(tuple(sorted(group)), trial.p)
+            mine = [call for call in calls if call.group == group]
+            others = [call for call in calls if call.group != group and len(call.group) > 1 and call.bytes > A_FEW]
+            hidden = sum(any(call.start < other.start < call.end for call in mine) for other in others)
+            if others and hidden < asked:
+                return (
+                    f"right result, but rank {rank} has no {mine[0].op} with {name_ranks(group)} in flight while its "
+                    "backward pass runs: start each one in a hook (register_post_accumulate_grad_hook) with "
+                    "async_op=True, and wait() after backward()"
+                )
     return ""
 
 

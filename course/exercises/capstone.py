@@ -1,10 +1,11 @@
 """The exercises of chapter 19: the norm of a gradient in pieces and copies, a step's bytes, and the step itself."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
-from course.exercises.exercise import A_FEW, Exercise, nobody
+from course.exercises.exercise import A_FEW, MESSAGES_ONLY, Exercise, nobody
 
 MESH = """
 from torch.distributed.device_mesh import init_device_mesh
@@ -30,72 +31,124 @@ def _trial_counted(x):
     return torch.tensor([4 * (4 * layers * tokens * width + 1), 4 * (numbers + 1)])
 """
 
-SIDES = {2: (2, 1), 3: (1, 3), 4: (2, 2), 6: (2, 3)}
-"""The mesh for p ranks: copies of the model, and the pieces that each is cut into."""
+SIDES = {2: (2, 1, 1), 3: (1, 1, 3), 4: (2, 1, 2), 8: (2, 2, 2)}
+"""The mesh for p ranks: copies of the model, stages of a copy (one layer each), pieces of a stage."""
 
 HEAD, SEQUENCES, CONTEXT, STEPS = 8, 4, 6, 10
 """Numbers of a head, of which each piece has one; sequences of a batch, tokens of a sequence; steps that are taken."""
 
 TRAINED = f"""
 from torch.distributed.device_mesh import init_device_mesh
-_trial_mesh = init_device_mesh("cpu", dict({list(SIDES.items())})[{{p}}], mesh_dim_names=("data", "tensor"))
+_trial_mesh = init_device_mesh("cpu", dict({list(SIDES.items())})[{{p}}], mesh_dim_names=("data", "pipe", "tensor"))
 """
 GPT = f"""
 from torch.nn.functional import cross_entropy, gelu, layer_norm, scaled_dot_product_attention
 from course.gpt import new_weights, pieces
-_trial_parts = dict({list(SIDES.items())})[{{p}}][1]
-_trial_weights = new_weights(1, {HEAD} * _trial_parts, 32, {CONTEXT})
-def _trial_loss_of(w, batch, f, g):
-    def norm(x):
-        return layer_norm(x, x.shape[-1:])
-    x = w["tokens"][batch[:, :-1]] + w["places"]
-    y = f(norm(x) * w["norm1", 0])
-    q, k, v = [(y @ w[name, 0]).unflatten(-1, (-1, {HEAD})).transpose(1, 2) for name in "qkv"]
-    x = x + g(scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2) @ w["out", 0])
-    y = f(norm(x) * w["norm2", 0])
-    x = x + g(gelu(y @ w["up", 0] + w["up_bias", 0]) @ w["down", 0]) + w["bias", 0]
-    return cross_entropy(((norm(x) * w["norm"]) @ w["head"]).flatten(0, 1), batch[:, 1:].flatten())
+_, _trial_stages, _trial_parts = dict({list(SIDES.items())})[{{p}}]
+_trial_stage = _trial_mesh.get_local_rank("pipe")
+_trial_weights = new_weights(_trial_stages, {HEAD} * _trial_parts, 32, {CONTEXT})
+class _TrialOn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, dst):
+        ctx.x, ctx.dst = x, dst
+        dist.send(x.contiguous(), dst)
+        return x.new_zeros(())
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = torch.empty_like(ctx.x)
+        dist.recv(gradient, ctx.dst)
+        return gradient, None
+class _TrialFrom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, src):
+        ctx.src = src
+        dist.recv(x, src)
+        return x.clone()
+    @staticmethod
+    def backward(ctx, gradient):
+        dist.send(gradient.contiguous(), ctx.src)
+        return gradient, None
+def _trial_layer(w, i, x, f, g):
+    y = f(_trial_norm_of(x) * w["norm1", i])
+    q, k, v = [(y @ w[name, i]).unflatten(-1, (-1, {HEAD})).transpose(1, 2) for name in "qkv"]
+    x = x + g(scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2) @ w["out", i])
+    y = f(_trial_norm_of(x) * w["norm2", i])
+    return x + g(gelu(y @ w["up", i] + w["up_bias", i]) @ w["down", i]) + w["bias", i]
+def _trial_norm_of(x):
+    return layer_norm(x, x.shape[-1:])
+def _trial_loss_of(w, batch, f, g, stages=None):
+    if stages is None:
+        stages = [_trial_stage]
+    if stages[0] == 0:
+        x = w["tokens"][batch[:, :-1]] + w["places"]
+    else:
+        x = torch.empty(*batch[:, 1:].shape, {HEAD} * _trial_parts, requires_grad=True)
+        x = _TrialFrom.apply(x, rank - _trial_parts)
+    for stage in stages:
+        x = _trial_layer(w, stage, x, f, g)
+    if stages[-1] < _trial_stages - 1:
+        return _TrialOn.apply(x, rank + _trial_parts)
+    return cross_entropy(((_trial_norm_of(x) * w["norm"]) @ w["head"]).flatten(0, 1), batch[:, 1:].flatten())
+def _trial_mine(w):
+    w = pieces(w, _trial_mesh.get_local_rank("tensor"), _trial_parts)
+    ends = dict(tokens=0, places=0, norm=_trial_stages - 1, head=_trial_stages - 1)
+    return {{{{key: each for key, each in w.items() if ends.get(key, key[1]) == _trial_stage}}}}
+def _trial_seen(losses, w):
+    seen = torch.cat([torch.tensor(losses), *(weight.detach().flatten() for weight in w.values())])
+    return torch.nn.functional.pad(seen, (0, {{room}} - len(seen)))
 def _trial_steps(step, x):
-    w = pieces(_trial_weights, _trial_mesh.get_local_rank("tensor"), _trial_parts)
-    losses = []
+    w, losses = _trial_mine(_trial_weights), []
     for number in range({STEPS}):
         loss = step(x, w, _trial_loss_of, _trial_mesh)
         if not isinstance(loss, (float, torch.Tensor)) or isinstance(loss, torch.Tensor) and loss.numel() != 1:
             return loss
         losses.append(float(loss))
-    return torch.cat([torch.tensor(losses), *(weight.detach().flatten() for weight in w.values())])
+    return _trial_seen(losses, w)
 def _trial_alone(x):
-    w = pieces(_trial_weights, 0, 1)
-    losses = []
+    w, losses = pieces(_trial_weights, 0, 1), []
     for number in range({STEPS}):
-        loss = _trial_loss_of(w, x, lambda y: y, lambda y: y)
+        loss = _trial_loss_of(w, x, lambda y: y, lambda y: y, range(_trial_stages))
         grads = torch.autograd.grad(loss, list(w.values()))
         length = torch.stack([grad.square().sum() for grad in grads]).sum().sqrt()
         with torch.no_grad():
             for weight, grad in zip(w.values(), grads):
                 weight -= 0.5 * grad * min(1.0, 1.0 / float(length))
         losses.append(float(loss))
-    w = {{{{key: weight.detach() for key, weight in w.items()}}}}
-    mine = pieces(w, _trial_mesh.get_local_rank("tensor"), _trial_parts)
-    return torch.cat([torch.tensor(losses), *(weight.detach().flatten() for weight in mine.values())])
+    return _trial_seen(losses, _trial_mine({{{{key: weight.detach() for key, weight in w.items()}}}}))
 """
 
 
-def numbers_of_a_rank(p: int) -> int:
-    """How many numbers of the model a rank trains."""
-    parts = SIDES[p][1]
+def numbers_of_a_stage(p: int, stage: int) -> int:
+    """How many numbers of the model each rank of that stage trains."""
+    _, stages, parts = SIDES[p]
     width = HEAD * parts
-    return (2 * 32 + CONTEXT + 4) * width + (12 * width + 4) * width // parts
+    ends = (32 + CONTEXT) * (stage == 0) + 33 * (stage == stages - 1)
+    return (ends + 3) * width + (12 * width + 4) * width // parts
+
+
+def kind_of_group(group: tuple[int, ...], p: int) -> str:
+    """The dimension of the mesh that this group of ranks is a row of; "" if it is none."""
+    copies, stages, parts = SIDES[p]
+    for name, length, stride in (("tensor", parts, 1), ("pipe", stages, parts), ("data", copies, stages * parts)):
+        if len(group) == length > 1 and all(b - a == stride for a, b in pairwise(group)):
+            return name
+    return ""
 
 
 def step_budget(group: tuple[int, ...], p: int) -> int:
-    """Inside a copy of the model activations and the norm; between its copies gradients and the loss; else nothing."""
-    copies, parts = SIDES[p]
-    if group[-1] - group[0] < parts and len(group) == parts:
-        return STEPS * 4 * (4 * SEQUENCES // copies * CONTEXT * HEAD * parts + 1)
-    if len(group) == copies and (group[-1] - group[0]) % parts == 0:
-        return STEPS * 4 * (numbers_of_a_rank(p) + 1)
-    return 0
+    """Tensor: activations and the norm; data: gradients and the loss; pipe: the norm and the loss; else nothing."""
+    copies, stages, parts = SIDES[p]
+    numbers = {
+        "tensor": 4 * SEQUENCES // copies * CONTEXT * HEAD * parts + 1,
+        "data": numbers_of_a_stage(p, group[0] // parts % stages) + 1,
+        "pipe": 2,
+    }
+    return STEPS * 4 * numbers.get(kind_of_group(group, p), 0)
+
+
+def step_hides(group: tuple[int, ...], p: int) -> int:
+    """The gradients of each step are in flight while its backward pass still sends activations."""
+    return STEPS if kind_of_group(group, p) == "data" else 0
 
 
 def tensor_group(rank: int, p: int) -> set[int]:
@@ -191,34 +244,40 @@ EXERCISES = (
     ),
     Exercise(
         name="train_step",
-        asks="it takes one step of a GPT that is cut on a mesh (data, tensor), and returns the loss of the batch x: "
-        "loss_of(w, my part of x, f, g), gradients of the mean over the batch, clipped to a norm of 1 over the whole "
-        "model, then w -= 0.5 * gradient, in place. Ten steps, and the losses and weights of one process, to rounding. "
-        "The tensor group is given activations and one number, the data group gradients and one number, no other "
-        "group anything",
-        lines=20,
+        asks="it takes one step of a GPT that is cut on a mesh (data, pipe, tensor), and returns the loss of the batch "
+        "x: loss_of(w, my part of x, f, g), gradients of the mean over the batch, clipped to a norm of 1 over the "
+        "whole model, then w -= 0.5 * gradient, in place. Ten steps, and the losses and weights of one process, to "
+        "rounding. The tensor group is given activations and one number, the data group gradients and one number, the "
+        "pipe group two numbers, no other group anything; and gradients are in flight while backward() runs",
+        lines=30,
         x=f"torch.randint(32, ({SEQUENCES}, {CONTEXT + 1})); dist.broadcast(x, 0)",
         expected="_trial_alone(x)",
         in_place=False,
         groups=TRAINED,
-        setup=GPT,
+        setup=GPT.replace("{room}", str(STEPS + max(numbers_of_a_stage(p, 0) for p in SIDES))),
         call="_trial_steps({name}, x)",
-        parts=lambda p: {"the losses of the ten steps": STEPS, "this rank's weights after them": numbers_of_a_rank(p)},
-        allowed=frozenset({"all_reduce"}),
+        parts=lambda p: {
+            "the losses of the ten steps": STEPS,
+            "this rank's weights after them": max(numbers_of_a_stage(p, 0) for p in SIDES),
+        },
+        allowed=MESSAGES_ONLY | {"all_reduce"},
         budget=step_budget,
+        hides=step_hides,
         rtol=1e-3,
         hints=(
-            "data, tensor = mesh.get_group('data'), mesh.get_group('tensor'). Your copy of the model reads "
+            "mesh.get_group('data') is your data group. Your copy of the model reads "
             "x.chunk(copies)[mesh.get_local_rank('data')]; f is F.apply(y, tensor), and g is G.apply(y, tensor).",
-            "After backward(): average each gradient over the data group, and over no other. One bucket will do: "
-            "torch.cat, one all_reduce, divide, copy back.",
-            "Then the norm: grad_norm(cut, copies, tensor), with is_cut(key) of course.gpt. If it is above 1, multiply "
-            "every gradient by 1 / norm.",
-            "w[key] -= 0.5 * w[key].grad under torch.no_grad(), and set the gradients to None. The loss is averaged "
-            "over the data group, too: put it into the bucket.",
+            "Before loss_of: p.register_post_accumulate_grad_hook(leave) for each p of w.values(). leave(p) starts "
+            "dist.all_reduce(p.grad, group=data, async_op=True) and keeps what it returns. After backward() wait for "
+            "all, remove() the hooks, and divide by the number of copies.",
+            "Then the norm: grad_norm(cut, copies, tensor), with is_cut(key) of course.gpt, is that of one stage. Its "
+            "square is added up over the pipe group. If the root is above 1, multiply every gradient by 1 / root.",
+            "The loss is a mean over the data group, and a sum over the pipe group: only the last stage has one, the "
+            "others have 0. Give the pipe group one tensor with both numbers.",
+            "w[key] -= 0.5 * w[key].grad under torch.no_grad(), and set the gradients to None.",
         ),
-        world_sizes=(4, 2, 3),
+        world_sizes=(4, 2, 8),
         dtypes=("int64", "int64", "int64"),
-        more=(6,),
+        more=(3,),
     ),
 )

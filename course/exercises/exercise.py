@@ -93,6 +93,8 @@ class Exercise:
     one_port    whether a rank sends or takes one message at a time: `steps` are counted so, and bound its messages
     budget      budget(group, p): the most bytes that one rank may give to all built-ins of that group (a tuple of
                 ranks) together, or None
+    hides       hides(group, p): how many calls of other groups, of more than A_FEW bytes, have to begin on each rank
+                while one of this group is in flight; or None
     uses        {operations: (times, why)}: these have to be called as often, because another way to the same numbers
                 costs more
     calls, call_bytes          upper bounds for built-ins, or None: calls of one rank, and bytes in one call
@@ -131,6 +133,7 @@ class Exercise:
     far: Callable[[int], Fraction | int] | None = None
     across: Callable[[int], Fraction | int] | None = None
     budget: Callable[[tuple[int, ...], int], int] | None = None
+    hides: Callable[[tuple[int, ...], int], int] | None = None
     calls: Callable[[int], int] | None = None
     call_bytes: Callable[[int], int] | None = None
     one_port: bool = False

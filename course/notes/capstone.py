@@ -34,7 +34,7 @@ NOTES = Notes(
         Part(
             8,
             "Tokens per second",
-            "`cap_tokens_per_second` on paper, then the Timeline: what takes longest?",
+            "`cap_tokens_per_second` on paper, then `machines`: what takes longest?",
         ),
     ),
     ninety=(
@@ -76,7 +76,8 @@ NOTES = Notes(
         Part(
             14,
             "Tokens per second",
-            "As in the short plan. Let them guess what overlap and a larger batch would bring on each network.",
+            "As in the short plan, then `cap_score`. Run your own `train_step` on the projector and write its score on "
+            "the board: theirs is homework.",
         ),
         Part(
             4,
@@ -89,7 +90,7 @@ NOTES = Notes(
             "Both, hands only.",
         ),
     ),
-    home="`grad_norm` and `bytes_per_step`; a pipeline as the third dimension for those who want more.",
+    home="`train_step` and its score: who is fastest? `bytes_per_step` for those who want more.",
     room="cap_who_averages",
     ask="Ask it with the mesh on the board. *Rank 1* gets many hands: it stands beside rank 0. Then "
     "ask what ranks 0 and 1 do have in common (the text), and what ranks 0 and 2 have (the weights). The rest of the "

@@ -141,6 +141,25 @@ x = x + z + w["bias", i]""",
         unit="tokens/s",
         within=0.15,
     ),
+    Number(
+        name="cap_score",
+        topic="overlap",
+        text="2 MB/s inside a machine, 1 MB/s between. The forward pass all-reduces 4 x 65,536 bytes inside, the "
+        "backward pass as many; 224,000 bytes of gradients go between, over other wires. Computing takes almost no "
+        "time. By how many seconds can overlap shorten the step, at most?",
+        right=Answer(
+            "4*65536/2e6",
+            "The backward pass takes 4 x 33 ms, and so much of the 224 ms of gradients hides behind it. In the forward "
+            "pass there are no gradients yet.",
+        ),
+        wrong=(
+            Answer("224000/1e6", "All gradients would have to hide, and the backward pass takes only 131 ms."),
+            Answer("8*65536/2e6", "That counts the forward pass too, and there are no gradients then."),
+            Answer("224000/1e6-4*65536/2e6", "That much stays exposed. The rest of the 224 ms hides."),
+        ),
+        unit="s",
+        within=0.1,
+    ),
     Choose(
         name="cap_pipeline",
         topic="bytes",
