@@ -72,7 +72,7 @@ NOTES = Notes(
         Part(
             6,
             "Interleaving",
-            "The formula, and what pays for it: `pipe_interleaved`. Type an order into the SlotGrid together, then "
+            "The formula, and what pays for it: messages. Type an order into the SlotGrid together, then "
             "`split_backward`.",
         ),
         Part(

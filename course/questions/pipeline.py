@@ -136,23 +136,6 @@ QUESTIONS = (
         unit="bytes",
         within=0.02,
     ),
-    Number(
-        name="pipe_interleaved",
-        topic="interleaving",
-        text="8 layers and 4 ranks; rank r has layers r and r + 4. How many messages does a step of 4 micro-batches "
-        "send, forward and backward?",
-        right=Answer(
-            "2*4*(2*p-1)", "8 pieces have 7 places where one ends. Each is crossed 4 times in each direction."
-        ),
-        wrong=(
-            Answer("2*4*(p-1)", "That is one piece a rank. Here every micro-batch goes round all ranks twice."),
-            Answer("4*(2*p-1)", "That is the forward pass alone."),
-            Answer("2*4*2*p", "8 pieces have 7 places between them: the last piece sends nothing on."),
-            Answer("2*2*4*(p-1)", "Twice through 4 ranks, and once more from rank 3 back to rank 0 between the two."),
-        ),
-        unit="messages",
-        p=4,
-    ),
     Choose(
         name="pipe_where",
         topic="mesh",

@@ -234,7 +234,6 @@ FOUND = {
     "pipe_how_many": lambda: next(m for m in range(1, 100) if 10 * (slots(8, m) - m) <= slots(8, m)),
     "pipe_kept": lambda: slots(4, 1),  # rank 0 makes a pass in each slot until micro-batch 1 is at the end
     "pipe_boundary_bytes": lambda: len(["forward", "backward"]) * 4096 * 8192 * 2,
-    "pipe_interleaved": lambda: len(["forward", "backward"]) * 4 * sum(1 for piece in range(8) if piece > 0),
     "experts_calls": lambda: 3 + 2,  # chapter 15 counts them in a recording
     "cp_ring_bytes": lambda: ring_against_ulysses(8),
     "experts_skew": lambda: exchanged(40, 8, 8, 8) / exchanged(16, 16, 16, 16),
