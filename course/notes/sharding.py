@@ -66,7 +66,7 @@ NOTES = Notes(
         Part(
             10,
             "FSDP2",
-            "The Timeline: let them predict both times, then show where prefetch hides the gathers. Then `sharding_reshard_off`.",
+            "Let them predict both times, then show in the Timeline what prefetch hides. Then `sharding_reshard_off`.",
         ),
         Part(
             12,
