@@ -4,7 +4,7 @@ The faults are looked for in the order in which one explains the others: it used
 it did not wait, or not soon enough, the result is wrong, it touched what it should not, it talked to the wrong ranks,
 the result came otherwise than by messages, it sent too many bytes, or too many of them far, or between machines, it
 sent too many messages, or too much in one, it never made a call that is asked for, its calls were given something else
-than asked, it waited too early. The first that is found is said.
+than asked, it waited too early, or hides nothing. The first that is found is said.
 """
 
 import ast
@@ -12,13 +12,13 @@ import math
 import re
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
-from course import causes, diagnosis
-from course.exercises.exercise import A_FEW, MESSAGES_ONLY
+from course import causes, diagnosis, overlap
+from course.exercises.exercise import MESSAGES_ONLY
 from course.knowledge import knowledge
+from course.overlap import built_ins_of
 from launch.shared.errors import DeadlockError, LostMessageError, name_ranks
 
 LIST_ITEM = re.compile(r"^\s*((\w+)\[.+\]) = ", re.MULTILINE)
@@ -47,8 +47,8 @@ def fault(trial) -> str:
         _uses,
         _calls,
         _given,
-        _waits,
-        _hides,
+        overlap.waits,
+        overlap.hides,
     )
     return next(filter(None, (judge(trial) for judge in judges)), "")
 
@@ -406,7 +406,7 @@ def _uses(trial) -> str:
     """Built-ins without which it moves or keeps more than it should."""
     for ops, (times, why) in trial.exercise.uses.items():
         for rank in range(trial.p):
-            calls = sum(event.op in ops for event in _built_ins_of(trial, rank))
+            calls = sum(event.op in ops for event in built_ins_of(trial, rank))
             if calls < times:
                 called = "calls" if calls else "never calls"
                 often = f" {_plural(calls, 'time')}, where {times} are asked" if calls else ""
@@ -416,7 +416,7 @@ def _uses(trial) -> str:
 
 def _calls(trial) -> str:
     """Built-ins: what they send inside is not recorded, so what is judged is how often and with how much."""
-    built_in = [_built_ins_of(trial, rank) for rank in range(trial.p)]
+    built_in = [built_ins_of(trial, rank) for rank in range(trial.p)]
     most, bound = max(map(len, built_in)), trial.exercise.calls
     if bound is not None and most > bound(trial.p):
         return f"right result, but with {most} calls of built-ins where {_number(Fraction(bound(trial.p)))} will do"
@@ -432,50 +432,11 @@ def _given(trial) -> str:
         return ""
     asked = trial.exercise.given(trial.draw)
     for rank in range(trial.p):
-        found = [sum(map(math.prod, event.shape)) for event in _built_ins_of(trial, rank)]
+        found = [sum(map(math.prod, event.shape)) for event in built_ins_of(trial, rank)]
         if found != asked:
             gives, where = (", ".join(map(str, numbers)) for numbers in (found, asked))
             return f"right result, but rank {rank} gives its calls {gives} numbers, where {where} are asked"
     return ""
-
-
-def _waits(trial) -> str:
-    """A call that is waited for before the next one is started hides behind nothing."""
-    if trial.exercise.waits is None:
-        return ""
-    for rank in range(trial.p):
-        calls = _built_ins_of(trial, rank)
-        early = [call for call, following in pairwise(calls) if (call.end or following.start) < following.start]
-        if len(early) > trial.exercise.waits(trial.p):
-            return (
-                f"right result, but rank {rank} waits for its {early[0].op} (line {early[0].line}) before it goes on "
-                "computing: call it with async_op=True, keep what it returns, and wait() when the pass is over"
-            )
-    return ""
-
-
-def _hides(trial) -> str:
-    """Calls of one group that have to be in flight while the calls of another show that the rank still computes."""
-    for rank in range(trial.p if trial.exercise.hides else 0):
-        calls = _built_ins_of(trial, rank)
-        for group in sorted({call.group for call in calls if len(call.group) > 1}):
-            asked = trial.exercise.hides(tuple(sorted(group)), trial.p)
-            mine = [call for call in calls if call.group == group]
-            others = [call for call in calls if call.group != group and len(call.group) > 1 and call.bytes > A_FEW]
-            hidden = sum(any(call.start < other.start < call.end for call in mine) for other in others)
-            if others and hidden < asked:
-                return (
-                    f"right result, but rank {rank} has no {mine[0].op} with {name_ranks(group)} in flight while its "
-                    "backward pass runs: start each one in a hook (register_post_accumulate_grad_hook) with "
-                    "async_op=True, and wait() after backward()"
-                )
-    return ""
-
-
-def _built_ins_of(trial, rank: int) -> list:
-    """The calls of built-ins of that rank, in the order of their begin."""
-    mine = [event for event in trial.recording.events if event.rank == rank and event.op not in MESSAGES_ONLY]
-    return sorted(mine, key=lambda event: event.start)
 
 
 def _too_many(what: str, number: int, bound, p: int) -> str:
