@@ -2,7 +2,7 @@
 # make test     everything set up, every test run
 # make venv     only set up
 # make refresh  execute the chapters again and save their normalised outputs
-# make pages    the chapters as web pages that ask no other host for anything, in the folder pages
+# make site     the web site: every chapter with live widgets, all algorithms, the reference, in the folder site
 # make pack     for who teaches: notes, slides, handouts, notebooks and animations of every chapter, in the folder pack
 # make withhold a copy of the course for students, without solutions and answers, in the folder students
 # make wheels   everything that is installed, as files in the folder wheels; in a room without internet, where there is
@@ -30,7 +30,7 @@ LAB_FLAGS += --no-browser
 endif
 endif
 
-.PHONY: lab test venv refresh pages pack withhold wheels bench gallery pictures lint
+.PHONY: lab test venv refresh site pack withhold wheels bench gallery pictures lint
 
 lab: .venv/course.stamp
 	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab $(LAB_FLAGS) 00_start_here.ipynb
@@ -52,8 +52,8 @@ venv: .venv/test.stamp
 refresh: .venv/test.stamp
 	$(BIN)/python -m course.refresh
 
-pages: .venv/course.stamp
-	$(BIN)/python -m course.pages pages
+site: .venv/test.stamp
+	$(BIN)/python -m course.site site $(CHAPTERS)
 
 pack: .venv/pack.stamp
 	$(BIN)/python -m course.pack pack $(CHAPTERS)

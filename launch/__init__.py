@@ -3,6 +3,8 @@
 Importing this package is cheap, since the agent and every rank do it, too: functions import what they need.
 """
 
+__all__ = ["DeadlockError", "LaunchError", "RankError", "UsageError", "network", "pull", "push", "recording"]
+
 
 def load_ipython_extension(shell):
     """`%load_ext launch`: registers the magics and starts the agent in the background. Returns at once."""
@@ -75,7 +77,7 @@ def recording():
 
 
 def __getattr__(name: str):
-    if name in ("RankError", "DeadlockError", "LaunchError", "UsageError"):
+    if name in __all__:  # an error; the functions are here
         from launch.shared import errors
 
         return getattr(errors, name)

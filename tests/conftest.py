@@ -1,6 +1,10 @@
-"""What several test folders share: a real Chromium, the rule for machines without one, and what `-m quick` runs."""
+"""What several test folders share: a real Chromium, packages of npm, and what `-m quick` runs."""
 
+import functools
 import os
+import shutil
+import subprocess
+import tarfile
 from importlib import metadata
 from pathlib import Path
 
@@ -74,3 +78,31 @@ def browser():
     except NoChromium as missing:
         complain = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
         complain(str(missing))
+
+
+@pytest.fixture(scope="session")
+def npm(tmp_path_factory):
+    """npm("axe-core@4.10.3") -> folder of that package, fetched from the npm registry; in CI only.
+
+    One tarball without what it depends on, nothing of it is run by npm, and npm compares it with the registry's hash.
+    """
+    if os.environ.get("CI") != "true":
+        pytest.skip("packages are fetched from the npm registry in CI only (set CI=true)")
+
+    @functools.cache
+    def fetch(package):
+        folder = tmp_path_factory.mktemp("npm")
+        assert shutil.which("npm"), "CI=true and no npm: install npm, as .ci/run does"
+        command = ["npm", "pack", "--silent", "--ignore-scripts", package]
+        packed = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+        with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
+            archive.extractall(folder, filter="data")
+        return folder / "package"
+
+    return fetch
+
+
+@pytest.fixture(scope="session")
+def axe(npm):
+    """The source of axe-core."""
+    return (npm("axe-core@4.10.3") / "axe.min.js").read_text()

@@ -128,29 +128,35 @@ class Widget(anywidget.AnyWidget):
         return {"text/plain": repr(self), "text/html": self.fallback(), **data}, metadata | measured
 
 
-def html(widget: Widget) -> str:
-    """The page as text; the same for the same widget in the same state."""
+def page_state(widget: Widget) -> dict:
+    """What a page without a kernel has to know of it: {"state": its traits, "binary": those of bytes, in base64}."""
     state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
     state = {name: value for name, value in state.items() if name not in ("layout", "tabbable", "tooltip", "fresh")}
     binary = {
         name: b64encode(value).decode() for name, value in state.items() if isinstance(value, (bytes, memoryview))
     }
+    return {"state": {name: value for name, value in state.items() if name not in binary}, "binary": binary}
+
+
+def html(widget: Widget) -> str:
+    """The page as text; the same for the same widget in the same state."""
+    kept = page_state(widget)
     esm, css = widget.code()
     return PAGE.format(
         title=escape(repr(widget)),
-        css=_lean(css),
-        host=_lean(join("host.js").replace("export ", "")),
-        esm=_lean(esm.replace("export default", "const widget =")),
-        state=_script({name: value for name, value in state.items() if name not in binary}),
-        binary=_script(binary),
+        css=lean(css),
+        host=lean(join("host.js").replace("export ", "")),
+        esm=lean(esm.replace("export default", "const widget =")),
+        state=as_script(kept["state"]),
+        binary=as_script(kept["binary"]),
     )
 
 
-def _lean(code: str) -> str:
+def lean(code: str) -> str:
     """JavaScript or CSS without comments and indentation, which are more than a third of it."""
     return re.sub(r"\n\s+", "\n", _COMMENT.sub("", code))
 
 
-def _script(value) -> str:
+def as_script(value) -> str:
     """JSON that may stand inside a script element."""
     return json.dumps(value, ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")

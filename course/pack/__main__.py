@@ -39,7 +39,7 @@ def build(chapter: Path, folder: Path) -> list[str]:
         said.append(f"no solution of {', '.join(missing)} in this copy of the course")
     theirs, part = folder / "pictures" / stem, folder / "pictures" / f".{stem}.part"
     try:
-        pictures = run.execute(filled, stem, part)
+        pictures = run.with_pictures(filled, stem, part)
         shutil.rmtree(theirs, ignore_errors=True)
         part.replace(theirs)  # as a whole: what was there stays until this is complete
     finally:

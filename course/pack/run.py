@@ -48,16 +48,22 @@ def fill(notebook: nbformat.NotebookNode) -> list[str]:
     return missing
 
 
-def execute(notebook: nbformat.NotebookNode, name: str, pages: Path) -> list[Picture]:
-    """Run every cell of `notebook`, in place, and write its pictures into the folder `pages`.
+def with_pictures(notebook: nbformat.NotebookNode, name: str, pages: Path) -> list[Picture]:
+    """Run every cell of `notebook`, in place, and write its pictures into the folder `pages`."""
+    pages.mkdir(parents=True, exist_ok=True)
+    code = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
+    execute(notebook, name, f"from course.pack.keep import keep\nkeep({str(pages.resolve())!r}, {code!r})")
+    return [Picture(*each) for each in json.loads((pages / PICTURES).read_text(encoding="utf-8"))]
+
+
+def execute(notebook: nbformat.NotebookNode, name: str, first: str) -> None:
+    """Run every cell of `notebook`, in place, after a cell `first` that does not stay.
 
     nbclient's CellExecutionError if a cell fails.
     """
     from nbclient import NotebookClient
 
-    pages.mkdir(parents=True, exist_ok=True)
-    code = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
-    keeping = nbformat.v4.new_code_cell(f"from course.pack.keep import keep\nkeep({str(pages.resolve())!r}, {code!r})")
+    keeping = nbformat.v4.new_code_cell(first)
     notebook.cells.insert(0, keeping)
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
@@ -77,7 +83,6 @@ def execute(notebook: nbformat.NotebookNode, name: str, pages: Path) -> list[Pic
                     client.execute_cell(cell, number)
     notebook.cells.pop(0)
     normalise(notebook)
-    return [Picture(*each) for each in json.loads((pages / PICTURES).read_text(encoding="utf-8"))]
 
 
 def _python_path() -> list[str]:

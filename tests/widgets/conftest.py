@@ -2,10 +2,6 @@
 
 import functools
 import json
-import os
-import shutil
-import subprocess
-import tarfile
 import threading
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -49,28 +45,6 @@ def site():
     server.shutdown()
     server.server_close()
     thread.join()
-
-
-@pytest.fixture(scope="session")
-def npm(tmp_path_factory):
-    """npm("axe-core@4.10.3") -> folder of that package, fetched from the npm registry; in CI only.
-
-    One tarball without what it depends on, nothing of it is run by npm, and npm compares it with the registry's hash.
-    """
-    if os.environ.get("CI") != "true":
-        pytest.skip("packages are fetched from the npm registry in CI only (set CI=true)")
-
-    @functools.cache
-    def fetch(package):
-        folder = tmp_path_factory.mktemp("npm")
-        assert shutil.which("npm"), "CI=true and no npm: install npm, as .ci/run does"
-        command = ["npm", "pack", "--silent", "--ignore-scripts", package]
-        packed = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-        with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
-            archive.extractall(folder, filter="data")
-        return folder / "package"
-
-    return fetch
 
 
 @pytest.fixture(scope="session")

@@ -22,14 +22,6 @@ from widgets import (
     Zoo,
 )
 
-PACKAGE = "axe-core@4.10.3"
-
-
-@pytest.fixture(scope="session")
-def axe(npm):
-    """The source of axe-core."""
-    return (npm(PACKAGE) / "axe.min.js").read_text()
-
 
 def log():
     log = RankLog(ranks=3)

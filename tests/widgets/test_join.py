@@ -89,7 +89,7 @@ def test_a_saved_page_is_small_enough_to_be_handed_on():
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_saved_page_loses_comments_and_indentation_and_nothing_else(name):
     """What is left of every line of code is in the page; types and remarks within a line are not."""
-    lean = base._lean(SOURCES[name])
+    lean = base.lean(SOURCES[name])
     assert "/**" not in lean and not re.search(r"^\s*//|^[ \t]", lean, re.MULTILINE)
     code = COMMENT.sub("", SOURCES[name])
     code = re.sub(r" // .*$", "", code, flags=re.MULTILINE)
