@@ -20,7 +20,6 @@ from collectives import all_reduce
 from course import chapters
 from course.own import without_outputs
 from course.pack import run
-from course.pack.__main__ import chosen
 from course.site import gallery, places, reference
 from widgets.player import Player
 
@@ -120,7 +119,7 @@ def code() -> str:
 def main(arguments: list[str]) -> int:
     folder = Path(arguments[0] if arguments else "site")
     try:
-        wanted = chosen(arguments[1:])
+        wanted = chapters.chosen(arguments[1:])
     except LookupError as error:
         print(f"there is no chapter {error}; say 05 or 05_all_reduce: python -m course.site FOLDER CHAPTER")
         return 2
