@@ -1,5 +1,7 @@
-/* Brings the places of a page alive when the reader comes near them: a widget with its state, or a figure of plotly.
-   A place that cannot come alive keeps its still. */
+/**
+ * Brings the places of a page alive when the reader comes near them: a widget with its state, or a figure of plotly.
+ * A place that cannot come alive keeps its still.
+ */
 "use strict";
 (() => {
   const here = new URL(".", document.currentScript.src);
