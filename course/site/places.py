@@ -49,7 +49,8 @@ def _write(folder: Path, kind: str, module: str) -> None:
 
 
 def _kinds() -> list[type[Widget]]:
-    return [each for name in widgets.__all__ if inspect.isclass(each := getattr(widgets, name))]
+    known = [getattr(widgets, name) for name in widgets.__all__]
+    return [each for each in known if inspect.isclass(each)]
 
 
 def read(state: Path) -> dict:
