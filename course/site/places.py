@@ -7,6 +7,7 @@ import inspect
 import json
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import widgets
 from widgets import base
@@ -49,7 +50,7 @@ def _write(folder: Path, kind: str, module: str) -> None:
 
 
 def _kinds() -> list[type[Widget]]:
-    known = [getattr(widgets, name) for name in widgets.__all__]
+    known: list[Any] = [getattr(widgets, name) for name in widgets.__all__]
     return [each for each in known if inspect.isclass(each)]
 
 
