@@ -3,7 +3,6 @@
 Left out: what brings it alive (static/site.js).
 """
 
-import inspect
 import json
 from html import escape
 from pathlib import Path
@@ -51,7 +50,7 @@ def _write(folder: Path, kind: str, module: str) -> None:
 
 def _kinds() -> list[type[Widget]]:
     known: list[Any] = [getattr(widgets, name) for name in widgets.__all__]
-    return [each for each in known if inspect.isclass(each)]
+    return [each for each in known if isinstance(each, type)]
 
 
 def read(state: Path) -> dict:
