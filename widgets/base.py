@@ -91,6 +91,9 @@ def styles(*names: str) -> str:
     return "".join((HERE / "css" / name).read_text() for name in ("theme.css", *names))
 
 
+_CLASSES: dict[type, type] = {}
+
+
 class Widget(anywidget.AnyWidget):
     """Base of all widgets. A subclass sets `_esm = join(...)` and `_css = styles(...)` and says what it is."""
 
@@ -99,6 +102,17 @@ class Widget(anywidget.AnyWidget):
         if unknown:
             raise TypeError(f"{type(self).__name__} has no setting {unknown[0]!r}; look at help({type(self).__name__})")
         super().__init__(**traits)
+
+    def add_traits(self, **traits):
+        """anywidget adds its traits to every instance, which makes a class each time and takes a millisecond or two.
+        They are the same for all instances of a class, so here they share one."""
+        if (made := _CLASSES.get(plain := type(self))) is None:
+            names = {"__module__": plain.__module__, "__qualname__": plain.__qualname__}
+            made = _CLASSES[plain] = type(plain.__name__, (plain,), names | traits)
+        self.__class__ = made
+        for name in traits:
+            getattr(made, name).instance_init(self)
+        self.keys = [*self.keys, *traits]
 
     measured = False  # whether `fallback` has what was measured, so that no two runs have the same
 

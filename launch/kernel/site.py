@@ -251,8 +251,10 @@ class Here(Site):
         return self.agent
 
     def check_room(self, size: int, running: int) -> str:
+        if size == running:
+            return ""
         host.check_room(size, running)
-        if size == running or size < MANY:
+        if size < MANY:
             return ""
         return f"{size} ranks take about {max(1, round(size * START / (os.cpu_count() or 1)))} seconds to start here"
 

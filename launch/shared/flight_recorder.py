@@ -375,6 +375,8 @@ class _Table:
         return self.kind(*[f.rstrip(b"\0").decode(errors="ignore") if type(f) is bytes else f for f in fields])
 
     def every(self, memory, base: int) -> list:
+        if not memory[base + self.offset : base + self.end].strip(b"\0"):
+            return []  # as after most cells
         return [row for i in range(self.rows) if (row := self.read(memory, base, i)) is not None]
 
     def first(self, memory, base: int) -> list:
