@@ -112,7 +112,7 @@ class Widget(anywidget.AnyWidget):
         self.__class__ = made
         for name in traits:
             getattr(made, name).instance_init(self)
-        self.keys = [*self.keys, *traits]
+        self.keys.extend(traits)  # type: ignore[has-type]
 
     measured = False  # whether `fallback` has what was measured, so that no two runs have the same
 
