@@ -15,7 +15,7 @@ import traitlets
 
 from widgets import _still
 from widgets._strip import HUES
-from widgets.base import join, styles
+from widgets.base import styles
 from widgets.question import Asked
 
 WIDE, NARROW = 700, 340  # pixels of the two pictures
@@ -44,8 +44,8 @@ class Drawn(Asked):
     legend     what colours and shapes say, in at most 84 letters a line
     """
 
-    _entry: str
-    _css = styles("frame.css", "player.css", "drawn.css", "question.css")
+    _sheets = ("frame.css", "player.css", "drawn.css")
+    _css = styles(*_sheets, "question.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     pictures = traitlets.Dict().tag(sync=True)
@@ -65,12 +65,6 @@ class Drawn(Asked):
     def _within(self, proposal):
         """Steps that there are not become the first or the last."""
         return max(0, min(proposal["value"], len(self.told) - 1))
-
-    def code(self) -> tuple[str, str]:
-        """Without a question, a page has no need of the code that asks."""
-        if self.question is not None:
-            return super().code()
-        return join(self._entry, without="asking.js"), styles("frame.css", "player.css", "drawn.css")
 
     def fallback(self) -> str:
         """All steps at once, below the headline and above the legend."""

@@ -1,16 +1,17 @@
 """Butterfly: algorithms in which all ranks meet in pairs, drawn as the crossing lines that gave them their name.
 
 Rows are ranks, columns are what each rank holds before the first step and after each; lines show who meets whom, as
-thick as the message is long. A row's bar is the vector: the parts that its rank still works on are coloured, and the
-darker a part, the more ranks' data is in it. What it has given away is empty. With machines marked (`local`), the
+thick as the message is long. A row's bar is the vector: the parts that its rank still works on are blue, and they fill
+up as more ranks' data is in them. What it has given away is empty. With machines marked (`local`), the
 lines between them are the slow links: there the order of the partners decides.
 
 All of it is read from Schedules: which part of a bar is still needed follows from the steps that come, backwards.
 Left out: ranks without a partner, as on 6 ranks, and the sums' letters (Player).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import groupby
 
 from collectives import Schedule
 from collectives.columns import COPY, NEW
@@ -24,7 +25,8 @@ MOST_RANKS = 16
 ROW, BAR = 19, 13  # pixels from rank to rank, and of a bar
 HEAD = 56  # above the first rank: title, distance, amount
 THICKEST = 5
-BARS = "Bar: the vector. Coloured: what the rank still works on. Full: the sum of all ranks."
+HUE = "rs-h4"  # no other than blue: where in the bar a part is says which part of the vector
+BARS = "Bar: a rank's vector, of N bytes. Blue: the part it still works on, full when all ranks are in it."
 LINES = "Line: a message, thick if it is long"
 
 
@@ -355,37 +357,41 @@ def _bars(wing: _Wing, step: int, state: State, x: float, one: float) -> str:
     final = schedule.states(-1).cells[schedule.result]
     most = max(len(cell.contributors) for cell in final.flat) or 1
     wide = round(one * schedule.chunks)
-    empty = "".join(f"M{x} {_middle(rank) - BAR // 2}h{wide}v{BAR}h-{wide}z" for rank in range(schedule.ranks))
-    parts = f'<path class="rd-empty" d="{empty}"/>'
-    for chunk in range(schedule.chunks):
-        pale = full = ""
-        middle = f"{x + one * (chunk + 0.5):g}"
-        for rank in range(schedule.ranks):
-            if (number, rank, chunk) in wing.needed[step]:
-                share = round(BAR * len(cells[rank, chunk].contributors) / most)
-                low = _middle(rank) + BAR // 2 + 1
-                pale += f"M{middle} {low}v-{BAR}"
-                full += f"M{middle} {low}v-{share}"
-        hue = f"rs-h{chunk % 8}"
-        parts += f'<path class="{hue}" d="{pale}"/><path class="rd-full {hue}" d="{full}"/>' if full else ""
-    return f'<g stroke-width="{one:g}">{parts}</g>'
+    parts = _outlined("rd-empty", [(x, _middle(rank) + BAR // 2, wide, BAR) for rank in range(schedule.ranks)])
+    pale, full = [], []
+    for rank in range(schedule.ranks):
+        low = _middle(rank) + BAR // 2
+        shares = [
+            len(cells[rank, chunk].contributors) / most if (number, rank, chunk) in wing.needed[step] else 0
+            for chunk in range(schedule.chunks)
+        ]
+        at = 0
+        for share, alike in groupby(shares):
+            many = len(list(alike))
+            if share:
+                pale.append((x + one * at, low, one * many, BAR))
+                full.append((x + one * at, low, one * many, round(BAR * share)))
+            at += many
+    return parts + _outlined(HUE, pale) + _outlined(f"rd-full {HUE}", full)
+
+
+def _outlined(kind: str, boxes: Iterable[tuple[float, float, float, float]]) -> str:
+    """One path of boxes: left, low, wide, high."""
+    path = "".join(f"M{x:g} {low:g}h{wide:g}v-{high:g}h-{wide:g}z" for x, low, wide, high in boxes)
+    return f'<path class="{kind}" d="{path}"/>'
 
 
 def _flights(wing: _Wing, xs: list[int], one: float) -> list[str]:
     """What ranks send, drawn where it lands; css/drawn.css has it come from where it starts. One group for each way."""
-    ways: dict[tuple[int, float, int], dict[int, str]] = {}
+    ways: dict[tuple[int, float, int], list] = {}
     for step, group in enumerate(wing.groups):
         for src, dst, chunk, dst_chunk, count, *_ in group[0].columns.rows():
-            if src == dst:
-                continue
-            way = (step + 1, one * (chunk - dst_chunk) + xs[step] - xs[step + 1], ROW * (src - dst))
-            boxes = ways.setdefault(way, {})
-            for i in range(count):
-                x, top = xs[step + 1] + one * (dst_chunk + i + 0.5), _middle(dst) - BAR // 2
-                boxes[(chunk + i) % 8] = boxes.get((chunk + i) % 8, "") + f"M{x:g} {top}v{BAR}"
+            if src != dst:
+                way = (step + 1, one * (chunk - dst_chunk) + xs[step] - xs[step + 1], ROW * (src - dst))
+                box = (xs[step + 1] + one * dst_chunk, _middle(dst) + BAR // 2, one * count, BAR)
+                ways.setdefault(way, []).append(box)
     return [
-        f'<g class="rd-flight" data-step="{step}" style="--x:{x:g}px;--y:{y}px" stroke-width="{one:g}">'
-        + "".join(f'<path class="rd-full rs-h{hue}" d="{path}"/>' for hue, path in boxes.items())
-        + "</g>"
+        f'<g class="rd-flight" data-step="{step}" style="--x:{x:g}px;--y:{y}px">'
+        f"{_outlined(f'rd-full {HUE}', boxes)}</g>"
         for (step, x, y), boxes in ways.items()
     ]

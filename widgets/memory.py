@@ -108,7 +108,7 @@ class Memory(Drawn):
     def _drawn(self, width: int) -> tuple[list[tuple[str, int, int]], int]:
         """(SVG, first moment, moment after the last one) of all parts, and the height."""
         across = width // PANEL
-        parts = _legend(width, bool(self.runs[0].activation))
+        parts = _legend(width, bool(self.runs[0].activation), self.gpu)
         top = parts[-1][1]
         drawn = [(svg, 0, 10**6) for svg, _ in parts]
         for index, run in enumerate(self.runs):
@@ -172,7 +172,7 @@ class Memory(Drawn):
         parts.append((f'<path class="rd-line rs-peak" d="M{x - 4:g} {top:.1f}h{GAUGE + 8}"/>', 0, 10**6))
         if self.gpu and self.gpu * scale < TALL + HEAD - 30:
             line = f"M{left:g} {floor - self.gpu * scale:.1f}H{x + GAUGE:g}"
-            parts.append((f'<path class="rd-line rd-own rs-limit" d="{line}"/>', 0, 10**6))
+            parts.append((_limit(line), 0, 10**6))
         return parts
 
 
@@ -203,12 +203,16 @@ class _Row:
         return f'<path class="{full}{self.hue} rs-bare" d="{"".join(shapes)}"{_when(start, end)}/>'
 
 
+def _limit(line: str) -> str:
+    return f'<path class="rd-line rd-slow" stroke-width="1.5" stroke-dasharray="2 2" d="{line}"/>'
+
+
 def _at(x: float, rank: int) -> float:
     return x + rank * (COLUMN + GAP)
 
 
 def _when(start: int, end: int) -> str:
-    return "" if end >= 10**6 else f' data-from="{start}" data-until="{end}"'
+    return "" if end >= 10**6 else f' data-when="{start} {end}"'
 
 
 def _spans(values: Sequence) -> list[tuple]:
@@ -221,7 +225,7 @@ def _spans(values: Sequence) -> list[tuple]:
     return made
 
 
-def _legend(width: int, active: bool) -> list[tuple[str, int]]:
+def _legend(width: int, active: bool, gpu: float) -> list[tuple[str, int]]:
     """(SVG, where the legend ends)."""
     parts, x, y = [], 4.0, 4
     entries = [
@@ -229,11 +233,14 @@ def _legend(width: int, active: bool) -> list[tuple[str, int]]:
         for kind, hue in reversed(HUES.items())
         if kind != "activations" or active
     ]
-    for name, said in [*entries, ("rs-h1 rs-bare", "gathered for a while"), ("rs-gauge", "one rank in all")]:
+    entries += [("rs-h1 rs-bare", "gathered for a while"), ("rs-gauge", "one rank in all")]
+    if gpu:
+        entries.append(("", f"what a GPU has, {size(gpu)}"))
+    for name, said in entries:
         wide = 26 + 7.2 * len(said)
         if x + wide > width:
             x, y = 4.0, y + 18
-        box = f'<path class="{name}" d="M{x:g} {y:g}h13v11h-13z"/>'
+        box = f'<path class="{name}" d="M{x:g} {y:g}h13v11h-13z"/>' if name else _limit(f"M{x:g} {y + 6:g}h13")
         parts.append((box + words(said, x + 18, y + 10, "rd-small rd-light"), y + 26))
         x += wide
     return parts

@@ -1,9 +1,9 @@
 """Mesh: ranks on their grid, the groups they form, and which collective runs in which group.
 
 A training job runs several collectives at once, each among some of the ranks: along the rows of a mesh, along its
-columns, among all. Each kind of call has a grid of its own here: ranks of one colour are one group. Below it is what
-one rank hands in, and whether the group leaves its machine. It is read from a recording, from what every call says of
-its group; or it is the mesh alone, with the groups along each of its dimensions.
+columns, among all. Each kind of call has a grid of its own here: ranks of one colour are one group. Below it are the
+bytes of one rank's calls, and whether the group leaves its machine. It is read from a recording, from what every call
+says of its group; or it is the mesh alone, with the groups along each of its dimensions.
 
 Left out: the messages within a collective (Player), and what single wires carry (TopologyMap).
 """
@@ -19,6 +19,7 @@ from widgets._drawn import NARROW, WIDE, Followed, words
 from widgets.base import join
 
 MOST_RANKS, MOST_KINDS = 64, 8
+HUES = (1, 2, 3, 6, 4, 7, 0, 5)  # of the groups; both oranges last, since an orange edge says something else
 EDGED = "Orange edge: the group has ranks on several machines."
 Group = tuple[int, ...]
 
@@ -107,14 +108,14 @@ class Mesh(Followed):
         out = sum(kind.bytes for kind in self.kinds if self._leaves(kind))
         inside = sum(kind.bytes for kind in self.kinds) - out
         if inside and out:
-            return f"A rank hands in {size(inside)} inside its machine, and {size(out)} to groups between machines"
+            return f"Calls inside a machine: {size(inside)} a rank. Between machines: {size(out)} a rank"
         sums: dict[str, list[int]] = {}
         for kind in self.kinds:
             there = sums.setdefault(kind.along, [0, 0])
             there[0] += kind.bytes
             there[1] += kind.calls
-        told = [f"{size(nbytes)} {along} in {_many(calls, 'call')}" for along, (nbytes, calls) in sums.items()]
-        return f"A rank hands in {', '.join(told)}"
+        told = [f"{_many(calls, 'call')} {along}, {size(nbytes)}" for along, (nbytes, calls) in sums.items()]
+        return f"Each rank has {'; '.join(told)}"
 
     def _leaves(self, kind: Kind) -> bool:
         return any(map(self.slow, kind.groups))
@@ -201,7 +202,7 @@ class Mesh(Followed):
         inside, middle, thick = cell - 8, cell // 2, max(4, cell // 3)
         for front in (False, True):  # what joins the ranks is behind all boxes
             for number, group in enumerate(kind.groups):
-                hue = f"rd-full rs-h{number % 8}"
+                hue = f"rd-full rs-h{HUES[number % 8]}"
                 boxes = "".join(f"M{x + 4} {y + 4}h{inside}v{inside}h-{inside}z" for x, y in (places[r] for r in group))
                 way, wide = self._way([places[rank] for rank in group], cell, thick)
                 slow = (

@@ -19,8 +19,12 @@ class Asked(Widget):
 
     question    what js/grade.js calls Question
     predicted   what was said, whether it is right (None: skipped, or said by a room), and the sentences about it
+
+    A subclass may name its module, `_entry`, and the style sheets that it needs without a question, `_sheets`: then a
+    page of its own has the code that asks only if something is asked.
     """
 
+    _entry, _sheets = "", ()
     question = traitlets.Dict(allow_none=True).tag(sync=True)
     predicted = traitlets.Dict(allow_none=True).tag(sync=True)
 
@@ -40,6 +44,11 @@ class Asked(Widget):
     def behind(self) -> str:
         """HTML of what may be seen while the question is open."""
         return ""
+
+    def code(self) -> tuple[str, str]:
+        if self.question is not None or not self._entry:
+            return super().code()
+        return join(self._entry, without="asking.js"), styles(*self._sheets)
 
     def __repr__(self):
         if not self.asks:

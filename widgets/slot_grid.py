@@ -46,8 +46,8 @@ class SlotGrid(Asked):
     number of ranks; TypeError for a run without measured events.
     """
 
-    _esm = join("slot-grid.js")
-    _css = styles("frame.css", "timeline.css", "slot-grid.css", "question.css")
+    _entry, _sheets = "slot-grid.js", ("frame.css", "timeline.css", "slot-grid.css")
+    _esm, _css = join(_entry), styles(*_sheets, "question.css")
     orders = traitlets.List().tag(sync=True)
     recorded = traitlets.Dict().tag(sync=True)
     typed = traitlets.List().tag(sync=True)
@@ -116,18 +116,21 @@ def _recorded(run: Run, ranks: int) -> dict:
 def _svg(orders: list[Order], recorded: dict) -> str:
     slots = max(order.length / order.ticks for order in orders) or 1
     wide = (WIDTH - LEFT - RIGHT) / slots
-    parts, y = [], 30
+    parts = []
     used = {slot.action.kind for order in orders for slot in order.slots}
     names = {"F": "forward", "B": "backward", "I": "gradient of the input", "W": "gradient of the weights"}
-    x = 0
-    for kind, hue in HUES.items():
-        if kind in used:
-            words = f'<text x="{x + 19}" y="13">{names[kind]}</text>'
-            parts.append(f'<path fill="{hue}" d="M{x} 3h14v11h-14z"/>{words}')
-            x += 34 + round(8.4 * len(names[kind]))
-    parts.append(f'<path class="i" d="M{x + 0.5} 3.5h14v10h-14z"/><text x="{x + 19}" y="13">idle</text>')
+    entries = [(f'fill="{hue}"', names[kind]) for kind, hue in HUES.items() if kind in used]
+    entries.append(('class="i"', "idle"))
     if any(slot.action.stage >= order.ranks for order in orders for slot in order.slots):
-        parts.append(f'<text x="{x + 62}" y="13">paler: a rank\'s second stage</text>')
+        entries.append((f'fill="{LATER["F"]}"', "paler: a rank's second stage"))
+    x, low = 0, 13
+    for box, said in entries:
+        long = 34 + round(8.4 * len(said))
+        if x + long > WIDTH:
+            x, low = 0, low + 18
+        parts.append(f'<path {box} d="M{x + 0.5} {low - 9.5}h14v10h-14z"/><text x="{x + 19}" y="{low}">{said}</text>')
+        x += long
+    y = low + 17
     for index, order in enumerate(orders):
         parts.append(f'<text y="{y + 13}">{escape(_verdict(order))}</text>')
         y += 20

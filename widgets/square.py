@@ -85,7 +85,7 @@ class Square(Drawn):
             headline=head,
             size=f"{ranks} ranks",
             told=[before, *told],
-            legend=[LEGEND],
+            legend=[LEGEND, *(["N: the bytes of one rank's vector."] if uses else [])],
             phases=phases,
             **traits,
         )

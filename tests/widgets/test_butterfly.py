@@ -11,6 +11,7 @@ from widgets import Butterfly, Mesh, Square, base, butterfly
 
 NEAR, FAR = all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8)
 MEET = {"recursive_doubling", "recursive_halving", "halving_doubling", "halving_doubling_far_first", "swing"}
+BOX = re.compile(r"M([\d.]+) (\d+)h([\d.]+)v-(\d+)")
 LINE = re.compile(r'<path class="rd-line( rd-slow)?" d="[^"]*" stroke-width="([\d.]+)" data-ends="(\d+) (\d+)"/>')
 
 
@@ -42,13 +43,13 @@ def test_a_line_is_a_message_as_thick_as_it_is_long_and_orange_if_it_leaves_the_
 def bars(wing, ranks):
     """Step -> [rank][chunk] -> how high the dark part is, in pixels, of what is coloured at all."""
     columns = {}
-    for number, part in re.findall(
-        r'<g class="rd-after" data-step="(\d+)"><g stroke-width="[\d.]+">(.*?)</g></g>', wing
-    ):
+    for number, part in re.findall(r'<g class="rd-after" data-step="(\d+)">(.*?)</g>', wing):
+        left, _, wide, _ = map(float, BOX.search(part).groups())  # the bars while they are empty
         cells = [{} for _ in range(ranks)]
-        for hue, path in re.findall(r'<path class="rd-full rs-h(\d)" d="([^"]*)"/>', part):
-            for y, height in re.findall(r"M[\d.]+ (\d+)v-(\d+)", path):
-                cells[(int(y) - butterfly.HEAD - 1) // butterfly.ROW][int(hue)] = int(height)
+        for x, low, long, high in BOX.findall(re.search('<path class="rd-full rs-h4" d="([^"]*)"', part)[1]):
+            first, many = (round(float(pixels) * ranks / wide) for pixels in (float(x) - left, long))
+            row = (int(low) - butterfly.HEAD - 1) // butterfly.ROW
+            cells[row] |= dict.fromkeys(range(first, first + many), int(high))
         columns[int(number)] = cells
     return [columns[number] for number in sorted(columns)]
 

@@ -56,8 +56,8 @@ def test_calls_of_a_run_are_told_by_op_and_by_how_their_groups_lie():
     assert drawn(widget) == [rows, columns, [(0, 1, 2, 3)], [(0, 3)]]
     assert widget.told[1] == "all_reduce in 2 groups along tensor: ranks 0, 1 and ranks 2, 3; 3 calls, 300 B a rank."
     assert widget.headline == (
-        "A rank hands in 300 B along tensor in 3 calls, 5 B along data in 1 call, 7 B among all ranks in 1 call, "
-        "9 B in other groups in 1 call"
+        "Each rank has 3 calls along tensor, 300 B; 1 call along data, 5 B; 1 call among all ranks, 7 B; "
+        "1 call in other groups, 9 B"
     )
 
 
@@ -72,7 +72,7 @@ def test_a_message_is_a_group_of_two_unless_it_names_one_and_counts_once():
 
 def test_what_leaves_its_machine_is_marked_and_told_apart():
     widget = mesh()
-    assert widget.headline == "A rank hands in 2 MB inside its machine, and 250 kB to groups between machines"
+    assert widget.headline == "Calls inside a machine: 2 MB a rank. Between machines: 250 kB a rank"
     panels = re.split(r'(?=<g data-step=")', widget.pictures["wide"])[1:]
     assert [len(re.findall('<path class="rd-line rd-slow"', panel)) for panel in panels] == [0, 4, 0]
     assert [line.rpartition(", ")[2] for line in widget.told[1:]] == [

@@ -158,6 +158,14 @@ def test_the_still_picture_tells_it_without_a_browser():
     assert sum(p.get("d").count("M") for p in cells) == 1 + 32, "one in the legend, one for each forward pass"
 
 
+def test_the_still_picture_cuts_nothing(show, page):
+    show(SlotGrid(*FOUR))
+    page.evaluate("(svg) => { document.body.innerHTML = svg; }", svg(SlotGrid(*FOUR)))
+    ends = page.locator("svg :is(text, path)").evaluate_all("(all) => all.map((n) => n.getBoundingClientRect().right)")
+    box = page.locator("svg").bounding_box()
+    assert max(ends) <= box["x"] + box["width"] + 1
+
+
 @pytest.mark.parametrize("width", [360, 900])
 def test_it_fits(show, page, width):
     page.set_viewport_size({"width": width, "height": 720})

@@ -1,7 +1,7 @@
 /**
- * A picture whose parts come and go: one with `data-from` is there from that step until before `data-until`.
+ * A picture whose parts come and go: one with `data-when="3 5"` is there from step 3 until before step 5.
  *
- * Left out: what is drawn (widgets/memory.py, widgets/tokens.py) and its steps (drawn.js).
+ * Left out: what is drawn (widgets/memory.py) and its steps (drawn.js).
  */
 
 import { Drawing } from "./drawn.js";
@@ -9,8 +9,8 @@ import { Drawing } from "./drawn.js";
 export function comeAndGo(/** @type {any} */ given, /** @type {string} */ name) {
   const { el, playback } = given;
   const drawn = () => {
-    for (const node of el.querySelectorAll("[data-from]")) {
-      const { from, until } = node.dataset;
+    for (const node of el.querySelectorAll("[data-when]")) {
+      const [from, until] = node.dataset.when.split(" ");
       node.classList.toggle("rs-away", playback.step < Number(from) || playback.step >= Number(until));
     }
   };

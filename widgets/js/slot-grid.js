@@ -279,7 +279,8 @@ export default () => {
     render({ model, el, signal }) {
       return guarded(el, () => {
         playback ??= new Playback(model, Infinity);
-        behindQuestion({ model, el, signal }, (at) => void new GridView({ model, el: at, playback, signal }));
+        const showIn = (at) => void new GridView({ model, el: at, playback, signal });
+        return model.get("question") ? behindQuestion({ model, el, signal }, showIn) : showIn(el);
       });
     },
   };

@@ -10,7 +10,6 @@
  */
 
 import { SPEEDS } from "./playback.js";
-import { range } from "./schedule.js";
 
 const ICONS = {
   first: "M4 4h2v12H4zM17 4v12l-10-6z",
@@ -158,7 +157,7 @@ export class Transport {
     if (steps > 64 || steps === 0) return;
     const ticks = document.createElement("div");
     ticks.className = "rs-ticks";
-    ticks.append(...range(steps + 1).map(() => document.createElement("i")));
+    ticks.append(...Array.from({ length: steps + 1 }, () => document.createElement("i")));
     host.append(ticks);
   }
 }
