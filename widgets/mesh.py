@@ -103,8 +103,7 @@ class Mesh(Followed):
 
     def _headline(self, recorded: bool) -> str:
         if not recorded:
-            counts = ", ".join(f"{kind.along} {len(kind.groups)}" for kind in self.kinds)
-            return f"How many groups there are along each dimension: {counts}"
+            return ", ".join(f"{_many(len(kind.groups), 'group')} along {kind.along}" for kind in self.kinds)
         out = sum(kind.bytes for kind in self.kinds if self._leaves(kind))
         inside = sum(kind.bytes for kind in self.kinds) - out
         if inside and out:
@@ -163,8 +162,9 @@ class Mesh(Followed):
                 parts += self._axes(x, y, cell)
             parts.append(f'<g transform="translate({x} {y})">{self._boxes(cell, tall)}<g data-step="{i + 1}">')
             parts += [*self._panel(kind, places, cell, tall), "</g></g>"]
-        lines = -(-len(self.kinds) // across)
-        return parts, lines * (tall + 90)
+        above = (len(self.kinds) - 1) // across * (tall + 90)
+        calls, leave = (any(map(test, self.kinds)) for test in (lambda kind: kind.calls, self._leaves))
+        return parts, above + tall + 54 + 18 * calls + 16 * leave
 
     def _place(self, rank: int, cell: int) -> tuple[int, int]:
         """Corner of a rank's box: the last dimension along the line, the others below each other with a gap."""
@@ -197,7 +197,7 @@ class Mesh(Followed):
 
     def _panel(self, kind: Kind, places: list[tuple[int, int]], cell: int, tall: int) -> list[str]:
         many = f" × {kind.calls}" if kind.calls > 1 else ""
-        parts = [words(kind.op.removesuffix("_single") + many, 0, -26)]
+        parts = [words(kind.op.removesuffix("_single") + many if kind.calls else f"along {kind.along}", 0, -26)]
         parts.append(words(kind.along if kind.calls else _many(len(kind.groups), "group"), 0, -10, "rd-small rd-light"))
         inside, middle, thick = cell - 8, cell // 2, max(4, cell // 3)
         for front in (False, True):  # what joins the ranks is behind all boxes
