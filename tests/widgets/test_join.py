@@ -5,6 +5,7 @@ import re
 import pytest
 
 from collectives import all_reduce
+from tests.pictures.scenes import SCENES
 from widgets import base
 from widgets.base import html
 from widgets.butterfly import Butterfly
@@ -84,6 +85,11 @@ def test_a_saved_page_is_small_enough_to_be_handed_on():
     """The Zoo's holds two modules, its own and the Player's, and every algorithm."""
     assert len(html(Player(all_reduce.ring(ranks=4))).encode()) <= 120_000
     assert len(html(Zoo(ranks=4)).encode()) <= 370_000
+
+
+@pytest.mark.parametrize("name", ["butterfly", "square", "mesh", "memory", "tokens", "tokens-pairs", "slot-grid"])
+def test_a_page_with_a_drawn_picture_has_120_kB_at_most(name):
+    assert len(html(SCENES[name].make()).encode()) <= 120_000
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -12,24 +12,11 @@ import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { Playback } from "./playback.js";
 import { reserve } from "./reserve.js";
-import { Transport } from "./transport.js";
+import { LOOKS, MOVES, Transport } from "./transport.js";
 
 const NARROW = 560; // pixels: below, the picture for a phone
 const LONGEST_FLIGHT = 900; // ms
 
-/** @type {[string, string][]} */
-const MOVES = [
-  ["Space", "play or pause"],
-  ["← →", "one step back or forward (clickers: Page Up, Page Down)"],
-  ["Home End", "before the first step, the last step"],
-];
-/** @type {[string, string][]} */
-const LOOKS = [
-  ["+ −", "faster, slower"],
-  ["p", "projector mode; b pauses and blanks the screen, Esc leaves"],
-  ["Esc", "gives the keyboard back to the notebook"],
-  ["?", "this list"],
-];
 
 export class Drawing {
   /** @type {string | undefined} which picture is shown */ kind;
@@ -63,15 +50,7 @@ export class Drawing {
     this.transport = new Transport({ phases: model.get("phases"), steps: playback.steps }, playback);
     this.frame.body.append(this.transport.node);
     playback.listen(() => this.show(), signal);
-    const resized = new ResizeObserver(() => this.#draw());
-    resized.observe(this.stage);
-    const seen = new IntersectionObserver(([entry]) => playback.seen(this, entry.isIntersecting));
-    seen.observe(this.frame.root);
-    signal.addEventListener("abort", () => {
-      resized.disconnect();
-      seen.disconnect();
-      playback.seen(this, false);
-    });
+    playback.attend(this, this.frame.root, [this.stage], () => this.#draw(), signal);
     this.#draw();
   }
 

@@ -89,11 +89,25 @@ export class Playback {
     this.#changed();
   }
 
-  /** A view says whether it can be seen. */
-  seen(/** @type {object} */ view, /** @type {boolean} */ visible) {
-    if (visible) this.watching.add(view);
-    else this.watching.delete(view);
-    this.#wind();
+  /** Until `signal`: it plays only while a view's root is in sight; `resized` when a node has another size. */
+  attend(/** @type {any} */ view, root, /** @type {HTMLElement[]} */ nodes, resized, signal, sighted = () => {}) {
+    const seen = (/** @type {boolean} */ visible) => {
+      if (visible) this.watching.add(view);
+      else this.watching.delete(view);
+      this.#wind();
+    };
+    const sizes = new ResizeObserver(resized);
+    for (const node of nodes) sizes.observe(node);
+    const sight = new IntersectionObserver(([entry]) => {
+      seen(entry.isIntersecting);
+      sighted();
+    });
+    sight.observe(root);
+    signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      sight.disconnect();
+      seen(false);
+    });
   }
 
   #set(values) {

@@ -104,19 +104,8 @@ class PlayerView {
     parts.stage.addEventListener("pointermove", (event) => this.#point(event));
     parts.stage.addEventListener("pointerleave", () => this.#detail());
 
-    const resized = new ResizeObserver(() => this.#measure());
-    resized.observe(parts.stage);
-    const seen = new IntersectionObserver(([entry]) => {
-      this.playback.seen(this, entry.isIntersecting);
-      this.#greet();
-    });
-    seen.observe(root);
-    signal.addEventListener("abort", () => {
-      this.flight.land();
-      resized.disconnect();
-      seen.disconnect();
-      this.playback.seen(this, false);
-    });
+    this.playback.attend(this, root, [parts.stage], () => this.#measure(), signal, () => this.#greet());
+    signal.addEventListener("abort", () => this.flight.land());
   }
 
   #press(key) {

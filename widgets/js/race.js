@@ -162,17 +162,9 @@ class RaceView {
     this.#build();
     playback.listen(() => this.#moved(), signal);
     for (const { name } of this.dials) model.on(`change:${name}`, () => this.#settle());
-    const resized = new ResizeObserver(() => this.#measure());
-    resized.observe(this.frame.root);
-    for (const { host } of this.lanes) resized.observe(host); // on a wall it changes with the words above it
-    const seen = new IntersectionObserver(([entry]) => playback.seen(this, entry.isIntersecting));
-    seen.observe(this.frame.root);
-    signal.addEventListener("abort", () => {
-      cancelAnimationFrame(this.animation);
-      resized.disconnect();
-      seen.disconnect();
-      playback.seen(this, false);
-    });
+    const all = [this.frame.root, ...this.lanes.map(({ host }) => host)];
+    playback.attend(this, all[0], all, () => this.#measure(), signal);
+    signal.addEventListener("abort", () => cancelAnimationFrame(this.animation));
     this.#settle();
     this.#measure();
   }

@@ -13,20 +13,9 @@ import { Frame } from "./frame.js";
 import { Playback } from "./playback.js";
 import { nameOf, play } from "./slots.js";
 import { fixed, rect, text } from "./svg.js";
-import { Transport } from "./transport.js";
+import { LOOKS, MOVES, Transport } from "./transport.js";
 import { plural, seconds } from "./words.js";
 
-/** @type {[string, string][]} */
-const MOVES = [
-  ["Space", "play or pause"],
-  ["← →", "one slot back or forward (clickers: Page Up, Page Down)"],
-  ["Home End", "before the first slot, the whole step"],
-  ["e", "write your own order, or stop"],
-  ["+ −", "faster, slower"],
-  ["p", "projector mode; b pauses and blanks the screen, Esc leaves"],
-  ["Esc", "gives the keyboard back to the notebook"],
-  ["?", "this list"],
-];
 const LABEL = 58; // pixels for the names of the ranks
 const HEAD = 24; // of an order's own line above its grid
 const SQUARE = 9; // a micro-batch that is kept
@@ -74,7 +63,7 @@ class GridView {
     const reacts = { press: (key) => this.#press(key), resized: () => this.#draw(), blanked: () => playback.pause() };
     const picks = `<button type="button" class="rs-write" aria-expanded="false">your own order</button>`;
     const size = plural(this.ranks, "rank");
-    this.frame = new Frame(el, { name: "rs-slots", title: "", size, picks, keys: MOVES }, reacts, signal);
+    this.frame = new Frame(el, { name: "rs-slots", title: "", size, picks, keys: [...MOVES, ["e", "write your own order, or stop"], ...LOOKS] }, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-legend"></div><div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite"></div><div class="rs-controls"></div>
       <div class="rs-own-order" hidden><p>One line for each rank: <code>F1</code> forward, <code>B1</code> backward of micro-batch 1
@@ -89,16 +78,8 @@ class GridView {
     playback.listen(() => this.#show(), signal);
     const change = () => this.#change();
     model.on("change:typed", change);
-    const resized = new ResizeObserver(() => this.#draw());
-    resized.observe(this.picture);
-    const seen = new IntersectionObserver(([entry]) => playback.seen(this, entry.isIntersecting));
-    seen.observe(this.frame.root);
-    signal.addEventListener("abort", () => {
-      model.off("change:typed", change);
-      resized.disconnect();
-      seen.disconnect();
-      playback.seen(this, false);
-    });
+    signal.addEventListener("abort", () => model.off("change:typed", change));
+    playback.attend(this, this.frame.root, [this.picture], () => this.#draw(), signal);
     this.#change();
   }
 

@@ -123,16 +123,8 @@ class MapView {
     playback.listen(() => this.#show(), signal);
     const change = () => this.#change();
     model.on("change:shown", change);
-    const resized = new ResizeObserver(() => this.#draw());
-    resized.observe(this.picture);
-    const seen = new IntersectionObserver(([entry]) => playback.seen(this, entry.isIntersecting));
-    seen.observe(this.frame.root);
-    signal.addEventListener("abort", () => {
-      model.off("change:shown", change);
-      resized.disconnect();
-      seen.disconnect();
-      playback.seen(this, false);
-    });
+    signal.addEventListener("abort", () => model.off("change:shown", change));
+    playback.attend(this, this.frame.root, [this.picture], () => this.#draw(), signal);
     this.#draw();
     this.#change();
   }

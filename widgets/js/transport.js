@@ -31,12 +31,14 @@ export const KEYS = [
   ["↑ ↓", "follow one rank"],
   ["[ ]", "follow one chunk; with a rank: that cell"],
   ["v", "symbols, contributors or numbers"],
-  ["+ −", "faster, slower"],
   ["l", "loop: from the end on to the start"],
+  ["+ −", "faster, slower"],
   ["p", "projector mode; b pauses and blanks the screen, Esc leaves"],
   ["Esc", "gives the keyboard back to the notebook"],
   ["?", "this list"],
 ];
+export const MOVES = KEYS.slice(0, 3);
+export const LOOKS = KEYS.slice(-4);
 
 export class Transport {
   /** @type {number[]} the step before each phase, and the last step */ begins;
