@@ -156,7 +156,7 @@ export class Gate {
     const right = this.#judged(null);
     if (this.question.sealed) return this.#show(way.counted, { ...right, room: true });
     const knew = `${way.knew} of ${plural(way.hands.length, "hand")} knew it.`;
-    this.#show(way.counted, { ...right, words: [...right.words, knew], room: true });
+    this.#show(way.counted, { ...right, words: [...(right?.words ?? []), knew], room: true });
   }
 
   #cells(/** @type {number[] | null} */ said) {
