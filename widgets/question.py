@@ -24,7 +24,8 @@ class Asked(Widget):
     page of its own has the code that asks only if something is asked.
     """
 
-    _entry, _sheets = "", ()
+    _entry = ""
+    _sheets: tuple[str, ...] = ()
     question = traitlets.Dict(allow_none=True).tag(sync=True)
     predicted = traitlets.Dict(allow_none=True).tag(sync=True)
 
