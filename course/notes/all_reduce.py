@@ -1,6 +1,6 @@
 """Notes on chapter 5: the line of chapter 0, written four times; the ring is the heart of the first half."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -137,5 +137,17 @@ NOTES = Notes(
         "whole_ring_busiest",
         "ring_many_ranks",
         "few_bytes_win",
+    ),
+    replies=(
+        Reply(
+            "where is rank 3 while rank 0 works",
+            "It waits: in `send` until rank 0 has taken the vectors of ranks 1 and 2, then in `recv` until "
+            "its copy of the sum comes, last of all.",
+        ),
+        Reply(
+            "whose numbers are in this cell",
+            "Those that the letters name. During the reduce-scatter each step adds one rank's; a finished "
+            "cell has all four, and in the all-gather cells are copied and no longer added.",
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 6: two numbers, an envelope, and units on everything."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -122,5 +122,22 @@ NOTES = Notes(
         "estimate_gradients",
         "estimate_token",
         "estimate_overlap",
+    ),
+    replies=(
+        Reply(
+            "Why a ping-pong and not one message",
+            "A single message starts on one machine's clock and ends on another's. There and back is measured"
+            " by one clock, and half of it is the message.",
+        ),
+        Reply(
+            "where does the crossing go with more ranks",
+            "To longer vectors. More ranks give the ring more steps, so it needs more bytes before few bytes "
+            "per rank count for more than few steps.",
+        ),
+        Reply(
+            "Rows or columns",
+            "A column: all messages *to* that rank are slow, from whichever rank. Its own row is as fast as "
+            "the others, so it is the link into that rank.",
+        ),
     ),
 )

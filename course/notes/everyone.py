@@ -1,6 +1,6 @@
 """Notes on chapter 4: four collectives, four rows of cards, and the question which one a job needs."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -111,5 +111,22 @@ NOTES = Notes(
         "all_to_all_rank_1",
         "choose_gradients",
         "choose_weights",
+    ),
+    replies=(
+        Reply(
+            "What does each hold, in which order",
+            "Student r holds the letters that are addressed to r, ordered by their sender: row r of the table"
+            " has become column r.",
+        ),
+        Reply(
+            "how many bytes are thrown away",
+            "What arrives and is not used: an all_gather or an all_reduce where a rank needs a p-th of the "
+            "result throws away (p - 1)/p of that result.",
+        ),
+        Reply(
+            "what has to be sent first",
+            "How much is coming: each rank sends every other the count that it has for it, so that the "
+            "receiver can make room.",
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 2: the room as a ring, a ball as a message, and a deadlock that everybody stands in."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -126,5 +126,16 @@ NOTES = Notes(
         "all_send_first",
         "even_odd_in_flight",
         "free_after_send",
+    ),
+    replies=(
+        Reply(
+            "How many steps will the picture have now",
+            "One. No rank waits before it has started its message, so all of them travel at the same time.",
+        ),
+        Reply(
+            "does rank 1 get the first two numbers",
+            "No. Both sides must name the same size and dtype. Ringside stops the cell and says which sizes "
+            "met; plain gloo may hang, fail or leave wrong numbers.",
+        ),
     ),
 )

@@ -32,6 +32,14 @@ class Mistake:
     answer: int = 0
 
 
+@dataclass(frozen=True)
+class Reply:
+    """A model answer to a question that a plan has you ask: its words there, without the question mark."""
+
+    question: str
+    answer: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Notes:
     """The notes of one chapter; all text is Markdown.
@@ -43,6 +51,7 @@ class Notes:
     ask       how to ask it: what to draw, what the hands will say, when to open the answer
     wrong     what they will get wrong
     sheet     names of the questions on the handout, those first that come first in the chapter
+    replies   model answers to what the plans ask besides; of some chapters nobody has written them yet
     """
 
     fifty: tuple[Part, ...]
@@ -52,6 +61,7 @@ class Notes:
     ask: str
     wrong: tuple[Mistake, ...]
     sheet: tuple[str, ...]
+    replies: tuple[Reply, ...] = ()
 
 
 def mistaken(question: Question, answer: int) -> Answer:

@@ -1,6 +1,6 @@
 """Notes on chapter 14: four students, a stack of sheets, and the bubble that one can see."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -121,4 +121,37 @@ NOTES = Notes(
         ),
     ),
     sheet=("pipe_busy", "pipe_slots", "pipe_how_many", "pipe_kept", "pipe_blocking", "pipe_boundary_bytes"),
+    replies=(
+        Reply(
+            "where is rank 0's, where rank 3's",
+            "Rank 0's is in the middle: it waits between its last forward and its first backward pass. Rank "
+            "3's is at both ends: it waits for the first micro-batch, and is done before the gradients are "
+            "back at rank 0.",
+        ),
+        Reply(
+            "How many must rank 0 keep",
+            "Four, as many as there are ranks: it makes four forward passes before the first gradient is "
+            "back, and from then on each backward pass frees one.",
+        ),
+        Reply(
+            "why is m = 4 not as good as the formula",
+            "The formula has equal passes and free messages. Small micro-batches have more of both: messages "
+            "to wait for, and a fixed cost in each call.",
+        ),
+        Reply(
+            "how do you put both directions into one call",
+            "`dist.batch_isend_irecv` with one `P2POp` to send and one to receive, as Megatron-LM does in "
+            "`send_forward_recv_backward`.",
+        ),
+        Reply(
+            "when does the last student get the first sheet, and how many sheets come after it",
+            "After three claps, one for each student before; then seven more sheets come, one a clap. The "
+            "last student works in claps 4 to 11: 8 + 4 - 1 = 11.",
+        ),
+        Reply(
+            "A tenth of the work, or a tenth of the time",
+            "Of the time: the bubble is the idle slots over all slots. Over the busy slots it would be (p - "
+            "1)/m, a larger number.",
+        ),
+    ),
 )

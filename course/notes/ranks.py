@@ -1,6 +1,6 @@
 """Notes on chapter 1: processes, not threads; a meeting that four students can act."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -109,4 +109,29 @@ NOTES = Notes(
         ),
     ),
     sheet=("processes_with_x", "rank_2_raises", "chunk_of_nine", "rank_21", "rank_0_first", "same_seed"),
+    replies=(
+        Reply(
+            "How often does the second `print` run",
+            "Once for each rank whose condition is true: every rank runs the whole cell, and the `if` decides"
+            " on each rank by itself.",
+        ),
+        Reply(
+            "which ranks change their `x`",
+            "The receiver alone. `send` copies what the sender has and leaves it as it is.",
+        ),
+        Reply(
+            "Which ranks differ",
+            "All: rank r has r times its `x`. Rank 0 has zeros, and rank 1 is as it was.",
+        ),
+        Reply(
+            "what do the others do, and for how long",
+            "They wait at the rendezvous until the world size is reached or the time-out ends it with an "
+            "error. None of them can begin with fewer ranks.",
+        ),
+        Reply(
+            "Which line of a log with four tracebacks do you read first",
+            "The earliest error that is not about a connection or a time-out: the other ranks fail because of"
+            " it, and usually later.",
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 3: one rank gives or takes, and the two prices are at the busiest rank."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -112,4 +112,29 @@ NOTES = Notes(
         ),
     ),
     sheet=("broadcast_bytes", "broadcast_tree", "scatter_root", "gather_busiest", "reduce_value", "thousand_ranks"),
+    replies=(
+        Reply(
+            "which rank needs something of rank 3",
+            "In broadcast and scatter from rank 0 none does. In gather and reduce to rank 0 only rank 0. In a"
+            " barrier, and in every collective whose result depends on all, everybody.",
+        ),
+        Reply(
+            "how many ranks have it before round k",
+            "2^(k-1), with rounds counted from 1: each rank that has it passes it on once a round, so their "
+            "number doubles.",
+        ),
+        Reply(
+            "Which of the four pieces never travels",
+            "The root's own: it is where it belongs from the start.",
+        ),
+        Reply(
+            "which rank is the busiest, and by which column",
+            "Flat: rank 0, by what it receives, p - 1 vectors. By what is sent it looks idle: count both columns.",
+        ),
+        Reply(
+            "when do you need one at all",
+            "For what happens outside the collectives: rank 0 writes a file and the others read it, or a time"
+            " measurement begins. Between two collectives that exchange data it adds only time.",
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 12: bytes per parameter on the board, and each stage of ZeRO strikes one out."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -121,5 +121,20 @@ NOTES = Notes(
         "sharding_zero3_calls",
         "estimate_sharded_memory",
         "sharding_newton_schulz",
+    ),
+    replies=(
+        Reply(
+            "How many bytes of gradients are there at most",
+            "1,312: the largest gradient, 1,024, is whole for a moment, beside the shards that were kept so far, 288.",
+        ),
+        Reply(
+            "what else looks at more than one number",
+            "Whatever has a norm or a matrix in it: clipping by the global norm, LARS and LAMB with a norm "
+            "for each layer, Shampoo and Muon. Adam and SGD look at each number alone.",
+        ),
+        Reply(
+            "which one does ZeRO-1 cut",
+            "The optimizer's state alone. Weights and gradients stay whole on every rank.",
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 0: the first meeting, where something has to move and something has to hang."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -100,4 +100,26 @@ NOTES = Notes(
         ),
     ),
     sheet=("forgotten", "drift", "alike", "messages_in_all", "some_rank_sends_63"),
+    replies=(
+        Reply(
+            "which line of the code is that, and on which rank",
+            "An arrow is one `send` and the `recv` that it meets: the `send` line on the rank where the arrow"
+            " starts, the `recv` line on the rank where it ends.",
+        ),
+        Reply(
+            "what changes in the code, what in the picture",
+            "In the code the two numbers: rank 1 sends, and the receiver names rank 1. In the picture the "
+            "arrow starts at rank 1, and the numbers that arrive are rank 1's.",
+        ),
+        Reply(
+            "what surprised you",
+            "There is no right answer. Often named: a rank that waits forever is no error, and nobody ever "
+            "sees the variables of another rank.",
+        ),
+        Reply(
+            "must the whole sum ever be on one rank before it is passed on",
+            "No. Each rank can finish one piece of the sum and pass that piece on: then no rank ever sends "
+            "more than about two vectors.",
+        ),
+    ),
 )

@@ -88,7 +88,9 @@ def _of_part(part: Part, saved, pictures: list[Picture], folder: Path, notes) ->
     text, cells = next(
         ((text, cells) for heading, text, cells in _sections(saved) if heading == part.heading), ("", [])
     )
-    slides = [_text(f"## {part.heading}\n\n{_first(text)}", "slide"), _notes(f"**{part.minutes} minutes.** {part.do}")]
+    told = [f"*{each.question}?* {each.answer}" for each in notes.replies if each.question in part.do]
+    do = "\n\n".join([f"**{part.minutes} minutes.** {part.do}", *told])
+    slides = [_text(f"## {part.heading}\n\n{_first(text)}", "slide"), _notes(do)]
     for cell in cells:
         for picture in pictures:
             page = folder / picture.page
