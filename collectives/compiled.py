@@ -55,7 +55,7 @@ def program(text: str) -> Run:
         counts=Counts(0, 0, 0, 0, unseen, unseen),
         events=None,
         built_ins=[(call.op, call.nbytes, read.ranks) for call in read.calls],
-        lonely=(),
+        unmatched=(),
         dropped=0,
         start_values=[],
         values=[[] for _ in picture.steps],

@@ -31,7 +31,7 @@ class Run(Schedule):
     counts        the messages that were really sent, as Counts
     events        its calls, anything with the fields of `collectives.timed.Timed`; None if nobody measured
     built_ins     (op, bytes per rank, ranks) of every call of a built-in collective, in the order of their steps
-    lonely        (rank, op, peer, line) of sends and receives whose other side was not recorded
+    unmatched        (rank, op, peer, line) of sends and receives whose other side was not recorded
     dropped       calls that were too many to keep, on all ranks together
     start_values  a Value for every chunk that holds something before the first step
     values        for every step a Value for every chunk it wrote, as that rank had it after the step
@@ -61,7 +61,7 @@ class Run(Schedule):
         counts: Counts | Callable[[], Counts],
         events: Sequence[Any] | None | Callable[[], Sequence[Any] | None],
         built_ins: Sequence[tuple[Any, ...]],
-        lonely: Sequence[tuple[Any, ...]],
+        unmatched: Sequence[tuple[Any, ...]],
         dropped: int,
         start_values: list[Value] | Callable[[], list[Value]],
         values: Sequence[list[Value]] | Callable[[int], list[Value]],
@@ -79,7 +79,7 @@ class Run(Schedule):
         self._ways = ways if callable(ways) else ways.__getitem__
         self._step_seconds, self.network, self.carried = step_seconds, network, carried
         self.clocks, self.stuck = tuple(clocks), tuple(stuck)
-        self.built_ins, self.lonely, self.dropped = tuple(built_ins), tuple(lonely), dropped
+        self.built_ins, self.unmatched, self.dropped = tuple(built_ins), tuple(unmatched), dropped
 
     def __repr__(self) -> str:
         sizes = f"ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}"

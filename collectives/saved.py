@@ -116,7 +116,7 @@ def _measured(run: Run) -> dict[str, Any]:
         "counts": asdict(run.counts()),
         "start_values": run.start_values(),
         "values": [run.values(index) for index in steps],
-        **{name: getattr(run, name) for name in ("built_ins", "lonely", "dropped")},
+        **{name: getattr(run, name) for name in ("built_ins", "unmatched", "dropped")},
     }
     if ways := {str(index): run.ways(index) for index in steps if run.ways(index) != Schedule.ways(run, index)}:
         kept["ways"] = ways
@@ -178,7 +178,8 @@ def _run(kept: dict[str, Any], schedule: Schedule) -> dict[str, Any]:
         "title": kept["title"],
         "counts": Counts(**counts),
         "events": unpacked(kept["calls"]) if "calls" in kept else None,
-        **{name: tuple(map(tuple, kept[name])) for name in ("built_ins", "lonely")},
+        "built_ins": tuple(map(tuple, kept["built_ins"])),
+        "unmatched": tuple(map(tuple, kept.get("unmatched", kept.get("lonely", ())))),  # older files
         "dropped": kept["dropped"],
         "step_seconds": _step_seconds(kept, schedule),
         "network": rebuilt(kept["network"]) if "network" in kept else None,

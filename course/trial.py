@@ -33,7 +33,7 @@ from launch.kernel.cell import Answer
 from launch.kernel.host import check_room
 from launch.magics import loaded
 from launch.ranks import Ranks
-from launch.replay.recording import Recording, Tapes
+from launch.replay.recording import Captures, Recording
 from launch.shared import codec
 from launch.shared.errors import (
     DeadlockError,
@@ -304,7 +304,7 @@ class Trial:
     @cached_property
     def recording(self) -> Recording | None:
         stuck = getattr(self.error, "edges", ())
-        return Recording(Tapes(self.captures, stuck=stuck)) if self.captures else None
+        return Recording(Captures(self.captures, stuck=stuck)) if self.captures else None
 
     def fault(self) -> str:
         """The first fault as a sentence; "" if there is none."""

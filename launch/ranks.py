@@ -214,9 +214,9 @@ class Ranks:
         if self._recording is None:
             if not self.captures:
                 raise UsageError("nothing has been recorded yet: run a cell with %%ranks --record")
-            from launch.replay.recording import Recording, Tapes
+            from launch.replay.recording import Captures, Recording
 
-            self._recording = Recording(Tapes(self.captures, *self._ran_on))
+            self._recording = Recording(Captures(self.captures, *self._ran_on))
         return self._recording
 
     def keep(self, recording) -> None:

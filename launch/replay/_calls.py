@@ -90,14 +90,18 @@ def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]
                 sends.setdefault((event["group"], call.rank, event["peer"], event["tag"]), []).append(call)
             else:
                 receives.setdefault((event["group"], event["peer"], call.rank, event["tag"]), []).append(call)
-    messages, lonely = [], []
+    messages, unmatched = [], []
     for key in sorted({*sends, *receives}, key=str):
         out, into = sends.get(key, []), receives.get(key, [])
         messages += [Message(send, receive) for send, receive in zip(out, into, strict=False)]
-        lonely += out[len(into) :] + into[len(out) :]
+        unmatched += out[len(into) :] + into[len(out) :]
     messages.sort(key=lambda message: (message.src, message.send.number))
     groups = {key: tuple(group["ranks"]) for run in runs for key, group in run["groups"].items()}
-    return messages, [Collective(tuple(calls), groups[key]) for (key, _), calls in sorted(collectives.items())], lonely
+    return (
+        messages,
+        [Collective(tuple(calls), groups[key]) for (key, _), calls in sorted(collectives.items())],
+        unmatched,
+    )
 
 
 def effect(collective: Collective, place) -> list[tuple]:

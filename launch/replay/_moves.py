@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from collectives.as_if import Region
 from launch.replay._calls import Call, Message, effect
-from launch.replay._contradictions import contradictions
 from launch.replay._memory import Write
+from launch.replay._picture import Picture
 from launch.replay._places import LocalWrite, Places, Spot, Use, Variables, nameless
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges, cut
@@ -60,19 +60,20 @@ class Move(NamedTuple):
     under: Spot | None = None  # of what was there before a reduce
 
 
-def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places]:
-    """The moves in order of their steps, and the places that they go between.
+def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places, Picture]:
+    """The moves in order of their steps, the places that they go between, and what these hold.
 
-    A message that is told without the scratch tensor or the copy that it went through is a claim: `contradictions`
-    holds the moves against what the ranks really held. Where they disagree nothing is left out.
+    A message that is told without the scratch tensor or the copy that it went through is a claim: `Picture` holds the
+    moves against what the ranks really held. Where they disagree nothing is left out.
     """
     told: dict[tuple[int, str], int] = {}
     while True:
         picker = _Picker(replay, memories, told)
         moves, places = picker.moves()
-        wrong = {key for key in contradictions(moves, replay, memories, places) if told.get(key, 0) < ALL}
+        picture = Picture(moves, replay, memories, places)
+        wrong = {key for key in picture.wrong if told.get(key, 0) < ALL}
         if not wrong:
-            return moves, places
+            return moves, places, picture
         told |= {key: told.get(key, 0) + 1 for key in wrong}
 
 

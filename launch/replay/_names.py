@@ -26,7 +26,7 @@ from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
 from launch.replay._places import Variables, content
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Ranges
+from launch.replay.provenance import Kind, Piece, Ranges, Value, cut
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -36,7 +36,7 @@ MOST_ROWS = 512  # of a matrix into whose columns something is gathered
 VALUE = "the cell's value"
 
 Content = list[Piece]  # of a variable, counted from its first byte
-Promise = dict[int, tuple[int, int, list["_Part"]]]
+Promise = dict[int, tuple[int, int, Content]]
 """Rank -> the bytes of its variable, at which of them its part begins, and what that is made of."""
 
 
@@ -139,13 +139,13 @@ class Namer:
     def _tampered(self, name: str, other: str) -> bool:
         copied = made = False
         for rank in self.ranks if other != name else ():
-            mine, theirs = (_terms(self.starts[rank].get(each, [])) for each in (name, other))
+            mine, theirs = (self.starts[rank].get(each, []) for each in (name, other))
             if not mine or not theirs or mine[-1].hi != theirs[-1].hi:
                 continue
-            if mine == theirs:
+            if [p[:3] for p in mine] == [p[:3] for p in theirs]:
                 copied = True
             else:  # the one that was made later
-                first, last = ([leaf for part in parts for leaf, _ in part.terms] for parts in (theirs, mine))
+                first, last = ([t[0] for p in parts for t in p.value.terms] for parts in (theirs, mine))
                 filled = all(
                     self.replay.leaves.all[leaf].kind not in (Kind.ZERO, Kind.EMPTY) for leaf in first[:1] + last[:1]
                 )
@@ -208,7 +208,7 @@ class Namer:
             return
         nbytes = sizes.pop()
         block = nbytes // p
-        mine = {rank: _terms(content) for rank, content in given.items() if content}
+        mine = {rank: content for rank, content in given.items() if content}
         if collective in ("all_reduce", "reduce"):
             whole = _together([*mine.values()])
             yield {rank: (nbytes, 0, whole) for rank in (self.ranks if root is None else [root])}
@@ -221,16 +221,16 @@ class Namer:
                 yield {rank: (p * nbytes, 0, whole) for rank in takers}
             if nbytes % p == 0:
                 whole = _after_another(
-                    [_cut(mine[rank], rank * block, (rank + 1) * block) for rank in self.ranks], block
+                    [cut(mine[rank], rank * block, (rank + 1) * block) for rank in self.ranks], block
                 )
                 yield {rank: (nbytes, 0, whole) for rank in takers}
         elif nbytes % p == 0:
             if collective == "all_to_all":
-                blocks = {r: [_cut(mine[s], r * block, (r + 1) * block) for s in self.ranks] for r in self.ranks}
+                blocks = {r: [cut(mine[s], r * block, (r + 1) * block) for s in self.ranks] for r in self.ranks}
                 yield {rank: (nbytes, 0, _after_another(blocks[rank], block)) for rank in self.ranks}
                 return
             whole = mine[givers[0]] if collective == "scatter" else _together([*mine.values()])
-            parts = {rank: _cut(whole, rank * block, (rank + 1) * block) for rank in self.ranks}
+            parts = {rank: cut(whole, rank * block, (rank + 1) * block) for rank in self.ranks}
             out = {rank: (block, 0, part) for rank, part in parts.items()}
             inside = {rank: (nbytes, rank * block, part) for rank, part in parts.items()}
             yield out
@@ -238,7 +238,7 @@ class Namer:
             if root is not None:
                 yield out | {root: inside[root]}  # what the root keeps stays where it was
 
-    def _is(self, content: Content, at: int, expected: list["_Part"], ways: set[str]) -> float | None:
+    def _is(self, content: Content, at: int, expected: Content, ways: set[str]) -> float | None:
         """By what all of that was multiplied; None if the bytes from `at` on are something else."""
         scales, number = set(), 0
         for p in content:
@@ -248,15 +248,16 @@ class Namer:
                 if part.lo + at >= p.hi:
                     break
                 there = {(leaf, shift + at): times for leaf, shift, times in p.value.terms}
-                extra = there.keys() - part.terms.keys()
-                if len(there) - len(extra) < len(part.terms) or not all(self._is_zero(leaf) for leaf, _ in extra):
+                wanted = {(leaf, shift): times for leaf, shift, times in part.value.terms}
+                extra = there.keys() - wanted.keys()
+                if len(there) - len(extra) < len(wanted) or not all(self._is_zero(leaf) for leaf, _ in extra):
                     return None
                 if extra and p.value.how != "sum":
                     return None
-                scales |= {round(there[term] / times, 9) for term, times in part.terms.items()}
+                scales |= {round(there[term] / times, 9) for term, times in wanted.items()}
                 if len(scales) > 1:
                     return None
-                if len(part.terms) > 1:
+                if len(wanted) > 1:
                     ways.add(p.value.how)
         return scales.pop() if scales else None
 
@@ -317,48 +318,28 @@ class Namer:
         return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
 
 
-class _Part(NamedTuple):
-    """Bytes lo up to hi of a result are made of these (leaf, shift), so many times each."""
-
-    lo: int
-    hi: int
-    terms: dict[tuple[int, int], float]
-
-
-def _terms(content: Content) -> list[_Part]:
-    return [_Part(p.lo, p.hi, {(leaf, shift): times for leaf, shift, times in p.value.terms}) for p in content]
-
-
-def _cut(parts: list[_Part], lo: int, hi: int) -> list[_Part]:
-    """What lies between two bytes, counted from the first of them."""
-    inside = [p for p in parts if p.lo < hi and lo < p.hi]
-    return [_moved(p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)), -lo) for p in inside]
-
-
-def _moved(part: _Part, by: int) -> _Part:
-    return _Part(part.lo + by, part.hi + by, {(leaf, shift - by): times for (leaf, shift), times in part.terms.items()})
-
-
-def _together(vectors: list[list[_Part]]) -> list[_Part]:
+def _together(vectors: list[Content]) -> Content:
     """All of them combined, byte by byte."""
     cuts = sorted({edge for parts in vectors for p in parts for edge in (p.lo, p.hi)})
     found = []
     for lo, hi in zip(cuts, cuts[1:], strict=False):
         terms: dict[tuple[int, int], float] = {}
         for parts in vectors:
-            terms |= next((p.terms for p in parts if p.lo <= lo and hi <= p.hi), {})
-        found.append(_Part(lo, hi, terms))
+            inside = next((p.value.terms for p in parts if p.lo <= lo and hi <= p.hi), ())
+            terms |= {(leaf, shift): times for leaf, shift, times in inside}
+        found.append(Piece(lo, hi, Value("sum", tuple([(*key, times) for key, times in terms.items()]))))
     return found
 
 
-def _after_another(vectors: list[list[_Part]], nbytes: int) -> list[_Part]:
-    return [_moved(part, number * nbytes) for number, parts in enumerate(vectors) for part in parts]
+def _after_another(vectors: list[Content], nbytes: int) -> Content:
+    moved = ((part, number * nbytes) for number, parts in enumerate(vectors) for part in parts)
+    return [Piece(p.lo + by, p.hi + by, p.value.shifted(-by)) for p, by in moved]
 
 
-def _gathered(vectors: list[list[_Part]], nbytes: int, rows: int) -> list[_Part]:
+def _gathered(vectors: list[Content], nbytes: int, rows: int) -> Content:
     """One after the other; with more than one row side by side, as the columns of a matrix."""
     row = nbytes // rows
-    return _after_another([_cut(parts, at, at + row) for at in range(0, nbytes, row) for parts in vectors], row)
+    return _after_another([cut(parts, at, at + row) for at in range(0, nbytes, row) for parts in vectors], row)
 
 
 def _share(nbytes: int, whole: int) -> float:

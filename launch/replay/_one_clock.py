@@ -1,4 +1,4 @@
-"""One clock for tapes of several machines, by which nothing comes before its cause.
+"""One clock for captures of several machines, by which nothing comes before its cause.
 
 What messages between the notebook and the machines say of their clocks (launch/machine/listener.py) is right within an
 error, and a message between two machines may take less time than that: by those clocks alone it could arrive before it
@@ -23,7 +23,7 @@ NO_LIMIT = 1 << 62  # nanoseconds
 
 
 def on_one_clock(runs: list[dict], clocks: tuple[Clock, ...]) -> tuple[list[dict], tuple[Clock, ...]]:
-    """The tapes with their times by the notebook's clock, whatever clock their rank had; and how well they are."""
+    """The captures with their times by the notebook's clock, whatever clock their rank had; and how well they are."""
     clocks = agreed(clocks, differences(runs, clocks)) if len(clocks) > 1 else clocks
     ahead = {rank: _ns(clock.offset) for clock in clocks for rank in clock.ranks}
     return [_moved(run, ahead.get(run["rank"], 0)) for run in runs], clocks

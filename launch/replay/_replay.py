@@ -63,7 +63,7 @@ class _Rank:
 class Replay:
     """The run, carried out. Everything about it that pictures and names are made of:
 
-    messages, collectives, lonely  of all ranks, with their steps; `matched` are the first two
+    messages, collectives, unmatched  of all ranks, with their steps; `matched` are the first two
     writes                         by rank: what it wrote itself, in order
     starts                         by rank: storage -> pieces, as they were when it made its first call
     ends                           by rank: the `Memory` it ended with
@@ -79,7 +79,7 @@ class Replay:
         self.each, self.contradicted = each, False
         self.leaves = Leaves()
         self.numbers = Numbers(self.leaves)
-        self.messages, self.collectives, self.lonely = match(runs)
+        self.messages, self.collectives, self.unmatched = match(runs)
         self.matched: list[Matched] = [*self.messages, *self.collectives]
         self.ranks = {run["rank"]: _Rank(run, self.leaves) for run in runs}
         self.items = {(call.rank, call.number): item for item in self.matched for call in item.calls}

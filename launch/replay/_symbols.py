@@ -7,97 +7,14 @@ than the chunk of that number in an earlier buffer is numbered on, on all ranks 
 Left out: the numbers; see `Recording.start_values`.
 """
 
-from typing import NamedTuple
-
-from collectives.as_if import Region
 from collectives.state import Cell, empty_cells
-from launch.replay._contradictions import groups
 from launch.replay._layout import Layout
 from launch.replay._moves import Move
-from launch.replay._places import Places, Spot, Variables, nameless
-from launch.replay._replay import Replay
-from launch.replay.provenance import Piece, Ranges, Value, cut
+from launch.replay._picture import Picture
+from launch.replay._places import nameless
+from launch.replay.provenance import Piece, Pieces, Value, cut, joined
 
 MANY = 16  # buffers; a run with more gets no name
-Pieces = tuple[tuple[int, int, Value], ...]
-
-
-class Beginning(NamedTuple):
-    """What the places of all ranks held before the first move: (rank, place) -> Ranges, in bytes of the place; and
-    where that could be seen: (rank, place) -> [(lo, Spot)]."""
-
-    held: dict[tuple[int, str], Ranges]
-    seen: dict[tuple[int, str], list[tuple[int, Spot]]]
-
-    def of(self, rank: int, region: Region) -> Pieces:
-        """What a region held, counted from its first byte; () for nothing."""
-        ranges = self.held.get((rank, region.place))
-        return joined(ranges.read(region.lo, region.hi), region.lo) if ranges else ()
-
-
-def joined(pieces, lo: int = 0) -> Pieces:
-    """Pieces as (lo, hi, value) counted from byte `lo`, neighbours of one value as one."""
-    found: list[tuple[int, int, Value]] = []
-    for p in pieces:
-        value = p.value.shifted(lo)
-        if found and found[-1][1] == p.lo - lo and found[-1][2] == value:
-            found[-1] = (found[-1][0], p.hi - lo, value)
-        else:
-            found.append((p.lo - lo, p.hi - lo, value))
-    return tuple(found)
-
-
-def beginning_of(moves: list[Move], replay: Replay, memories: dict[int, Variables], places: Places) -> Beginning:
-    """What is read before it is overwritten was there; and what the moves leave alone of the variables that they
-    use."""
-    is_nothing = places.is_nothing
-    held: dict[tuple[int, str], Ranges] = {}
-    seen: dict[tuple[int, str], list[tuple[int, Spot]]] = {}
-    touched: dict[tuple[int, str], Ranges] = {}
-    over: set[tuple[int, Region]] = set()  # touched as a whole: what comes later says nothing of the start
-    nothing = Value("sum", ())
-
-    def read(rank: int, region: Region, pieces, spot: Spot | None) -> None:
-        if (rank, region) in over:
-            return
-        key = (rank, region.place)
-        gaps = touched.setdefault(key, Ranges()).gaps(region.lo, region.hi)
-        for a, b in gaps:
-            for p in pieces:
-                lo, hi = max(a, p.lo + region.lo), min(b, p.hi + region.lo)
-                if lo < hi:
-                    held.setdefault(key, Ranges()).write(lo, hi, places.cleaned(p.value).shifted(-region.lo))
-        if gaps and spot is not None:
-            seen.setdefault(key, []).append((region.lo, spot))
-        write(rank, region)
-
-    def write(rank: int, region: Region) -> None:
-        if (rank, region) not in over:
-            over.add((rank, region))
-            touched.setdefault((rank, region.place), Ranges()).write(region.lo, region.hi, nothing)
-
-    for group in groups(moves):
-        for move in group:
-            if move.source is not None:
-                read(move.src, move.source, move.held, move.origin)
-        for move in sorted(group, key=lambda move: move.spot.row):
-            if move.op == "reduce":
-                read(move.dst, move.target, move.onto, move.under)
-        for move in group:
-            write(move.dst, move.target)
-    for rank, place in touched:
-        untouched, at = touched[rank, place], 0
-        last = memories[rank].last_snapshot
-        bound = [*zip(memories[rank].named(place, 0), memories[rank].named(place, last), strict=False)]
-        for first, later in bound:  # `parts[rank] = x` puts the rank's own data there, without any op
-            b = later if later.nbytes == first.nbytes else first
-            for p in replay.held_first(rank, b.storage, b.lo, b.lo + b.nbytes):
-                for a, z in () if is_nothing([p.value]) else untouched.gaps(p.lo - b.lo + at, p.hi - b.lo + at):
-                    held.setdefault((rank, place), Ranges()).write(a, z, places.cleaned(p.value).shifted(b.lo - at))
-                    spot = Spot(rank, b.storage, b.lo + a - at, b.lo + z - at, 0)
-                    seen.setdefault((rank, place), []).append((a, spot))
-            at += b.nbytes
-    return Beginning(held, seen)
 
 
 def _found_at(value: Value, content: list[Piece]) -> int | None:
@@ -116,7 +33,7 @@ class Symbols:
     given), None if a rank has no such variable; `variables(rank, value)` the (name, byte) where such a value begins.
     """
 
-    def __init__(self, layout: Layout, begin: Beginning, ranks: int, is_nothing, variable, variables, given):
+    def __init__(self, layout: Layout, begin: Picture, ranks: int, is_nothing, variable, variables, given):
         self.layout, self.begin, self.ranks, self.is_nothing = layout, begin, ranks, is_nothing
         self.variable, self.variables = variable, variables
         self.stands_for: dict[tuple[int, int], Pieces] = {}
@@ -204,7 +121,7 @@ class Symbols:
         """(variable, first byte) of all that held just this at first."""
         size = pieces[-1][1]
         found = set()
-        for (r, place), held in self.begin.held.items():
+        for (r, place), held in self.begin.began.items():
             if r == rank and not nameless(place):
                 found |= {(place, p.lo) for p in held.pieces if self._is(held.read(p.lo, p.lo + size), p.lo, pieces)}
         for name, lo in self.variables(rank, pieces[0][2]):

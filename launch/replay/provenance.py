@@ -142,6 +142,21 @@ class Piece(NamedTuple):
     expr: object = None
 
 
+Pieces = tuple[tuple[int, int, Value], ...]
+
+
+def joined(pieces, lo: int = 0) -> Pieces:
+    """Pieces as (lo, hi, value) counted from byte `lo`, neighbours of one value as one."""
+    found: list[tuple[int, int, Value]] = []
+    for p in pieces:
+        value = p.value.shifted(lo)
+        if found and found[-1][1] == p.lo - lo and found[-1][2] == value:
+            found[-1] = (found[-1][0], p.hi - lo, value)
+        else:
+            found.append((p.lo - lo, p.hi - lo, value))
+    return tuple(found)
+
+
 def cut(pieces, lo: int, hi: int) -> list[Piece]:
     """What of some pieces lies between two bytes, counted from the first of them."""
     inside = [p for p in pieces if p.lo < hi and lo < p.hi]

@@ -1,7 +1,7 @@
 """A Recording: what the ranks of a cell really sent, as a Schedule that plays, checks and counts like any other.
 
-`Recording([tape of rank 0, tape of rank 1, ...])` takes what `tap.stop()` returned on every rank, and works on it step
-by step: the op logs are replayed (`_replay`), the moves worth showing are picked (`_moves`), their places become
+`Recording([capture of rank 0, capture of rank 1, ...])` takes what `tap.stop()` returned on every rank, and works on it
+step by step: the op logs are replayed (`_replay`), the moves worth showing are picked (`_moves`), their places become
 buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the run gets a name if it is
 proved to be a collective (`_names`). Nothing is inferred from numbers, so the same program gives the same Recording
 whatever its data, and on every run, except for its times.
@@ -40,10 +40,11 @@ from launch.replay._layout import BUILT_IN, WAYS, Layout, steps_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
+from launch.replay._picture import Picture
 from launch.replay._places import Places, Spot, Variables, content, prefer
 from launch.replay._replay import Replay
-from launch.replay._symbols import Beginning, Pieces, Symbols, beginning_of, joined
-from launch.replay.provenance import Piece, Value, cut
+from launch.replay._symbols import Symbols
+from launch.replay.provenance import Piece, Pieces, Value, cut, joined
 
 LARGEST = 200_000  # chunks that a proof would write
 
@@ -63,8 +64,8 @@ def _uncollected():
             gc.enable()
 
 
-class Tapes:
-    """What a Recording and its parts and what-ifs have in common: the tapes, and what is worked out from them once."""
+class Captures:
+    """What a Recording and its parts and what-ifs share: the captures, and what is worked out from them once."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class Tapes:
         self.replay = Replay(self.runs)
         self.memories = {run["rank"]: Variables(run["snapshots"]) for run in self.runs}
         prefer(self.memories, self.runs)
-        self.moves, self.places = moves_of(self.replay, self.memories)
+        self.moves, self.places, self.picture = moves_of(self.replay, self.memories)
 
     @cached_property
     def events(self) -> list[Event]:
@@ -189,7 +190,7 @@ class Recording(Run):
     """Beyond a Run:
 
     built_ins  (op, bytes per rank, ranks) of every call of a built-in collective, in the order of their steps
-    lonely     (rank, op, peer, line) of sends and receives whose other side was not recorded
+    unmatched     (rank, op, peer, line) of sends and receives whose other side was not recorded
     dropped    calls that were too many to keep, on all ranks together
 
     `collective` and `algorithm` are "recorded" unless the run is proved to be one of the collectives, and sends the
@@ -197,22 +198,30 @@ class Recording(Run):
     """
 
     @_uncollected()
-    def __init__(self, runs: list[dict] | Tapes, as_if: dict[str, str] | None = None, part: range | None = None):
-        self._tapes = tapes = runs if isinstance(runs, Tapes) else Tapes(runs)
+    def __init__(self, runs: list[dict] | Captures, as_if: dict[str, str] | None = None, part: range | None = None):
+        self._captures = of = runs if isinstance(runs, Captures) else Captures(runs)
         self._as_if, self._part = as_if or {}, part
-        replay, memories = tapes.replay, tapes.memories
-        shown = shown_as(tapes.moves, replay, tapes.places, self._as_if)
+        replay, memories = of.replay, of.memories
+        shown = shown_as(of.moves, replay, of.places, self._as_if)
         self._whole = len(shown.numbers)
         self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
-        begin = beginning_of(shown.moves, replay, memories, tapes.places)
+        begin = of.picture
+        if shown.moves is not of.moves:
+            begin = Picture(shown.moves, replay, memories, of.places)
         ranks = 1 + max({0, *memories, *(rank for item in shown.collectives for rank in item.ranks)})
-        self._layout = layout = Layout(shown.moves, memories, _together(shown, tapes.places), _alike(begin, tapes))
-        found = self._shown_of([] if part else tapes.found)
-        about = (tapes.places.is_nothing, tapes.at_first, tapes.variables, found.given)
+        self._layout = layout = Layout(shown.moves, memories, _together(shown, of.places), _alike(begin, of))
+        found = self._shown_of([] if part else of.found)
+        about = (of.places.is_nothing, of.at_first, of.variables, found.given)
         symbols = Symbols(layout, begin, ranks, *about)
-        divided = {} if as_if else tapes.places.divided
+        divided = {} if as_if else of.places.divided
         self._laid_out = laid_out = steps_of(
-            shown.moves, [*shown.messages, *shown.collectives], shown.labels, layout, symbols.new, tapes.code, divided
+            shown.moves,
+            [*shown.messages, *shown.collectives],
+            shown.labels,
+            layout,
+            symbols.new,
+            of.code,
+            divided,
         )
         parts: dict[str, Any] = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
         plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, laid_out.steps, **parts)
@@ -231,15 +240,15 @@ class Recording(Run):
             goal=goal,
             title="",
             counts=self._counted,
-            events=lambda: tapes.events,
+            events=lambda: of.events,
             built_ins=[(c.calls[0].event["op"], c.calls[0].event["bytes"], len(c.calls)) for c in called],
-            lonely=[(c.rank, c.event["op"], c.event["peer"], tapes.code(c)[0]) for c in replay.lonely],
-            dropped=sum(run["dropped"] for run in tapes.runs),
+            unmatched=[(c.rank, c.event["op"], c.event["peer"], of.code(c)[0]) for c in replay.unmatched],
+            dropped=sum(run["dropped"] for run in of.runs),
             step_seconds=self._measured,
-            network=tapes.network,
-            carried=tapes.carried,
-            clocks=tapes.clocks,
-            stuck=tapes.stuck if part is None or part.stop == self._whole else (),
+            network=of.network,
+            carried=of.carried,
+            clocks=of.clocks,
+            stuck=of.stuck if part is None or part.stop == self._whole else (),
             start_values=self._at_start,
             values=self._after,
             ways=laid_out.ways,
@@ -252,11 +261,11 @@ class Recording(Run):
 
         A run that was too long to be kept whole says so: "your run, first 20,000 calls of every rank".
         """
-        kept = max((len(run["events"]) for run in self._tapes.runs), default=0)
-        name = self._kind + (f", {self._tapes.unsure}" if self._tapes.unsure else "")
+        kept = max((len(run["events"]) for run in self._captures.runs), default=0)
+        name = self._kind + (f", {self._captures.unsure}" if self._captures.unsure else "")
         name += f", first {kept:,} calls of every rank" if self.dropped else ""
-        if not self.dropped and not all(map(self._tapes.replay.seen, self._tapes.memories)):
-            name += f", what ranks did with their data seen for {self._tapes.ops:,} operations"
+        if not self.dropped and not all(map(self._captures.replay.seen, self._captures.memories)):
+            name += f", what ranks did with their data seen for {self._captures.ops:,} operations"
         return f"{name}, steps {self._part.start + 1} to {self._part.stop} of {self._whole}" if self._part else name
 
     @property
@@ -302,7 +311,7 @@ class Recording(Run):
     def __repr__(self):
         return (
             f"Recording({self.collective}, ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}, "
-            f"events={sum(len(run['events']) for run in self._tapes.runs)}"
+            f"events={sum(len(run['events']) for run in self._captures.runs)}"
             f"{f', dropped={self.dropped}' if self.dropped else ''})"
         )
 
@@ -314,7 +323,7 @@ class Recording(Run):
         algorithm, or it does not take that number of ranks. Asked of a part it tells the whole run, whose part may
         be taken then.
         """
-        return Recording(self._tapes, {**self._as_if, **algorithms})
+        return Recording(self._captures, {**self._as_if, **algorithms})
 
     def part(self, first: int, last: int) -> "Recording":
         """Only the steps from `first` to `last`, counted from 1 as the Player counts them, and only what they touch.
@@ -325,7 +334,7 @@ class Recording(Run):
             raise ValueError(
                 f"this run has steps 1 to {self._whole}; part takes two of them in order, got {first}, {last}"
             )
-        return Recording(self._tapes, self._as_if, range(first - 1, last))
+        return Recording(self._captures, self._as_if, range(first - 1, last))
 
     def beginning(self, buffers: int) -> "Recording":
         """As many of the first steps as touch no more than that many buffers, at least one; itself if all do."""
@@ -339,7 +348,7 @@ class Recording(Run):
     def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
         """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when
         their ranks made their first call; [] if there is no such variable any more, or not all ops were seen."""
-        return made_of(self._tapes.replay, self._tapes.memories, rank, name, of)
+        return made_of(self._captures.replay, self._captures.memories, rank, name, of)
 
     def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
         """(buffer, first chunk, chunks) of a variable that a rank has when the cell has ended; None if it is not
@@ -348,11 +357,11 @@ class Recording(Run):
 
     def _places_of(self, rank: int, name: str, lo: int = 0, hi: int = sys.maxsize) -> Iterator[tuple[str, int, int]]:
         """The same for bytes lo up to hi of it; of a list, item by item."""
-        bound = self._tapes.memories[rank].bound_last(name) if rank in self._tapes.memories else None
+        bound = self._captures.memories[rank].bound_last(name) if rank in self._captures.memories else None
         at = 0
         for storage, first, nbytes in bound or ():
             a, b = max(lo, at), min(hi, at + nbytes)
-            region = self._tapes.places.of(rank, storage, first, first + nbytes)
+            region = self._captures.places.of(rank, storage, first, first + nbytes)
             if a < b and (rank, region.place) in self._layout.names:
                 last = self._layout.cuts[self._layout.buffer(rank, region)][-1]
                 inside = (max(region.lo + a - at, 0), min(region.lo + b - at, last))
@@ -367,7 +376,7 @@ class Recording(Run):
     def changed(self) -> list[tuple[int, int]]:
         """(rank, line) of the sends whose data were written to while they were being sent: what went out is not
         known."""
-        return [(m.src, self._tapes.code(m.send)[0]) for m in self._shown.messages if m.changed]
+        return [(m.src, self._captures.code(m.send)[0]) for m in self._shown.messages if m.changed]
 
     @property
     def used_before_wait(self) -> list[tuple[int, str, int, int, bool]]:
@@ -375,10 +384,10 @@ class Recording(Run):
         wait for them was over: which numbers were there is not known. Sends are in `changed`."""
         early = [
             (Call(rank.number, number, rank.events[number]), wrote)
-            for rank in self._tapes.replay.ranks.values()
+            for rank in self._captures.replay.ranks.values()
             for number, wrote in sorted(rank.early.items())
         ]
-        return [(c.rank, c.event["op"], self._tapes.code(c)[0], c.event["wait_line"], wrote) for c, wrote in early]
+        return [(c.rank, c.event["op"], self._captures.code(c)[0], c.event["wait_line"], wrote) for c, wrote in early]
 
     def _counted(self) -> Counts:
         """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins."""
@@ -438,7 +447,7 @@ class Recording(Run):
         for buffer, cells in self.start().cells.items():
             for rank, chunk in ((r, c) for r in range(self.ranks) for c in range(self.chunks) if not cells[r, c]):
                 region = self._layout.region(rank, buffer, chunk)
-                if region is not None and (text := self._tapes.text_at_first(rank, region)):
+                if region is not None and (text := self._captures.text_at_first(rank, region)):
                     found.append((rank, buffer, chunk, text))
         return found
 
@@ -449,12 +458,13 @@ class Recording(Run):
         for lo, spot in self._begin.seen.get((rank, region.place), ()):
             if lo <= region.lo and region.hi - lo <= spot.hi - spot.lo:
                 at = spot.lo + region.lo - lo
-                return self._tapes.text_before(spot._replace(lo=at, hi=at + region.hi - region.lo))
+                return self._captures.text_before(spot._replace(lo=at, hi=at + region.hi - region.lo))
         return ""
 
     def _after(self, index: int) -> list[tuple[int, str, int, str]]:
         return [
-            (rank, buffer, chunk, self._tapes.text(spot)) for rank, buffer, chunk, spot in self._laid_out.wrote[index]
+            (rank, buffer, chunk, self._captures.text(spot))
+            for rank, buffer, chunk, spot in self._laid_out.wrote[index]
         ]
 
 
@@ -469,17 +479,17 @@ def _together(shown: Shown, places: Places) -> list[tuple[tuple[int, str], ...]]
     return [*found]
 
 
-def _alike(begin: Beginning, tapes: Tapes):
+def _alike(begin: Picture, captures: Captures):
     """Whether a place held at first what a variable of another name held; so it is where there is no such variable."""
 
     def alike(rank: int, place: str, name: str) -> bool:
-        size = tapes.memories[rank].size(place)
-        other = tapes.at_first(rank, name, 0, size, size)
+        size = captures.memories[rank].size(place)
+        other = captures.at_first(rank, name, 0, size, size)
         if other is None:
             return True
-        held = begin.held.get((rank, place))
+        held = begin.began.get((rank, place))
         for p in held.pieces if held else ():
-            inside = tapes.at_first(rank, name, p.lo, p.hi, size)
+            inside = captures.at_first(rank, name, p.lo, p.hi, size)
             if inside != joined([p], p.lo):
                 return False
         return True

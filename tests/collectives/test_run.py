@@ -27,7 +27,7 @@ KNOWN = {
     "counts": COUNTS,
     "events": EVENTS,
     "built_ins": (("all_reduce", 24, 2),),
-    "lonely": ((0, "send", 1, 8),),
+    "unmatched": ((0, "send", 1, 8),),
     "dropped": 3,
     "clocks": (Clock((0,), -7200.5, 0.00025), Clock((1,), 3.0, 0.0)),
     "stuck": ((0, 1, "recv, line 7"),),
@@ -51,7 +51,7 @@ def run(**changes):
 def told(run):
     """All that a run says beyond a Schedule."""
     indices = range(len(run.steps))
-    names = ("title", "events", "built_ins", "lonely", "dropped", "clocks", "stuck")
+    names = ("title", "events", "built_ins", "unmatched", "dropped", "clocks", "stuck")
     said = {name: getattr(run, name) for name in names} | {"counts": run.counts(), "start_values": run.start_values()}
     return said | {"values": [run.values(i) for i in indices], "ways": [run.ways(i) for i in indices]}
 

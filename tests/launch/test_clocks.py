@@ -22,7 +22,7 @@ from launch.kernel.hub import Hub
 from launch.machine import listener as clocks
 from launch.machine.listener import Listener
 from launch.replay._one_clock import agreed
-from launch.replay.recording import Recording, Tapes
+from launch.replay.recording import Captures, Recording
 from tests.launch.hosts import ahead_by, needs_root
 
 ROOT = Path(__file__).parents[2]
@@ -150,14 +150,14 @@ work.wait()
 
 
 def test_a_recording_has_the_times_of_all_ranks_by_one_clock(gang):
-    """Tapes of one machine, and the same tapes as two machines with other clocks would have stamped them."""
+    """Captures of one machine, and the same tapes as two machines with other clocks would have stamped them."""
     tapes = [answer["recording"] for answer in gang.run(RUN, 3)]
     known = (Clock((0, 1), 7200.5, 1e-4), Clock((2,), -31.25, 3e-4))
     away = deepcopy(tapes)
     for tape, clock in zip(away, (known[0], known[0], known[1]), strict=True):
         for event in tape["events"]:
             event["times"] = [None if time is None else time + round(1e9 * clock.offset) for time in event["times"]]
-    here, there = Recording(tapes), Recording(Tapes(away, clocks=known))
+    here, there = Recording(tapes), Recording(Captures(away, clocks=known))
     assert there.events == here.events and there.step_seconds == here.step_seconds
     assert here.clocks == () and there.clocks == there.part(1, 1).clocks == known
     assert uncertainty(there.clocks) == pytest.approx(4e-4) and uncertainty(known[:1]) == uncertainty(()) == 0
@@ -168,7 +168,7 @@ def test_a_recording_has_the_times_of_all_ranks_by_one_clock(gang):
 def test_nothing_comes_before_its_cause_by_clocks_that_are_wrong_within_their_error(gang, wrong):
     tapes = [answer["recording"] for answer in gang.run(RUN, 3)]
     told = Clock((0, 1), 0.0, 1e-6), Clock((2,), wrong, 600.0)  # in truth they are one clock
-    run = Recording(Tapes(tapes, clocks=told))
+    run = Recording(Captures(tapes, clocks=told))
     sides: dict = {}
     for event in run.events:
         sides.setdefault(event.match, []).append(event)

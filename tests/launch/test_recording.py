@@ -369,7 +369,7 @@ def test_a_healthy_program_that_is_no_one_collective_passes_the_check(gang, sour
 def test_a_message_without_its_other_side_is_said(gang):
     source = "w = dist.isend(torch.ones(2), 1) if rank == 0 else None"
     recording, _ = record(gang, source, 2)
-    assert recording.lonely == ((0, "send", 1, 1),) and not recording.steps
+    assert recording.unmatched == ((0, "send", 1, 1),) and not recording.steps
 
 
 def test_nothing_recorded_is_an_empty_schedule(gang):

@@ -30,7 +30,7 @@ def loaded(recording, tmp_path):
 def test_it_counts_what_was_sent_and_no_built_ins(recording, loaded):
     assert loaded.counts() == recording.counts() == all_reduce.ring(3).counts(nbytes=24)
     assert loaded.built_ins == recording.built_ins == (("all_reduce", 24, 3),)
-    assert (loaded.lonely, loaded.dropped) == (recording.lonely, recording.dropped)
+    assert (loaded.unmatched, loaded.dropped) == (recording.unmatched, recording.dropped)
     with pytest.raises(TypeError, match="call counts\\(\\) without nbytes"):
         loaded.counts(nbytes=24)
 

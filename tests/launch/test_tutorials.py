@@ -264,7 +264,7 @@ player, timeline = Player(run), Timeline(run)
 run.save("{folder}/run.json"); player.save_html("{folder}/run.html")
 again = collectives.load("{folder}/run.json")
 assert again.counts() == run.counts() and len(again.steps) == len(run.steps) and again.title == run.title
-assert len(player.schedule.buffers) <= 12 and not run.lonely and not run.dropped
+assert len(player.schedule.buffers) <= 12 and not run.unmatched and not run.dropped
 assert not {steps_add_up} or run.check() is None
 messages = sum(event.op == "send" and event.dtype == "float32" for event in run.events)
 answer = (sorted({{op for op, _, _ in run.built_ins}}), len(run.events), messages, player.summary())

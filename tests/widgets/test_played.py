@@ -29,7 +29,7 @@ def played(algorithm: str, network: Network | Topology, carried: Carried | None 
         "counts": sent,
         "events": events,
         "built_ins": (),
-        "lonely": (),
+        "unmatched": (),
         "dropped": 0,
     }
     known |= {"start_values": [], "values": [[]] * len(steps), "ways": [[""] * len(step[2]) for step in steps]}

@@ -1,0 +1,167 @@
+"""What the places of a picture hold while its moves are carried out, held against what the ranks really held.
+
+The picker leaves scratch tensors and copies out of a picture where it takes them for unimportant. Here the moves are
+carried out, in order, on the values that the ranks began with. Whenever a move reads a place, the picture must have
+there what the rank really read; and at the end the picture must have in each variable what the rank holds.
+
+What is read before it is overwritten was there from the start; so was what the moves leave alone of the variables that
+they use.
+
+Left out: what to do about a contradiction (`replay._moves`), symbols (`replay._symbols`), and the numbers
+(`replay._numbers`).
+"""
+
+from collections import defaultdict
+
+from collectives.as_if import Region
+from launch.replay._places import Places, Spot, Variables
+from launch.replay._replay import Replay
+from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, joined
+
+UNKNOWN = Value("sum", ())
+
+
+class Picture:
+    """By (rank, place), in bytes of the place: `held` is what was there when all moves were carried out, `began` what
+    was there before, and `seen` [(lo, Spot)] where that can be looked at. `wrong` are those that hold something else
+    than the rank does."""
+
+    def __init__(self, moves: list, replay: Replay, memories: dict[int, Variables], places: Places):
+        self.leaves, self.places = replay.leaves, places
+        self.means = {1 / len(memories), *(1 / len(item.ranks) for item in replay.collectives)}
+        self.held: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
+        self.began: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
+        self.seen: dict[tuple[int, str], list[tuple[int, Spot]]] = defaultdict(list)
+        self.wrong: set[tuple[int, str]] = set()
+        self._carry_out(moves)
+        self._compare_ends(replay, memories)
+        self._add_what_was_left_alone(replay, memories)
+
+    def of(self, rank: int, region: Region) -> Pieces:
+        """What a region held at first, counted from its first byte; () for nothing."""
+        ranges = self.began.get((rank, region.place))
+        return joined(ranges.read(region.lo, region.hi), region.lo) if ranges else ()
+
+    def _carry_out(self, moves: list) -> None:
+        latest: dict[tuple, float] = {}  # (rank, region) -> the row that wrote it last
+        for group in _groups(moves):
+            reduced = defaultdict(list)
+            for move in group:
+                if move.source is not None:
+                    self._read(move.src, move.source, move.held, move.origin)
+                if move.op == "reduce":
+                    reduced[move.dst, move.target.place].append(move.target)
+            for move in group if reduced else ():  # messages of a step arrive in any order
+                key, target = (move.dst, move.target.place), move.target
+                if move.op == "copy" and any(t.lo < target.hi and target.lo < t.hi for t in reduced.get(key, ())):
+                    self.wrong.add(key)
+            for move in sorted(group, key=lambda move: move.spot.row):  # as the rank added them up
+                where = (move.dst, move.target)
+                if move.op == "reduce" and latest.get(where) != move.spot.row:  # what else one op adds comes on top
+                    self._read(move.dst, move.target, move.onto, move.under)
+                self._write(move)
+                latest[where] = move.spot.row
+
+    def _read(self, rank: int, region: Region, pieces, spot: Spot | None) -> None:
+        self._compare(rank, region, pieces)
+        key = (rank, region.place)
+        ranges = self.held[key]
+        gaps = ranges.gaps(region.lo, region.hi)
+        for a, b in gaps:
+            ranges.write(a, b, UNKNOWN)
+            for p in pieces:
+                lo, hi = max(a, p.lo + region.lo), min(b, p.hi + region.lo)
+                if lo < hi:
+                    ranges.write(lo, hi, p.value.shifted(-region.lo))
+                    self.began[key].write(lo, hi, self.places.cleaned(p.value).shifted(-region.lo))
+                    if not self.leaves.is_own(p.value, rank):
+                        self.wrong.add(key)  # it cannot have been there from the start
+        if gaps and spot is not None:
+            self.seen[key].append((region.lo, spot))
+
+    def _write(self, move) -> None:
+        region = move.target
+        ranges = self.held[move.dst, region.place]
+        there = ranges.read(region.lo, region.hi) if move.op == "reduce" else []
+        edges = {edge - region.lo for p in there for edge in (p.lo, p.hi)}
+        if not move.held:
+            ranges.write(region.lo, region.hi, UNKNOWN)
+        for p in move.held:
+            cuts = sorted({p.lo, p.hi, *(edge for edge in edges if p.lo < edge < p.hi)})
+            for a, b in zip(cuts, cuts[1:], strict=False):
+                lo, hi, value = a + region.lo, b + region.lo, p.value.shifted(-region.lo)
+                before = next((q.value for q in there if q.lo <= lo and hi <= q.hi), UNKNOWN)
+                if before.terms:
+                    value = self.leaves.combined(move.how, [(before, 1), (value, 1)], move.dst)
+                ranges.write(lo, hi, value)
+
+    def _compare_ends(self, replay: Replay, memories: dict[int, Variables]) -> None:
+        for rank, memory in memories.items():
+            for storage, lo, nbytes in memory.final.values() if replay.seen(rank) else ():
+                held = replay.ends[rank].held(storage, lo, lo + nbytes)
+                there = tuple(Piece(p.lo - lo, p.hi - lo, p.value.shifted(lo)) for p in held)
+                self._compare(rank, self.places.of(rank, storage, lo, lo + nbytes), there)
+
+    def _compare(self, rank: int, region: Region, pieces) -> None:
+        """`pieces` are what the rank really held there, counted from the region's first byte."""
+        ranges = self.held.get((rank, region.place))
+        if ranges is None or (rank, region.place) in self.wrong:
+            return
+        for there in ranges.read(region.lo, region.hi):
+            for p in pieces if there.value.terms else ():
+                if p.lo + region.lo < there.hi and there.lo < p.hi + region.lo:
+                    if not self._same(there.value, p.value.shifted(-region.lo)):
+                        self.wrong.add((rank, region.place))
+                        return
+
+    def _same(self, one: Value, other: Value) -> bool:
+        return one == other or self._plain(one) == self._plain(other)
+
+    def _plain(self, value: Value) -> Value:
+        """Told by what it is made of in the end, without zeros that only begin sums, and without the 1/p of a mean."""
+        counts: dict[tuple[int, int], float] = {}
+        self._expand(value, 1, counts)
+        terms = {key: n for key, n in counts.items() if n}
+        if value.how == "sum":
+            own = {key: n for key, n in terms.items() if self.leaves.all[key[0]].kind not in (Kind.ZERO, Kind.EMPTY)}
+            terms = own or terms
+        times = {round(n, 9) for n in terms.values()}
+        if len(times) == 1 and any(abs(n - mean) < 1e-9 for n in times for mean in self.means):
+            terms = dict.fromkeys(terms, 1)
+        return Value(value.how, tuple(sorted((*key, round(n, 9)) for key, n in terms.items())))
+
+    def _expand(self, value: Value, times: float, counts: dict) -> None:
+        for leaf, shift, n in value.terms:
+            inside = self.leaves.inside.get(leaf)
+            if inside is not None and inside.how == value.how or inside is not None and len(value.terms) == 1:
+                self._expand(inside.shifted(shift), n * times, counts)
+            else:
+                counts[leaf, shift] = counts.get((leaf, shift), 0) + n * times
+
+    def _add_what_was_left_alone(self, replay: Replay, memories: dict[int, Variables]) -> None:
+        for (rank, place), touched in self.held.items():
+            memory, at = memories[rank], 0
+            for first, later in zip(memory.named(place, 0), memory.named(place, memory.last_snapshot), strict=False):
+                b = later if later.nbytes == first.nbytes else first  # `parts[rank] = x` puts own data there, by no op
+                for p in replay.held_first(rank, b.storage, b.lo, b.lo + b.nbytes):
+                    inside = (p.lo - b.lo + at, p.hi - b.lo + at)
+                    for lo, hi in () if self.places.is_nothing([p.value]) else touched.gaps(*inside):
+                        value = self.places.cleaned(p.value).shifted(b.lo - at)
+                        self.began[rank, place].write(lo, hi, value)
+                        spot = Spot(rank, b.storage, b.lo + lo - at, b.lo + hi - at, 0)
+                        self.seen[rank, place].append((lo, spot))
+                at += b.nbytes
+
+
+def _groups(moves: list):
+    """Moves that read what was there before any of them: the messages of a step; then a rank's own, one by one."""
+    group: list = []
+    for move in moves:
+        if move.src != move.dst and (not group or group[0].step == move.step and group[0].src != group[0].dst):
+            group.append(move)
+            continue
+        if group:
+            yield group
+        group = [move]
+    if group:
+        yield group
