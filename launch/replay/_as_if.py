@@ -111,18 +111,8 @@ def _moves(replay: Replay, places: Places, item: Collective, schedule: Schedule,
         src, dst, source, target = item.ranks[hop.src], item.ranks[hop.dst], hop.source, hop.target
         sums, own = hop.op == "reduce", src == dst
         carried, origin = held(src, source)
-        yield Move(
-            first + hop.step,
-            src,
-            dst,
-            source,
-            target,
-            hop.op,
-            (how.lower() or "sum") if sums else "",
-            () if own else item.calls,
-            0 if own else source.hi - source.lo,
-            left_by(replay, places, calls[dst], target) if hop.final else unseen(dst, target),
-            carried,
-            held(dst, target)[0] if sums else (),
-            origin,
-        )
+        spot = left_by(replay, places, calls[dst], target) if hop.final else unseen(dst, target)
+        move = Move(first + hop.step, src, dst, source, target, spot, carried, origin)
+        if not own:
+            move = move._replace(calls=item.calls, nbytes=source.hi - source.lo)
+        yield move.reducing(how.lower() or "sum", held(dst, target)[0]) if sums else move

@@ -36,28 +36,34 @@ ARRIVALS, ALL = 1, 2  # what of a place is never left out: what arrives and is d
 
 
 class Move(NamedTuple):
-    """Bytes of `source` at rank `src` replace ("copy") or are combined with ("reduce") those of `target` at rank `dst`.
+    """Bytes of `source` at rank `src` replace those of `target` at rank `dst`, or are combined with them (`reducing`).
 
-    op "new" has no source: the rank put something of its own making there. `how` is "sum", "max" ... of a reduce, for a
-    new one a word for how it came about, "" for a copy. `calls` is () for the student's own arithmetic. `held` are the
-    pieces that the source held, counted from its first byte, and `onto` those of the target of a reduce; of a new one
-    `held` is what it is.
+    `spot` is where the outcome can be seen, `held` are the pieces that the source held, counted from its first byte,
+    `origin` is where they could be seen. `calls` is () for the student's own arithmetic.
     """
 
     step: int
     src: int
     dst: int
-    source: Region | None
+    source: Region | None  # None: the rank put something of its own making there, which `held` is
     target: Region
-    op: str
-    how: str
-    calls: tuple[Call, ...]
-    nbytes: int
     spot: Spot
     held: tuple[Piece, ...] = ()
-    onto: tuple[Piece, ...] = ()
-    origin: Spot | None = None  # of the source
-    under: Spot | None = None  # of what was there before a reduce
+    origin: Spot | None = None
+    calls: tuple[Call, ...] = ()
+    nbytes: int = 0
+    op: str = "copy"  # "reduce", "new"
+    how: str = ""  # "sum", "max" ... of a reduce, for a new one a word for how it came about
+    onto: tuple[Piece, ...] = ()  # what the target of a reduce held
+    under: Spot | None = None  # where that could be seen
+
+    def reducing(self, how: str, onto: tuple[Piece, ...], under: Spot | None = None) -> "Move":
+        """The same, combined with what was there."""
+        return self._replace(op="reduce", how=how, onto=onto, under=under)
+
+    @classmethod
+    def new(cls, step: int, target: Region, spot: Spot, how: str, held: tuple[Piece, ...]) -> "Move":
+        return cls(step, spot.rank, spot.rank, None, target, spot, held, op="new", how=how)
 
 
 def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places, Picture]:
@@ -301,11 +307,10 @@ class _Picker:
         row = self.replay.row_of(message.receive, True)
         spot = Spot(message.dst, into[0], into[1], into[1] + into[2], row)
         origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.replay.row_of(message.send, False))
-        ends, held = (message.step, message.src, message.dst, source), tuple(message.carries[message.src][0] or ())
-        move = Move(*ends, target, "copy", "", message.calls, message.nbytes, spot, held, origin=origin)
+        held, ends = tuple(message.carries[message.src][0] or ()), (message.src, message.dst, source, target)
+        move = Move(message.step, *ends, spot, held, origin, message.calls, message.nbytes)
         if message.changed:
-            how, src = "changed while it was being sent", message.dst
-            return [move, move._replace(src=src, source=None, op="new", how=how, calls=(), nbytes=0, origin=None)]
+            return [move, Move.new(message.step, target, spot, "changed while it was being sent", held)]
         if found := self._passed_on(message, *spot[1:]):
             done, number = found
             done.folded.add(number)
@@ -395,7 +400,7 @@ class _Picker:
             return move
         _, storage, lo, hi, _ = done.terms[base]
         under = Spot(done.rank, storage, lo, hi, done.since)
-        return move._replace(op="reduce", how=done.how, onto=done.held(base), under=under)
+        return move.reducing(done.how, done.held(base), under)
 
     def _own(self, done: LocalWrite) -> list[Move]:
         """What a rank did itself, without the parts that are told as messages."""
@@ -406,7 +411,7 @@ class _Picker:
             words = [MADE.get(self.leaves.all[leaf].kind, "") for leaf in leaves]
             words += [f"computed with {by}" for leaf in leaves if (by := self.leaves.made_by.get(leaf))]
             word = next(filter(None, words), "computed")
-            return [Move(self._late(done), rank, rank, None, region, "new", word, (), 0, done.spot, result)]
+            return [Move.new(self._late(done), region, done.spot, word, result)]
         base, moves = self._base(done), []
         through, unseen_there = region, done.spot._replace(storage=-1)
         if self._overlaps(done):
@@ -423,10 +428,10 @@ class _Picker:
             if through is not region:
                 spot = unseen_there._replace(row=done.since)
             origin = Spot(rank, storage, lo, hi, done.since)
-            move = Move(at, rank, rank, source, through, "copy", "", (), 0, spot, done.held(number), origin=origin)
+            move = Move(at, rank, rank, source, through, spot, done.held(number), origin)
             moves.append(self._combined(move, done, number))
         if through is not region:
-            moves.append(Move(step, rank, rank, through, region, "copy", "", (), 0, done.spot, result))
+            moves.append(Move(step, rank, rank, through, region, done.spot, result))
         return moves
 
     def _overlaps(self, done: LocalWrite) -> bool:
@@ -457,12 +462,10 @@ class _Picker:
             if (dst, target) not in taken:
                 taken[dst, target] = left_by(self.replay, self.places, calls[dst], target)
             held, origin = given[src, source]
-            onto, under = given[dst, target] if op == "reduce" else ((), None)
             own = src == dst and item.calls[0].event["reduce"] != ""  # put in its place before others are added to it
-            way = how if op == "reduce" else ""
-            ends = (item.step - own, src, dst, source, target, op, way, item.calls, 0)
             spot = origin if own and origin else taken[dst, target]
-            moves.append(Move(*ends, spot, held, onto, origin, under))
+            move = Move(item.step - own, src, dst, source, target, spot, held, origin, item.calls)
+            moves.append(move.reducing(how, *given[dst, target]) if op == "reduce" else move)
         return moves
 
 
