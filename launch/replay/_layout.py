@@ -272,3 +272,9 @@ def _caption(phase: str, effect: bool, transfers, ways: list[str], chunks: int) 
         return f"Ranks take {result} of what they have." if result else "Ranks add or copy what they have."
     messages = [message(t.src, t.dst, [(t.chunk, t.count)], chunks) for t in sent[:NAMED]]
     return sentence(says, messages, len(sent) > NAMED)
+
+
+def listed(ops: list[str]) -> str:
+    """ "all_gather, broadcast and all_reduce"; of more than four only the first three."""
+    named = ops if len(ops) <= 4 else [*ops[:3], f"{len(ops) - 3} more"]
+    return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)

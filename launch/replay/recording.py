@@ -36,7 +36,7 @@ from launch.replay._as_if import Shown, shown_as
 from launch.replay._calls import Call, Message
 from launch.replay._ending import Made, made_of
 from launch.replay._events import Event, events_of, text_of
-from launch.replay._layout import BUILT_IN, WAYS, Layout, steps_of
+from launch.replay._layout import BUILT_IN, WAYS, Layout, listed, steps_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
@@ -274,7 +274,7 @@ class Recording(Run):
             return f"your run as if {' and '.join(f'{name} {how}' for name, how in self._as_if.items())}"
         ops = [*dict.fromkeys(op for op, _, _ in self.built_ins)]
         if ops and not self._shown.messages:
-            return f"your run: {_listed(ops)}{BUILT_IN}"
+            return f"your run: {listed(ops)}{BUILT_IN}"
         names = [name for name in (self._found.collective, self._found.algorithm) if name != "recorded"]
         names += [] if self._found.how in ("", "sum") else [f"({WAYS.get(self._found.how, self._found.how)})"]
         about = f" of {self._found.of}" if self._found.of != self._found.into else ""
@@ -495,9 +495,3 @@ def _alike(begin: Picture, captures: Captures):
         return True
 
     return alike
-
-
-def _listed(ops: list[str]) -> str:
-    """ "all_gather, broadcast and all_reduce"; of more than four only the first three."""
-    named = ops if len(ops) <= 4 else [*ops[:3], f"{len(ops) - 3} more"]
-    return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
