@@ -44,7 +44,7 @@ class Regrouper:
         self._next_type = FIRST_FREE_TYPE
         # One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it.
         self._devices: list = []
-        make, begin = c10d._new_process_group_helper, gloo.without_greeting(ProcessGroupGloo.__init__)
+        make, begin = c10d._new_process_group_helper, ProcessGroupGloo.__init__
 
         def make_and_note(*args, **kwargs):
             self._worlds += not c10d.is_initialized()
@@ -58,7 +58,7 @@ class Regrouper:
             interruptible.wait(begin, group, *args, **kwargs)
 
         replace(c10d, "_new_process_group_helper", make_and_note)
-        replace(ProcessGroupGloo, "__init__", begin_aside)
+        replace(ProcessGroupGloo, "__init__", gloo.without_greeting(begin_aside))
         _reducer.note_modules()
 
     @property

@@ -104,9 +104,10 @@ class PollStore(Store):
             self._awaited = []
 
     def _wait(self, keys, deadline: float) -> None:
-        pause = FIRST_PAUSE
-        while not self.check(keys):
-            if self._closed:
+        pause, generation = FIRST_PAUSE, self.generation
+        # It may have been closed and opened again between two looks.
+        while (moved_on := self.generation != generation) or not self.check(keys):
+            if self._closed or moved_on:
                 raise DistStoreError("the wait for the other ranks was ended")
             if time.monotonic() > deadline:
                 raise DistStoreError(f"the other ranks did not come in time: {keys} are missing")

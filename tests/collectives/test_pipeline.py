@@ -44,6 +44,9 @@ def test_interleaving_divides_the_bubble(p, v, k):
     assert order.kept == pytest.approx(first)
 
 
+KIND = {"FORWARD": "F", "FULL_BACKWARD": "B"}  # the enum's values are numbers in torch 2.8
+
+
 def torchs(schedule, p, m, v=1):
     """The order that torch has for this schedule, in our words; it counts micro-batches from 0."""
     schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
@@ -53,7 +56,8 @@ def torchs(schedule, p, m, v=1):
         made.__dict__.update(rank=rank, pp_group_size=p, n_local_stages=v, _n_microbatches=m)
         made.__dict__.update(number_of_rounds=max(1, m // p), microbatches_per_round=m // max(1, m // p))
         ops = [op for op in made._calculate_single_rank_operations(rank) if op is not None]
-        orders.append(" ".join(f"{op.stage_index}{op.computation_type.value}{op.microbatch_index + 1}" for op in ops))
+        said = [(op.stage_index, KIND[op.computation_type.name], op.microbatch_index + 1) for op in ops]
+        orders.append(" ".join(map("{0[0]}{0[1]}{0[2]}".format, said)))
     return orders
 
 

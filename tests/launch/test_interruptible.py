@@ -1,6 +1,11 @@
 """Waits that can be left (launch/rank/interruptible.py), on real gloo ranks whose connections stay as they are."""
 
+import threading
+
 import pytest
+from torch.distributed import DistStoreError
+
+from launch.rank._stores import PollStore
 
 COLLECTIVES = {
     "all_reduce": "dist.all_reduce(x)",
@@ -154,3 +159,24 @@ for _ in range(2):
 
 def test_a_pause_can_be_left_and_none_begins_after_that(gang):
     assert gang.run(LEFT, 1, keep=["said"])[0]["keep"]["said"] == ["nothing that this waits for can come any more"] * 2
+
+
+def test_a_store_that_is_closed_and_opened_again_lets_out_who_waits_there(tmp_path):
+    """As regrouping does after a stop in new_group: with no time in between."""
+    store, said = PollStore(str(tmp_path / "store")), []
+
+    def wait():
+        try:
+            store.get("never set in the first generation")
+        except DistStoreError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    while not store.missing():
+        pass
+    store.close()
+    store.open(1)
+    store.set("never set in the first generation", "here")
+    thread.join(10)
+    assert said == ["the wait for the other ranks was ended"]
