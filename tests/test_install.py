@@ -56,6 +56,23 @@ def test_a_package_of_another_project_is_named(tmp_path):
     assert load_hint.shadowed() == ""
 
 
+@pytest.mark.parametrize("cell", ["%load_ext launch", "%%ranks 2\n1"])
+def test_a_module_launch_of_another_project_is_named(tmp_path, cell):
+    """As a kernel whose folder holds one: what IPython's configuration loads knows it, since our launch is hidden."""
+    (tmp_path / "launch.py").write_text("")
+    config = ROOT / "etc" / "ipython" / "ipython_kernel_config.py"
+    code = (
+        "from IPython.core.interactiveshell import InteractiveShell as Shell\n"
+        "from traitlets.config import PyFileConfigLoader\n"
+        f"PyFileConfigLoader({config.name!r}, {str(config.parent)!r}).load_config()\n"
+        "shell = Shell.instance()\nshell.extension_manager.load_extension('ringside_hint')\n"
+        f"shell.run_cell({cell!r})\nshell.run_line_magic('load_ext', 'autoreload')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert f"UsageError: {tmp_path}/launch.py has the name of Ringside's launch and hides it" in run.stdout + run.stderr
+    assert not run.returncode
+
+
 def test_a_missing_jax_gets_the_one_command():
     assert load_hint.hint_for(ModuleNotFoundError("No module named 'jax'", name="jax"), None) == load_hint.JAX
 

@@ -33,6 +33,7 @@ _TORCH_DISTRIBUTED = os.path.dirname(torch.distributed.__file__)
 _QUIET = {"wrapper", "_call_impl", "_wrapped_call_impl", "__call__", "decorate_context", "inner"}  # decorators: no news
 _DEPTH = 8  # student frames that are looked at
 _ITEMS = 64  # tensors of one list
+_TOP = ("<module", "<cell")  # how the names of a cell's code begin
 
 _owners: dict[str, str] = {}
 _under_way = ""  # "In[7]": the cell that runs
@@ -108,7 +109,7 @@ def frames_of_main_thread() -> list[FrameType]:
 
 def _is_cell_itself(frame: FrameType) -> bool:
     """Whether it is the top level of a cell: what called it is the kernel."""
-    return owner_of(frame.f_code.co_filename) == "cell" and frame.f_code.co_name.startswith(("<module", "<cell"))
+    return owner_of(frame.f_code.co_filename) == "cell" and frame.f_code.co_name.startswith(_TOP)
 
 
 def line_and_file() -> tuple[int, str]:
@@ -208,9 +209,12 @@ def variables_of(frame) -> dict:
     the session.
     """
     variables = frame.f_locals
-    if frame.f_code.co_name == "<module>" or variables is frame.f_globals:
+    if frame.f_code.co_name.startswith(_TOP) or variables is frame.f_globals:
         wanted = mentioned(frame.f_code.co_filename) or frame.f_code.co_names
-        variables = {name: variables[name] for name in wanted if name in variables}
+        everything = frame.f_globals
+        if variables is not everything:  # from Python 3.12 on those of a comprehension, alone
+            everything = {**everything, **variables}
+        variables = {name: everything[name] for name in wanted if name in everything}
     elif "self" in variables:
         variables = {**variables, **attributes("self", variables["self"])}
     return variables
