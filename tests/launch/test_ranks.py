@@ -174,31 +174,29 @@ def test_many_failures_in_a_row(four):
 
 
 WOKEN = """%%ranks
-import ctypes, pathlib, re, time
+import ctypes, os, pathlib, re, time
 from torch.distributed import ProcessGroupGloo
 
 def woken():
-    "Thread -> how often so far, of those in which gloo waits for its connections."
+    "Thread -> how often so far. Gloo's have no names before torch 2.13."
     found = {}
     for task in pathlib.Path("/proc/self/task").iterdir():
-        if "gloo_tcp_loop" in (task / "comm").read_text():
+        if task.name != str(os.getpid()):
             status = (task / "status").read_text()
             found[task.name] = int(re.search(r"^voluntary_ctxt_switches:\\s+(\\d+)", status, re.M)[1])
     return found
 
 own = woken()
 peer = ProcessGroupGloo.create_default_device()  # as torch makes it
-while woken().keys() == own.keys():  # the thread names itself
-    time.sleep(0.001)
 (name,) = woken().keys() - own.keys()
 before, now = woken(), woken()
 while now[name] - before[name] < 60:
     time.sleep(0.05)
     now = woken()
-slow = [now[each] - before[each] < 40 for each in own]
+often = [now[each] - before[each] for each in own]
 del peer
 PR_GET_TIMERSLACK = 30
-len(slow) > 1 and all(slow), ctypes.CDLL(None).prctl(PR_GET_TIMERSLACK) < 1_000_000"""
+sum(n > 5 for n in often) > 1 and max(often) < 40, ctypes.CDLL(None).prctl(PR_GET_TIMERSLACK) < 1_000_000"""
 
 
 def test_gloo_looks_up_seldom_in_a_rank_that_rests_also_after_a_failed_cell(four):
