@@ -169,7 +169,7 @@ class Meaning:
             if times is None or times == 0:
                 return False
             return self._elementwise("sum", out, [(ins[0], 1 / times if name.startswith("div") else times)])
-        if name in ("mul", "multiply", "addcmul") and (parts := self._factors(name, ins, alpha)):
+        if name in ("mul", "multiply", "addcmul") and len(ins) > 1 and (parts := self._factors(name, ins, alpha)):
             return self._elementwise("sum", out, parts)
         if name in ROWS and len(ins) in (2, 3):
             return self._indexed(name, out, ins, numbers, alpha)
