@@ -11,7 +11,7 @@ import pytest
 from course import ringside
 from launch import load_hint
 from launch.rank.patches import complaint
-from tests.conftest import not_as_locked
+from tests.lean import not_as_locked
 
 ROOT = Path(__file__).parents[1]
 spec = importlib.util.spec_from_file_location("install", ROOT / "etc" / "install.py")

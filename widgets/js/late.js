@@ -20,7 +20,7 @@ const NOTHING = { content: { data: { method: "" } }, buffers: [] };
 export async function hearThoughLate(model) {
   if (!("widget_manager" in model)) return; // a page without Jupyter, or another host: anywidget promises none
   const own = await model.widget_manager?.get_model(/** @type {string} */ (model.get("_own")));
-  if (!own?.comm) return; // a page without a kernel
+  if (!own?.comm || !own._handle_comm_msg) return; // a page without a kernel, or models that are not ipywidgets'
   try {
     await own._handle_comm_msg(NOTHING);
   } catch {
