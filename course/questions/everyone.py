@@ -22,7 +22,7 @@ QUESTIONS = (
     Number(
         name="reduce_scatter_value",
         topic="reduce_scatter",
-        text="4 ranks, rank r's number c is 10 r + c. After a reduce_scatter each rank has one number. Which one does "
+        text="4 ranks, rank r's number k is 10 r + k. After a reduce_scatter each rank has one number. Which one does "
         "rank 2 have?",
         right=Answer("68", "2 + 12 + 22 + 32 = 68: number 2 of every rank."),
         wrong=(

@@ -98,7 +98,7 @@ QUESTIONS = (
         right=Answer(
             "2",
             "First 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0. In principle all four could be in "
-            "flight at once, but a rank in `send` cannot receive.",
+            "flight at once, but a rank in `send` cannot receive. So it takes two steps where one would do.",
         ),
         wrong=(
             Answer(

@@ -60,7 +60,7 @@ QUESTIONS = (
     Number(
         name="reduce_value",
         topic="reduce",
-        text="4 ranks, rank r's number c is 10 r + c, and rank 0 gets the sum of all vectors. What is number 1 "
+        text="4 ranks, rank r's number k is 10 r + k, and rank 0 gets the sum of all vectors. What is number 1 "
         "of its vector afterwards?",
         right=Answer("64", "1 + 11 + 21 + 31 = 64: number 1 of each of the four ranks."),
         wrong=(
