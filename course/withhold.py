@@ -137,7 +137,6 @@ def _withheld() -> dict[str, list[str]]:
     for name in map(chapters.name_of, (path.stem for path in chapters.notebooks())):
         solutions = [f"solutions/{each.name}.py" for each in getattr(exercises.get(name), "EXERCISES", ())]
         files[name] = [f"questions/{name}.py"] * (name in CHAPTERS) + solutions
-    files["compiler"].append("solutions/ring_sum.py")  # written in the notebook, judged by its cell
     return files
 
 

@@ -1,6 +1,6 @@
-"""The exercise of chapter 16 that runs on ranks: a tensor from one placement into another, as DTensor does it."""
+"""The exercises of chapter 16: an all_reduce in JAX by ppermute, and a tensor from one placement into another."""
 
-from course.exercises.exercise import Exercise
+from course.exercises.exercise import Exercise, nobody
 
 GATHER, SCATTER = frozenset({"all_gather", "all_gather_single"}), frozenset({"reduce_scatter", "reduce_scatter_single"})
 GATHERED = (
@@ -28,7 +28,52 @@ def _trial_by_the_book(x):
     return torch.cat([each.flatten() for each in (mine, whole, alike, total)])
 """
 
+ON_DEVICES = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+import jax
+from jax import lax
+from jax.sharding import AxisType, PartitionSpec
+_trial_devices = jax.make_mesh((4,), ("rank",), axis_types=(AxisType.Auto,))
+def _trial_on_devices(f, x):
+    part = PartitionSpec("rank")
+    mapped = jax.jit(jax.shard_map(f, mesh=_trial_devices, in_specs=part, out_specs=part, check_vma=False))
+    sums = mapped(x.numpy())
+    if sums is None:
+        return None
+    text = mapped.lower(x.numpy()).compile().as_text()
+    for op in ("all-reduce", "all-gather", "all-to-all", "reduce-scatter"):
+        if " " + op + "(" in text:
+            raise RuntimeError("the compiled program has an " + op + ": send with lax.ppermute alone")
+    counted = torch.tensor([text.count(" collective-permute(")], dtype=torch.int32)
+    return torch.cat([torch.from_numpy(sums.__array__().copy()).flatten(), counted])
+"""
+
 EXERCISES = (
+    Exercise(
+        name="ring_sum",
+        asks="for one program on the four devices of a process: it returns the sum of all devices' vectors `mine` on "
+        "each of them, and sends with lax.ppermute alone, three times",
+        lines=5,
+        x="torch.randint(low, high, (16,)).to(dtype)",
+        expected="torch.cat([x.view(4, -1).sum(dim=0).repeat(4), torch.tensor([3], dtype=torch.int32)])",
+        in_place=False,
+        needs=nobody,
+        setup=ON_DEVICES,
+        call="_trial_on_devices({name}, x)",
+        parts=lambda p: {"what the four devices return": 16, "the number of ppermutes": 1},
+        allowed=frozenset(),
+        hints=(
+            "Keep two vectors: the sum so far, which begins as `mine`, and the vector that travels, which begins as "
+            "`mine`, too.",
+            'In each round the travelling vector goes one device on: moving = lax.ppermute(moving, "rank", ring), with '
+            "ring = [(rank, (rank + 1) % 4) for rank in range(4)]. JAX arrays never change: give the new one a name.",
+            "Three rounds for four devices. A plain Python for will do. Send `moving` on, not the sum.",
+        ),
+        world_sizes=(2,),
+        dtypes=("int32",),
+        more=(3,),
+    ),
     Exercise(
         name="redistribute",
         asks='it brings x from one placement into another ("partial", "shard" or "replicate", along the first '

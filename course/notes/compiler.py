@@ -59,7 +59,7 @@ NOTES = Notes(
         Part(
             10,
             "Write: ring_sum",
-            "Alone. Five lines, and the judging cell below it says right or wrong.",
+            "Alone. Five lines; the judge also looks into the compiled program.",
         ),
         Part(
             7,

@@ -121,20 +121,6 @@ QUESTIONS = (
         "already.",
     ),
     Number(
-        name="interview_messages",
-        topic="all_to_all",
-        text='"All-to-all is p simultaneous sends." 8 ranks, and each pair exchanges directly. How many messages '
-        "cross the network?",
-        right=Answer("p*(p-1)", "Each of 8 ranks has a piece for each of the 7 others."),
-        wrong=(
-            Answer("p", "That is one message for each rank. Each rank has a piece for each of the 7 others."),
-            Answer("p*p", "A rank's piece for itself does not cross the network: 7 of 8 do."),
-            Answer("p*(p-1)/2", "That is the number of pairs. Each pair exchanges two messages, one each way."),
-        ),
-        unit="messages",
-        p=8,
-    ),
-    Number(
         name="interview_tree_time",
         topic="estimate",
         text="The sheet: tree time = log(p) x latency. 8 ranks all-reduce 100 MB by a binomial tree, whole vectors "

@@ -201,7 +201,7 @@ class Meaning:
 
     def _factors(self, name: str, ins: list[Place], alpha) -> list[tuple[Place, float]]:
         """[(operand, times)] of a product of which one factor is such a constant."""
-        for factor, other in (ins[-2:], ins[:-3:-1]):
+        for factor, other in (ins[-2:], ins[:-3:-1]) if len(ins) > 1 else ():
             if constant := self._constant(factor):
                 times = constant * (alpha if name == "addcmul" else 1)
                 return [*((place, 1) for place in ins[:-2]), (other, times)]

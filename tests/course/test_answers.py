@@ -250,7 +250,6 @@ FOUND = {
     "interview_same": everywhere_alike,
     "interview_split": lambda: counts("ring", 8).busiest / reduce_scatter.ring(8).counts(nbytes=1).busiest,
     "interview_two_n": lambda: all_gather.ring(8).counts(nbytes=8 * 100e6).busiest,
-    "interview_messages": lambda: all_to_all.pairwise(8).counts(nbytes=1).messages,
     "interview_tree_time": lambda: seconds(all_reduce.tree(8), 100e6, SHEET),
     "interview_ring_time": lambda: seconds(all_reduce.ring(8), 8e3, SHEET),
     "interview_ring_half": lambda: half_starts(all_reduce.ring(8)),

@@ -88,6 +88,7 @@ THROUGH_ALL_DOORS = ("ring_all_reduce", "clip_norm")
 ALL_RANKS = re.compile(r"dist\.get_world_size\((group)?\)")
 
 NOT_GIVEN_X = (
+    "ring_sum",
     "all_reduce_many",
     "bucketed_average",
     "overlapped_average",
