@@ -3,7 +3,7 @@
 | used, not replaced | why | versions |
 |---|---|---|
 | c10d's dispatcher ops | the tap sees every call there | the same in torch 2.8 to 2.13 |
-| the ReduceOp that they get | a recording says whether it was a sum | 2.8 does not show it: the caller's frames do |
+| the ReduceOp that they get | a recording says whether it was a sum | torch 2.8, 2.9: the caller's frames show it |
 | `torch._C._dynamo.eval_frame` | the tap is not compiled, without importing torch._dynamo | the same in 2.8 to 2.13 |
 | `TorchDispatchMode` | a recording sees every op of a cell | the same in 2.8 to 2.13 |
 | `c10d._world` | a stuck group is freed and made again | the same in 2.8 to 2.13 |
@@ -107,9 +107,10 @@ def reduce_op(boxed: torch.ScriptObject):
         if isinstance(name := frame.f_locals.get("reduceOp"), str):  # functional collectives
             return getattr(ReduceOp, name.upper(), None)
         if frame.f_code.co_filename == _DDP:
-            return ReduceOp.SUM  # what the reducer sums in C++
+            return ReduceOp.SUM  # a rank that DDP's Join has stand in for the reducer
         frame = frame.f_back
-    return None
+    in_backward = torch._C._current_graph_task_id() >= 0
+    return ReduceOp.SUM if in_backward else None  # what the reducer sums in C++
 
 
 def complaint(version: str = torch.__version__) -> str:
