@@ -2,6 +2,7 @@
 
 from widgets.butterfly import Butterfly
 from widgets.cost_explorer import cost_explorer
+from widgets.drift import Drift
 from widgets.memory import Memory
 from widgets.mesh import Mesh
 from widgets.player import Player
@@ -18,6 +19,7 @@ from widgets.zoo import Zoo
 
 __all__ = [
     "Butterfly",
+    "Drift",
     "Memory",
     "Mesh",
     "Player",

@@ -62,7 +62,7 @@ def text(edges) -> str:
     for rank in sorted({rank for rank, _, _ in edges}):
         alike.setdefault(tuple(sorted(other for waiting, other, _ in edges if waiting == rank)), []).append(rank)
     clauses = [
-        f"{_named(ranks)} wait{'s' if len(ranks) == 1 else ''} for {_named(others)}" for others, ranks in alike.items()
+        f"{named(ranks)} wait{'s' if len(ranks) == 1 else ''} for {named(others)}" for others, ranks in alike.items()
     ]
     more = [f"and {len(clauses) - MOST_CLAUSES} more"] if len(clauses) > MOST_CLAUSES else []
     return "; ".join([*clauses[:MOST_CLAUSES], *more])
@@ -74,7 +74,7 @@ def stuck(edges) -> str:
     return f"Stuck in {' and '.join([*calls][:MOST_CALLS])}: {text(edges)}." if edges else ""
 
 
-def _named(ranks) -> str:
+def named(ranks) -> str:
     """'rank 2', 'ranks 0 to 4, 6, 7': no hyphen, at which a browser breaks the line"""
     runs: list[list[int]] = []
     for rank in ranks:

@@ -14,6 +14,7 @@ from collectives import Schedule, Transfer, all_reduce, broadcast, pipeline, pre
 from collectives.timed import Match, Timed
 from widgets import (
     Butterfly,
+    Drift,
     Memory,
     Mesh,
     Player,
@@ -238,6 +239,21 @@ def pairs() -> Tokens:
     return Tokens(**dispatch(choice, 8), gate=gate, experts=8, step=2)
 
 
+def drifting(alone: bool) -> Drift:
+    """Two ranks, each with its half of the curve, for 100 steps of 0.2 times the gradient."""
+    points = [[0, 1 / 3, 2 / 3, 1], [1, 4 / 3, 5 / 3, 2]]
+    paths = [[[0.0, 0.0]], [[0.0, 0.0]]]
+    for _ in range(100):
+        slopes = []
+        for seen, path in zip(points, paths, strict=True):
+            errors = [path[-1][0] + path[-1][1] * x - x * x for x in seen]
+            slopes.append([sum(errors) / 2, sum(e * x for e, x in zip(errors, seen, strict=True)) / 2])
+        mean = [sum(slope) / 2 for slope in zip(*slopes, strict=True)]
+        for path, slope in zip(paths, slopes, strict=True):
+            path.append([w - 0.2 * s for w, s in zip(path[-1], slope if alone else mean, strict=True)])
+    return Drift(paths, points, step=10 if alone else 100)
+
+
 SMALL = ("laptop", "phone")  # what has no projector mode
 LAPTOP = ("laptop",)
 
@@ -295,5 +311,7 @@ SCENES = {
     "slot-grid": Scene(slot_grid),
     "slot-grid-own": Scene(lambda: SlotGrid(pipeline.gpipe(4, 4), run=pipelined(), step=8), ("e",), LAPTOP),
     "memory": Scene(lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9, step=12)),
+    "drift": Scene(lambda: drifting(alone=True)),
+    "drift-one": Scene(lambda: drifting(alone=False), sizes=LAPTOP),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),
 }

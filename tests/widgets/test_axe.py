@@ -9,6 +9,7 @@ from collectives.timed import Match, Timed
 from tests.pictures.scenes import tokens
 from widgets import (
     Butterfly,
+    Drift,
     Memory,
     Mesh,
     Player,
@@ -82,6 +83,7 @@ WIDGETS = {
     "square with waste": (lambda: Square("all_reduce", uses="own"), ["End"]),
     "slot grid": (lambda: SlotGrid(pipeline.gpipe(4, 8), pipeline.zero_bubble_h2(4, 8), step=20), []),
     "slot grid with an order typed": (lambda: SlotGrid(pipeline.interleaved(2, 4)), [".rs-write"]),
+    "drift": (lambda: Drift([[[0, 0], [0.5, 1]], [[0, 0], [1, 2]]], [[0, 1], [1, 2]], step=0), ["ArrowRight"]),
     "memory": (lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9), ["ArrowRight"]),
     "tokens": (tokens, ["ArrowRight", "ArrowDown"]),
     "wait-for": (lambda: WaitFor([(0, 2, "all_reduce, line 4"), (3, 1, "recv, line 7")], 4), []),

@@ -16,6 +16,7 @@ from collectives.timed import Match, Timed
 from tests.pictures.scenes import tokens
 from widgets import (
     Butterfly,
+    Drift,
     Memory,
     Mesh,
     Player,
@@ -56,6 +57,7 @@ WIDGETS = {  # how it is made, what a key is pressed in, the key, and the trait 
     "Mesh": (lambda: Mesh(shape=(2, 2)), *STEPS),
     "Square": (lambda: Square(ranks=3), *STEPS),
     "SlotGrid": (lambda: SlotGrid(pipeline.gpipe(2, 3), step=2), *STEPS),
+    "Drift": (lambda: Drift([[[0, 0], [0.5, 1]], [[0, 0], [1, 2]]], [[0, 1], [1, 2]], step=0), *STEPS),
     "Memory": (lambda: Memory([32, 272], ranks=4, step=2), *STEPS),
     "Tokens": (lambda: tokens(step=0), *STEPS),
     "Zoo": (lambda: Zoo(ranks=3, opened="all_reduce.ring"), *STEPS),

@@ -9,6 +9,7 @@ from tests.pictures.scenes import SCENES
 from widgets import base
 from widgets.base import html
 from widgets.butterfly import Butterfly
+from widgets.drift import Drift
 from widgets.memory import Memory
 from widgets.mesh import Mesh
 from widgets.player import Player
@@ -68,7 +69,22 @@ def test_a_module_opens_by_saying_what_it_is(name):
 
 @pytest.mark.parametrize(
     "widget",
-    [Butterfly, Memory, Mesh, Player, Race, RankLog, SlotGrid, Square, Timeline, Tokens, TopologyMap, WaitFor, Zoo],
+    [
+        Butterfly,
+        Drift,
+        Memory,
+        Mesh,
+        Player,
+        Race,
+        RankLog,
+        SlotGrid,
+        Square,
+        Timeline,
+        Tokens,
+        TopologyMap,
+        WaitFor,
+        Zoo,
+    ],
 )
 def test_joined_is_one_module_within_190_kB(widget):
     """As written, the Player is 170 kB, twice what a minifier leaves. It comes from memory or disk, not over a network.
