@@ -85,9 +85,10 @@ class Memory:
         """Memory that is met for the first time: the rank's own, if it was there before anything had come in."""
         first = self.firsts.get(storage)
         early = self.first_arrival is None or first is not None and first <= self.first_arrival
-        if early:
-            return self.leaves.fresh(self.rank, Kind.OWN)
-        return self.leaves.fresh(self.rank, Kind.UNSEEN, frozenset((self.rank, OUTSIDE)))
+        ranks = frozenset((self.rank,) if early else (self.rank, OUTSIDE))
+        value = self.leaves.fresh(self.rank, Kind.OWN if early else Kind.UNSEEN, ranks)
+        self.leaves.given.add(value.terms[0][0])
+        return value
 
     def write(self, storage: int, lo: int, hi: int, value: Value, expr: LocalExpr | None = None) -> None:
         """An op of the rank's own has written there."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from launch.replay._types import SIZES, Types
 from launch.replay.provenance import Kind, Value
 
 MOST_RUNS = 512  # runs of memory that one op is followed through
@@ -30,8 +31,6 @@ MAKERS = tuple(
     """empty ones full rand arange eye linspace normal uniform bernoulli exponential new_ random cauchy geometric
     log_normal tril_indices scalar_tensor from_ _efficient""".split()
 )
-SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "complex32": 4, "float32": 4, "int32": 4}
-SIZES |= {"uint64": 8, "uint32": 4, "qint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
 
 
 class Place(NamedTuple):
@@ -115,13 +114,20 @@ class Meaning:
 
     def __init__(self, memory, rank: int):
         self.memory, self.leaves, self.rank = memory, memory.leaves, rank
-        self.same: dict[tuple[Value, str], int] = {}  # (value, type) -> the leaf of the same numbers in a wider type
-        self.narrow: dict[int, tuple] = {}  # that leaf, or a number below 0 in exprs -> (what it was, type, wider type)
+        self.types = Types(memory, rank)
 
     def carry_out(self, op: Op, outs: list[Place], ins: list[Place], numbers: list, alpha) -> None:
         """One row. `outs` and `ins` have no empty places; `ins` of an op in place begins with what it works on."""
         name = op.name
-        if not outs or name in ("resize", "set", "squeeze", "unsqueeze", "t", "transpose"):  # in place: a view's
+        if not outs or name in (
+            "resize",
+            "set",
+            "squeeze",
+            "unsqueeze",
+            "t",
+            "transpose",
+            "lift_fresh",
+        ):  # in place: a view's
             return
         if name.startswith("_foreach_") and len(ins) in (len(outs), 2 * len(outs)):
             for i, out in enumerate(outs):  # optimisers work on lists of tensors
@@ -136,8 +142,11 @@ class Meaning:
             made = makes(name)
             own = Kind.EMPTY if "empty" in name else Kind.OWN
             self._computed(outs, [] if made else ins, own, "" if made else name.strip("_"))
-            if name in FILLED and outs[0].storage not in self.memory.kept:
-                number = 1 if "ones" in name else next((n for n in numbers[::-1] if type(n) in (int, float)), 0)
+            constant = name in FILLED or name == "arange" or (bool(ins) and all(map(self._is_constant, ins)))
+            if constant and outs[0].storage not in self.memory.kept:
+                number = None
+                if name in FILLED:
+                    number = 1 if "ones" in name else next((n for n in numbers[::-1] if type(n) in (int, float)), 0)
                 for p in self.memory.held(outs[0].storage, *outs[0].span):
                     self.leaves.constants[p.value.terms[0][0]] = number
 
@@ -199,6 +208,14 @@ class Meaning:
             found.add(self.leaves.constants.get(p.value.terms[0][0]) if p.value.plain else None)
         return found.pop() if len(found) == 1 else None
 
+    def _is_constant(self, place: Place, given: bool = False) -> bool:
+        """Whether nothing in a place is a rank's data, as in `torch.arange(n) > 2`; or, if `given`, Python's own list.
+
+        Where data choose the rows, what happened happened by luck.
+        """
+        leaves = [leaf for p in self.memory.held(place.storage, *place.span) for leaf, _, _ in p.value.terms]
+        return all([leaf in self.leaves.constants or (given and leaf in self.leaves.given) for leaf in leaves])
+
     def _factors(self, name: str, ins: list[Place], alpha) -> list[tuple[Place, float]]:
         """[(operand, times)] of a product of which one factor is such a constant."""
         for factor, other in (ins[-2:], ins[:-3:-1]) if len(ins) > 1 else ():
@@ -227,7 +244,9 @@ class Meaning:
         """Rows of a source added to, or put into, those rows that the index names; or those rows themselves."""
         whole, source, taken = ins[0], ins[-1], len(ins) == 2
         rows = next((n for n in numbers if type(n) is list), None)
-        if rows is None or not whole.shape or (name == "scatter_add" and len(whole.shape) > 1):
+        if rows is None or not self._is_constant(ins[1], given=True):
+            return False
+        if not whole.shape or (name == "scatter_add" and len(whole.shape) > 1):
             return False
         dim = (_first(numbers) or 0) % len(whole.shape)
         if (out if taken else source).shape != (*whole.shape[:dim], len(rows), *whole.shape[dim + 1 :]):
@@ -244,6 +263,8 @@ class Meaning:
         """`where` of vectors: copies."""
         mask, one, other = ins
         rows = next((n for n in numbers if type(n) is list), None)
+        if not self._is_constant(mask, given=True):
+            return False
         if rows is not None and mask.numel == 1:
             return self._elementwise("sum", out, [(one if rows else other, 1)])
         if rows is None or not one.shape == other.shape == out.shape or len(out.shape) != 1:
@@ -381,48 +402,11 @@ class Meaning:
         for p in pieces:
             a = lo + (p.lo - start) // size * out.itemsize
             b = lo + (p.hi - start) // size * out.itemsize
-            value, expr = (None, None) if place.lazy or out.lazy else self._as_type(p, a, place.dtype, out.dtype)
+            value, expr = (None, None) if place.lazy or out.lazy else self.types.converted(p, a, place.dtype, out.dtype)
             if value is None:  # the numbers are rounded, or they are the conjugates
                 value = self.leaves.computed(self.rank, self.leaves.ranks_of(p.value))
             found.append((a, b, value, expr))
         return found
-
-    def _as_type(self, p, at: int, before: str, after: str) -> tuple:
-        """(value, expr) of numbers of another type: of a wider one they are the same, and are again when they are made
-        what they were. None where that cannot be told."""
-        was, size = SIZES.get(before, 1), SIZES.get(after, 1)
-        if size > was and before.lstrip("b")[:3] == after.lstrip("b")[:3] in ("flo", "int"):
-            inside = p.value.shifted(-p.value.terms[0][1])
-            if (inside, before) not in self.same:
-                leaf = self.leaves.computed(self.rank, self.leaves.ranks_of(p.value)).terms[0][0]
-                self.same[inside, before], self.narrow[leaf] = leaf, (inside, before, after)
-            wide = self.same[inside, before]
-            value = Value("sum", ((wide, (p.lo + p.value.terms[0][1]) // was * size - at, 1),))
-            if p.expr is None:
-                return value, None
-            by = p.expr.value.terms[0][1]
-            number = -1 - len(self.narrow)  # stands for a storage, until it is made narrow again
-            self.narrow[number] = p.expr.shifted(-by), before, after
-            itself = Value("sum", ((number, (p.lo + by) // was * size - at, 1),))
-            return value, p.expr._replace(value=itself, held=(value,))
-
-        def narrowed(terms):
-            for number, shift, times in terms:
-                inside, *types = self.narrow.get(number, (None,))
-                if number >= 0 and self.leaves.all[number].kind is Kind.ZERO and len(terms) > 1:
-                    continue
-                if types != [after, before]:
-                    return None
-                operands.append((inside.shifted((p.lo + shift) // was * size - at), times))
-            return operands
-
-        operands: list = []
-        if narrowed(p.value.terms) is None:
-            return None, None
-        value, operands = self.leaves.combined(p.value.how, operands, self.rank), []
-        if p.expr is None or narrowed(p.expr.value.terms) is None:
-            return value, None
-        return value, self.memory.expr(p.expr.value.how, operands)
 
     def _combined(self, how: str, lo: int, hi: int, operands: list) -> list:
         """[(lo, hi, value, expr)] of one run, cut wherever one of the operands is."""

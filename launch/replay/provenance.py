@@ -62,7 +62,9 @@ class Leaves:
         self.all: list[Leaf] = []
         self._compound: dict[Value, int] = {}
         self.inside: dict[int, Value] = {}  # leaf -> what it stands for, with its first term's shift taken off
-        self.constants: dict[int, float] = {}  # leaf -> the number that is everywhere in it, if it is no rank's data
+        # leaf -> the number that is everywhere in it, None if there are several; of leaves that are no rank's data
+        self.constants: dict[int, float | None] = {}
+        self.given: set[int] = set()  # leaves that no op has made, such as `torch.tensor([1, 2])`
         self.made_by: dict[int, str] = {}  # leaf -> the op of torch whose meaning is not known here
 
     def new(self, rank: int, kind: Kind, ranks=None) -> int:

@@ -479,6 +479,8 @@ def test_what_is_not_followed_is_named(gang):
 
 
 OTHERWISE = {
+    "a choice that depends on the data": RING + "x = torch.where(x > -1e9, x, -x)\n" + RING.split("\n", 2)[1] + COLLECT,
+    "an order that depends on the data": RING + COLLECT + "x.copy_(x[(x * 0).argsort(stable=True)])\n",
     "a root that adds its own twice": "y = x.clone()\nif rank == 0: y += x\n"
     + "b = torch.empty_like(x)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
     + "    for r in others: dist.send(y, r)\nelse:\n    dist.send(y, 0); dist.recv(y, 0)\n",
