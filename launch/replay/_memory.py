@@ -102,7 +102,7 @@ class Memory:
                     *(self.leaves.ranks_of(p.value) for p in self.held(storage, lo, hi))
                 )
                 value, expr = self.leaves.computed(self.rank, ranks), None
-            if expr is not None and expr.value.terms[0][0] < 0:  # of numbers in a wider type
+            if expr is not None and any([s < 0 for s, *_ in expr.value.terms]):  # of numbers in a wider type
                 expr = None
             self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, expr, self.line))
             for leaf, *_ in value.terms if self.leaves.constants else ():

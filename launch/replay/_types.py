@@ -30,7 +30,7 @@ class Types:
                 self.same[inside, before], self.narrow[leaf] = leaf, (inside, before, after)
             wide = self.same[inside, before]
             value = Value("sum", ((wide, (p.lo + p.value.terms[0][1]) // was * size - at, 1),))
-            if p.expr is None:
+            if p.expr is None or not p.expr.value.terms:
                 return value, None
             by = p.expr.value.terms[0][1]
             number = -1 - len(self.narrow)  # stands for a storage, until it is made narrow again

@@ -479,6 +479,7 @@ def test_what_is_not_followed_is_named(gang):
 
 
 OTHERWISE = {
+    "all of it is taken away": RING + COLLECT + "x -= x\n" + "y = x.float() - x.float()\n",
     "a choice that depends on the data": RING + "x = torch.where(x > -1e9, x, -x)\n" + RING.split("\n", 2)[1] + COLLECT,
     "an order that depends on the data": RING + COLLECT + "x.copy_(x[(x * 0).argsort(stable=True)])\n",
     "a root that adds its own twice": "y = x.clone()\nif rank == 0: y += x\n"
