@@ -6,9 +6,8 @@ QUESTIONS = (
     Number(
         name="naive_messages",
         topic="all_reduce",
-        text="You counted this plan in chapter 0, on 4 ranks. Still know how? Every rank sends its vector to rank "
-        "0, which "
-        "adds them up and sends the sum back to each. How many messages is that on 8 ranks?",
+        text="You counted this plan in chapter 0, on 4 ranks. Every rank sends its vector to "
+        "rank 0, which adds them up and sends the sum back to each. How many messages is that on 8 ranks?",
         right=Answer("2*(p-1)", "Seven vectors go in, seven sums come out."),
         wrong=(
             Answer("p-1", "That is one way only: seven vectors go in. The seven sums have to come back, too."),
