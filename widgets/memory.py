@@ -171,7 +171,7 @@ class Memory(Drawn):
             parts += [(bar, start, end), (now, start, end)]
         parts.append((f'<path class="rd-line rs-peak" d="M{x - 4:g} {top:.1f}h{GAUGE + 8}"/>', 0, 10**6))
         if self.gpu and self.gpu * scale < TALL + HEAD - 30:
-            line = f"M{left:g} {floor - self.gpu * scale:.1f}H{x + GAUGE:g}"
+            line = f"M{x - 6:g} {floor - self.gpu * scale:.1f}H{x + GAUGE + 6:g}"
             parts.append((_limit(line), 0, 10**6))
         return parts
 

@@ -69,7 +69,7 @@ class Square(Drawn):
             sides = [_wasted(name, other, ranks, uses, width) for width in (WIDE, NARROW)]
             after, rest = _goal(name, ranks), _goal(other, ranks)
             lost = _filled(after) - _filled(rest)
-            head = f"{name}, of which {lost} of {_filled(after)} pieces are thrown away: {other} is the right one"
+            head = f"{name} leaves {_filled(after)} pieces and {lost} are thrown away: {other} leaves just the rest"
             who = "Each rank uses only its own piece" if uses == "own" else "Only the root uses what it gets"
             told = [
                 f"{name}: {' '.join(MOVES[name])}; all ranks together send {_sent(name, ranks)}.",

@@ -115,7 +115,7 @@ def _places(ranks):
 )
 def test_who_throws_away_what_it_receives_has_the_wrong_collective(name, uses, right, n, m):
     widget = Square(name, uses=uses)
-    assert widget.headline == f"{name}, of which 12 of 16 pieces are thrown away: {right} is the right one"
+    assert widget.headline == f"{name} leaves 16 pieces and 12 are thrown away: {right} leaves just the rest"
     assert n in widget.told[1] and widget.told[3] == f"{right} leaves just these, and sends {m}."
     crossed = re.search(r'<path class="rd-line rd-slow" stroke-width="2.5" d="([^"]*)"', widget.pictures["wide"])[1]
     corner, cell = list(squares(widget))[2][0], 29
