@@ -204,7 +204,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Statement(
         name="cluster_myth_all",
         topic="failures",
-        text="When one of 64 ranks dies, torchrun ends the other 63 too, also if it may restart.",
+        text="When one of 64 ranks dies, torchrun ends the other 63 too, even if it is allowed to restart.",
         true=True,
         why="torchrun knows one way to recover: all 64 are ended, and with --max-restarts all 64 start again, from the "
         "first line of the script. (NCCL groups can shrink: dist.shrink_group. A script has to do that itself, "
