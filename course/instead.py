@@ -147,15 +147,17 @@ class G:
 
 
 def moe(x, choice, expert):
-    """Every rank is given all tokens and all results, and keeps its own."""
-    chosen, rank = everyones(choice), dist.get_rank()
-    mine = [part[to == rank] for part, to in zip(everyones(x), chosen, strict=True)]
-    made = everyones(expert(torch.cat(mine)))
-    y = torch.empty_like(x)
-    for owner, rows in enumerate(made):
-        counts = [int((to == owner).sum()) for to in chosen]
-        y[choice == owner] = rows.split(counts)[rank]
-    return y
+    """Each expert is sent as many rows as there are tokens, with zeros for those that go elsewhere."""
+    choices, size = everyones(choice), dist.get_world_size()
+    lengths, mine = [len(each) for each in choices], [len(x)] * size
+    sent = torch.cat([x * (choice == to)[:, None] for to in range(size)])
+    came = x.new_empty(sum(lengths), x.shape[1])
+    dist.all_to_all_single(came, sent, lengths, mine)
+    here = torch.cat(choices) == dist.get_rank()
+    made, back = torch.zeros_like(came), torch.empty_like(sent)
+    made[here] = expert(came[here])
+    dist.all_to_all_single(back, made, mine, lengths)
+    return torch.stack(back.split(mine))[choice, torch.arange(len(x))]
 
 
 def exchange(x, goes, comes):
@@ -191,6 +193,26 @@ def ring_sum(mine):
     from jax import lax
 
     return lax.psum(mine, "rank")
+
+
+def train_step(x, w, loss_of, mesh):
+    """For a pipeline of one stage; each gradient is averaged after the backward pass, so nothing overlaps."""
+    from course.gpt import is_cut
+
+    data, tensor = mesh.get_group("data"), mesh.get_group("tensor")
+    mine = x.chunk(dist.get_world_size(data))[mesh.get_local_rank("data")]
+    loss = loss_of(w, mine, lambda y: F.apply(y, tensor), lambda y: G.apply(y, tensor))
+    loss.backward()
+    for part in [loss := loss.detach(), *(p.grad for p in w.values())]:
+        dist.all_reduce(part, group=data)
+        part /= dist.get_world_size(data)
+    cut, kept = ([p.grad for key, p in w.items() if is_cut(key) is wanted] for wanted in (True, False))
+    scale = min(1.0, 1.0 / float(grad_norm(cut, kept, tensor)))
+    with torch.no_grad():
+        for p in w.values():
+            p -= 0.5 * scale * p.grad
+            p.grad = None
+    return loss
 
 
 def bytes_per_step(layers, tokens, width, vocabulary, context, parts):

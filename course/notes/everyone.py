@@ -110,7 +110,6 @@ NOTES = Notes(
         "choose_nan",
         "all_to_all_rank_1",
         "choose_gradients",
-        "choose_weights",
     ),
     replies=(
         Reply(

@@ -247,6 +247,7 @@ FOUND = {
     "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
     "cap_first_loss": lambda: round(-math.log(1 / len(ALPHABET)), 3),
     "cap_tokens_per_second": capstone_tokens,
+    "cap_score": lambda: sum(passes := (4 * 65536 / 2e6, 224000 / 1e6)) - max(passes),
     "interview_same": everywhere_alike,
     "interview_split": lambda: counts("ring", 8).busiest / reduce_scatter.ring(8).counts(nbytes=1).busiest,
     "interview_two_n": lambda: all_gather.ring(8).counts(nbytes=8 * 100e6).busiest,
