@@ -28,7 +28,6 @@ from course.exercises.draw import Draw, at_random, fixed
 from course.exercises.exercise import Exercise
 from course.holding import RETURNED, X
 from launch.doctor.snapshot import How
-from launch.hints import EXIT
 from launch.kernel import output
 from launch.kernel.cell import Answer
 from launch.kernel.host import check_room
@@ -196,7 +195,8 @@ class Trial:
                 self.failure += f"; check calls {exercise.call.format(name=exercise.name, **names)}"
             self.failure += "" if isinstance(error, MismatchError) else self._raised_at()
             self.verdict = "no" if _kept[self.p].size else "not tried"
-            self.hints = [hint for hint in error.hints if not hint.endswith(EXIT)]  # that is about cells
+            exited = any(answer.ename == "SystemExit" for answer in self.last)  # what is said of it is about cells
+            self.hints = [] if exited else error.hints
             self.threaded = isinstance(error, (DeadlockError, LostMessageError)) and self._is_threaded()
             self._clean = type(error) is RankError and self._is_over()
         self._leave()

@@ -48,10 +48,7 @@ h1 {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: 
 {host}
 {esm}
 const state = {state};
-for (const [name, text] of Object.entries({binary})) {{
-  state[name] = new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
-}}
-window.model = await mount(widget, state, document.getElementById("widget"));
+window.model = await mount(widget, revived({{ state, binary: {binary} }}), document.getElementById("widget"));
 lendKeys();
 </script>
 </body>
@@ -154,15 +151,13 @@ def page_state(widget: Widget) -> dict:
 
 def html(widget: Widget) -> str:
     """The page as text; the same for the same widget in the same state."""
-    kept = page_state(widget)
     esm, css = widget.code()
     return PAGE.format(
         title=escape(repr(widget)),
         css=lean(css),
         host=lean(join("host.js").replace("export ", "")),
         esm=lean(esm.replace("export default", "const widget =")),
-        state=as_script(kept["state"]),
-        binary=as_script(kept["binary"]),
+        **{name: as_script(kept) for name, kept in page_state(widget).items()},
     )
 
 

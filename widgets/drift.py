@@ -33,7 +33,7 @@ class Drift(Drawn):
     """
 
     _entry = "drift.js"
-    _esm = join("drift.js")
+    _esm = join(_entry)
     xs = traitlets.List().tag(sync=True)
     ways = traitlets.List().tag(sync=True)  # by rank and step: y at each of xs
 

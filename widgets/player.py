@@ -53,8 +53,8 @@ class Player(Asked):
     """
 
     _played = False  # whether a Player of this process has been shown
-    _esm = join("player.js")
-    _css = styles("frame.css", "stage.css", "player.css", "question.css")
+    _entry, _sheets = "player.js", ("frame.css", "stage.css", "player.css")
+    _esm, _css = join(_entry), styles(*_sheets, "question.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     fresh = traitlets.Unicode("").tag(sync=True)  # shown by a cell just run, "first" by the first one; "" once seen
@@ -95,12 +95,6 @@ class Player(Asked):
     def _within(self, proposal):
         """Steps outside the schedule become its first or last."""
         return max(0, min(proposal["value"], len(self.schedule.steps)))
-
-    def code(self) -> tuple[str, str]:
-        """Without a question, a page has no need of the code that asks."""
-        if self.question is not None:
-            return super().code()
-        return join("player.js", without="asking.js"), styles("frame.css", "stage.css", "player.css")
 
     def summary(self) -> str:
         s = self.schedule

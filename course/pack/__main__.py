@@ -21,7 +21,6 @@ import warnings
 from pathlib import Path
 
 import nbformat
-from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from course import pages
 from course.chapters import chosen, name_of, notebooks
@@ -112,19 +111,19 @@ def main(arguments: list[str]) -> int:
         return 1
     # a chart that a chapter draws with plotly itself: the notebook has it, its page does not
     warnings.filterwarnings("ignore", message="Your element with mimetype")
-    failed = 0
-    for number, chapter in enumerate(chapters, start=1):
-        print(f"{number} of {len(chapters)}: {chapter.stem} ...", flush=True)
+
+    def do(chapter: Path) -> None:
         try:
             for sentence in build(chapter, folder):
                 print(f"  {sentence}", flush=True)
-        except CellExecutionError as error:
-            failed += 1
-            print(f"  left out, because a cell failed: {error.ename}: {error.evalue}", flush=True)
-        except (KeyboardInterrupt, DeadKernelError):  # nbclient takes Ctrl-C for itself and ends the kernel
-            print(f"stopped. What was finished is in {folder}; the rest: python -m course.pack {folder} CHAPTER ...")
-            return 130
-        write_index(folder)
+        finally:
+            write_index(folder)
+
+    try:
+        failed = run.one_by_one(chapters, do)
+    except KeyboardInterrupt:
+        print(f"stopped. What was finished is in {folder}; the rest: python -m course.pack {folder} CHAPTER ...")
+        return 130
     print(f"the pack is in {folder}; open {folder / 'index.html'}")
     return int(bool(failed))
 

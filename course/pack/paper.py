@@ -39,7 +39,7 @@ def title(notebook: nbformat.NotebookNode) -> str:
 
 
 def headings(notebook: nbformat.NotebookNode) -> list[str]:
-    return HEADING.findall(BLOCK.sub("", _text(notebook)))
+    return HEADING.findall(BLOCK.sub("", text(notebook)))
 
 
 def notes_page(notebook: nbformat.NotebookNode, stem: str, pictures: list[Picture]) -> str:
@@ -51,7 +51,7 @@ def notes_page(notebook: nbformat.NotebookNode, stem: str, pictures: list[Pictur
         notes=notes,
         plans=[("50 minutes", notes.fifty), ("90 minutes", notes.ninety)] if notes else [],
         room=_asked(QUESTIONS[notes.room]) if notes else None,
-        wrong=[_mistake(each) for each in notes.wrong] if notes else [],
+        wrong=[mistake(each) for each in notes.wrong] if notes else [],
         pictures=[(picture, *_named(picture)) for picture in pictures],
     )
     return _linked(html, notebook, stem, pictures)
@@ -65,7 +65,7 @@ def handout(notebook: nbformat.NotebookNode, stem: str) -> str | None:
     return _templates.get_template("handout.html.j2").render(
         title=title(notebook),
         questions=_printed(notes.sheet, notebook),
-        keep="".join(TAKE_AWAY.findall(_text(notebook))).strip(),
+        keep="".join(TAKE_AWAY.findall(text(notebook))).strip(),
     )
 
 
@@ -74,7 +74,7 @@ def index(chapters: list[dict]) -> str:
     return _templates.get_template("index.html.j2").render(chapters=chapters)
 
 
-def _text(notebook: nbformat.NotebookNode) -> str:
+def text(notebook: nbformat.NotebookNode) -> str:
     return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
@@ -97,7 +97,7 @@ def _linked(html: str, notebook: nbformat.NotebookNode, stem: str, pictures: lis
 
 def _asked(question: Question) -> dict:
     """The question to the room: its words, and what is right."""
-    return {"question": question, "choices": _choices(question), "right": _right(question)}
+    return {"question": question, "choices": _choices(question), "right": right(question)}
 
 
 def _choices(question: Question) -> list[str]:
@@ -109,7 +109,7 @@ def _choices(question: Question) -> list[str]:
     return []
 
 
-def _right(question: Question) -> tuple[str, str]:
+def right(question: Question) -> tuple[str, str]:
     """What is right, and why."""
     match question:
         case Choose():
@@ -131,9 +131,9 @@ def _p(question: Number) -> str:
     return f" (p = {question.p})" if question.p else ""
 
 
-def _mistake(mistake: Mistake) -> dict:
-    question = QUESTIONS[mistake.question]
-    answer = mistaken(question, mistake.answer)
+def mistake(made: Mistake) -> dict:
+    question = QUESTIONS[made.question]
+    answer = mistaken(question, made.answer)
     match question:
         case Number():
             said = f"`{answer.text}` {question.unit}{_p(question)}"
@@ -144,7 +144,7 @@ def _mistake(mistake: Mistake) -> dict:
             said = f"`{first}` before `{second}`"
         case _:
             said = answer.text
-    return {"question": question, "said": said, "why": answer.why, "say": mistake.say}
+    return {"question": question, "said": said, "why": answer.why, "say": made.say}
 
 
 def _still(notebook: nbformat.NotebookNode, name: str) -> Markup | None:

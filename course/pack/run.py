@@ -11,10 +11,12 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 from tqdm import tqdm
 
 from course.pack.keep import PICTURES
@@ -32,6 +34,22 @@ class Picture:
     cell: str
     page: str
     title: str
+
+
+def one_by_one(chapters: list[Path], do: Callable[[Path], None]) -> int:
+    """`do` each chapter and tell how far it is; how many a failing cell has left out. KeyboardInterrupt if it is
+    stopped: nbclient takes Ctrl-C for itself and ends the kernel."""
+    failed = 0
+    for number, chapter in enumerate(chapters, start=1):
+        print(f"{number} of {len(chapters)}: {chapter.stem} ...", flush=True)
+        try:
+            do(chapter)
+        except CellExecutionError as error:
+            failed += 1
+            print(f"  left out, because a cell failed: {error.ename}: {error.evalue}", flush=True)
+        except DeadKernelError:
+            raise KeyboardInterrupt from None
+    return failed
 
 
 def fill(notebook: nbformat.NotebookNode) -> list[str]:

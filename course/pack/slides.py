@@ -29,7 +29,6 @@ from course.pack.run import Picture
 from course.pages import to_html
 from course.questions import QUESTIONS
 
-HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 ASKED = re.compile(r"\bask\(\"(\w+)\"")
 SENTENCES = re.compile(r"(?<=[.!?:*`]) +(?=[A-Z`*])")
 LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
@@ -60,7 +59,7 @@ def deck(saved: nbformat.NotebookNode, pictures: list[Picture], folder: Path, st
     cells += [_notes(f"{KEYS}\n\nFor home: {notes.home}")]
     for part in notes.fifty:
         cells += _of_part(part, saved, pictures, folder, notes)
-    for take_away in paper.TAKE_AWAY.findall(paper._text(saved)):
+    for take_away in paper.TAKE_AWAY.findall(paper.text(saved)):
         cells += [_text(f"## Take away\n\n{take_away.partition('Next:')[0].strip()}", "slide")]
     return new_notebook(cells=cells, metadata={"title": paper.title(saved)})
 
@@ -104,10 +103,10 @@ def _of_part(part: Part, saved, pictures: list[Picture], folder: Path, notes) ->
 
 def _said(name: str, notes) -> list[str]:
     """What the speaker has before them when this is asked."""
-    right, why = paper._right(QUESTIONS[name])
+    right, why = paper.right(QUESTIONS[name])
     said = [notes.ask] if name == notes.room else []
     said += [f"Right: {right}. {why}"]
-    told = [paper._mistake(each) for each in notes.wrong if each.question == name]
+    told = [paper.mistake(each) for each in notes.wrong if each.question == name]
     return said + [f"They say {each['said']}: {each['say']}" for each in told]
 
 
@@ -119,7 +118,7 @@ def _sections(saved) -> list[tuple[str, str, list]]:
             found[-1][2].append(cell)
             continue
         hidden = paper.BLOCK.sub("", cell.source)
-        pieces = HEADING.split(hidden)
+        pieces = paper.HEADING.split(hidden)
         for heading, text in zip(pieces[1::2], pieces[2::2], strict=True):
             found.append((heading, text, []))
     return found

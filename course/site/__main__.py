@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import nbformat
-from nbclient.exceptions import CellExecutionError
 from sphinx.cmd.build import main as sphinx
 
 from collectives import all_reduce
@@ -118,20 +117,22 @@ def code() -> str:
 
 def main(arguments: list[str]) -> int:
     folder = Path(arguments[0] if arguments else "site")
+    runs, source = (folder.with_name(f".{folder.name}.{name}") for name in ("runs", "source"))
     try:
         wanted = chapters.chosen(arguments[1:])
+        runs.mkdir(parents=True, exist_ok=True)
     except LookupError as error:
         print(f"there is no chapter {error}; say 05 or 05_all_reduce: python -m course.site FOLDER CHAPTER")
         return 2
-    runs, known, failed = folder.with_name(f".{folder.name}.runs"), code(), 0
-    for number, chapter in enumerate(wanted, start=1):
-        print(f"{number} of {len(wanted)}: {chapter.stem} ...", flush=True)
-        try:
-            run_chapter(chapter, runs / chapter.stem, known)
-        except CellExecutionError as error:
-            failed += 1
-            print(f"  left out, because a cell failed: {error.ename}: {error.evalue}", flush=True)
-    source = folder.with_name(f".{folder.name}.source")
+    except OSError as error:
+        print(f"nothing can be written to {folder}: {error.strerror}; name another: python -m course.site FOLDER")
+        return 1
+    known = code()
+    try:
+        failed = run.one_by_one(wanted, lambda chapter: run_chapter(chapter, runs / chapter.stem, known))
+    except KeyboardInterrupt:
+        print("stopped. The same command goes on with the chapter that was under way")
+        return 130
     write_source(source, runs)
     print("pages ...", flush=True)
     failed += sphinx(["-q", "-E", str(source), str(folder)])

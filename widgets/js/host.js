@@ -40,6 +40,14 @@ export class Model {
   send() {}
 }
 
+/** The state of a widget as `page_state` of widgets/base.py has kept it, with what is bytes as bytes. */
+export function revived(/** @type {{ state: Record<string, any>, binary: Record<string, string> }} */ { state, binary }) {
+  for (const [name, text] of Object.entries(binary)) {
+    state[name] = new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+  }
+  return state;
+}
+
 /** Shows a widget in `el`; returns its model. `definition` is the default export of a widget's module. */
 export async function mount(
   /** @type {any} */ definition,

@@ -30,13 +30,10 @@
       return;
     }
     await Promise.all([load("host.js"), load(`${kind}.js`)]);
-    const { state } = kept;
-    for (const [name, text] of Object.entries(kept.binary)) {
-      state[name] = new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
-    }
     place.replaceChildren(el);
     try {
-      const model = await ringside.host.mount(ringside[kind], state, el);
+      const { mount, revived } = ringside.host;
+      const model = await mount(ringside[kind], revived(kept), el);
       const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches;
       if ("plays" in place.dataset && moves) model.set("playing", true);
     } catch (error) {
