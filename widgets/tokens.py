@@ -128,7 +128,7 @@ class Tokens(Followed):
             return f"{len(self.lost)} of {total} tokens did not come to the expert that the router chose"
         most, least = (f(range(self.experts), key=self.load.__getitem__) for f in (max, min))
         each = "A token" if self.k == 1 else f"A token goes to {self.k} experts and"
-        got = f"expert {most} gets {self.load[most]}, expert {least} {self.load[least] or 'none'}"
+        got = f"expert {most} gets {self.load[most]}, expert {least} gets {self.load[least] or 'none'}"
         if self.load[least] == self.load[most]:
             got = f"each expert gets {self.load[most]}"
         return f"{each} comes back to its rank: {got}"

@@ -39,7 +39,6 @@ class Event:
         "wait_row",
         "blocking",
         "number",
-        "due",
         "bucket",
         "native",
     )
@@ -56,17 +55,16 @@ class Event:
         self.looks = [0, None]
         self.wait_line, self.blocking = 0, False
         self.wait_row: int | None = None  # how many rows the op log had when the wait began
-        self.due = 0  # on a network that is played it is not over before; by the same clock
         self.bucket: int | None = None  # that it carries for DDP
         self.native = False  # whether the wait was in C++, and what the rank did before and after it was not seen
 
-    def issued(self, due: float) -> None:
+    def issued(self) -> None:
         self.times[1] = time.perf_counter_ns()
-        self.due = round(1e9 * due)
 
-    def finished(self, _future=None) -> None:
-        """From gloo's thread: the library is done, whether anybody waits or not."""
-        self.times[4] = max(time.perf_counter_ns(), self.due)
+    def finished(self, over: float) -> None:
+        """From gloo's thread: the library is done, whether a rank waits or not; the network that is played at `over`,
+        in seconds of the same clock."""
+        self.times[4] = max(time.perf_counter_ns(), round(1e9 * over))
 
     def waited_in_cpp(self, began: int, ended: int, line: int) -> None:
         """DDP's reducer has waited for it, between these moments."""
@@ -131,7 +129,8 @@ class Recorder:
             return None
         scopes = frames
         if threading.current_thread() is not threading.main_thread():  # in a pool's thread it may have none of its own
-            scopes = frames + callsite.frames_of_main_thread()
+            main = callsite.frames_of_main_thread()
+            scopes = frames if frames[-1:] == main[-1:] else frames + main
         if scopes:
             self.globals, self.cell_file = scopes[-1].f_globals, scopes[-1].f_code.co_filename
         self.groups[call.group.key] = call.group

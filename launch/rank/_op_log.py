@@ -26,7 +26,7 @@ from torch.distributed import ProcessGroup
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from launch.rank import callsite
-from launch.rank._ops import PLAIN
+from launch.rank._ops import PLAIN, has_memory
 from launch.rank._snapshots import Snapshots
 from launch.rank.patches import group_calls, replace
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
@@ -233,7 +233,7 @@ def _rows_of(index) -> list[list[int]]:
     """[which rows an op works on], if its index is one short vector; [] else."""
     while type(index) in (list, tuple) and len(index) == 1:
         index = index[0]
-    if type(index) not in PLAIN or index.dim() > 1 or index.numel() > MOST_ROWS:
+    if not has_memory(index) or index.dim() > 1 or index.numel() > MOST_ROWS:
         return []
     if index.dtype is torch.bool:
         index = index.flatten().nonzero().flatten()

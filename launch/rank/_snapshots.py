@@ -9,8 +9,9 @@ A storage up to 16 KiB is kept whole. Of a larger one the first numbers of each 
 and a checksum over samples of it says whether it changed. What a run may keep is bounded; beyond that the numbers of a
 picture are missing.
 
-Left out: tensors that only an object's attribute reaches, until they are sent; a change of a few bytes of a large
-storage that was made outside torch, if no sample is among them.
+Left out: tensors in attributes, except of `self` in a method and of objects of the student's classes when the cell
+ends, until they are sent; a change of a few bytes of a large storage that was made outside torch, if no sample is among
+them.
 """
 
 import ctypes
@@ -123,15 +124,15 @@ class Snapshots:
             entry = self.watched[known.number] = _Watched(known, itemsize, tensor.is_cpu)
             self.known[known.number] = {"nbytes": known.nbytes, "dtype": dtype_name(tensor.dtype), "first": self.looks}
             if known.nbytes <= WHOLE_BYTES:
-                self._film(entry, 0, known.nbytes, True)
+                self._watch(entry, 0, known.nbytes, True)
         if known.nbytes > WHOLE_BYTES:
-            self._film(entry, place[1], place[2], False)
+            self._watch(entry, place[1], place[2], False)
         if len(self._seen) >= SEEN:
             self._seen.clear()
         seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place)
         return seen
 
-    def _film(self, entry: _Watched, lo: int, nbytes: int, whole: bool) -> None:
+    def _watch(self, entry: _Watched, lo: int, nbytes: int, whole: bool) -> None:
         if (lo, nbytes) not in entry.parts and len(entry.parts) < PARTS and nbytes > 0:
             self.due.add(entry.known.number)
             entry.parts[lo, nbytes] = _Part(len(self.parts), lo, nbytes, entry.itemsize, whole)

@@ -224,17 +224,20 @@ def attributes(name: str, value) -> dict:
     """{"self.x": ...} of an object of one of the student's classes."""
     if type(value).__module__ not in ("__main__", "builtins") or type(value) is ModuleType:
         return {}
-    return {f"{name}.{each}": held for each, held in getattr(value, "__dict__", {}).items()}
+    try:  # past a __getattr__ of the student's; a copy, since another thread may add some meanwhile
+        held = dict(object.__getattribute__(value, "__dict__"))
+    except AttributeError:  # it has slots
+        return {}
+    return {f"{name}.{each}": found for each, found in held.items()}
 
 
 def reached(variables: dict) -> list[tuple]:
     """(path, tensor) of the tensors among the variables, and in lists, tuples and objects of the student's classes
     among them, one level deep; `path` is "acc", "chunks[2]" or "ring.x"."""
-    result = []
-    for name, value in [
-        *variables.items(),
-        *(each for pair in variables.items() for each in attributes(*pair).items()),
-    ]:
+    result, held = [], {**variables}
+    for pair in variables.items():
+        held.update(attributes(*pair))
+    for name, value in held.items():
         if type(value) in PLAIN:
             result.append((name, value))
         elif is_list_of_tensors(value):

@@ -67,7 +67,7 @@ NO_INPUT = (
 
 
 def identity(key: bytes, name: str) -> bytes:
-    """The address of a socket on the wire. It cannot be guessed, and so not be taken, without the key."""
+    """The address of a socket on the wire. Without the key it cannot be guessed, so no other process takes it."""
     return hmac.new(key, name.encode(), hashlib.sha256).digest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""What the notebook's kernel asks of a rank beside cells, and the answers.
+"""What the notebook's kernel asks of a rank beside cells, and the answers; and the stop button.
 
 They come as Jupyter messages of type `rank_request` on two channels. On the shell channel the main thread answers,
 between cells: variables out and in, a new process group. On the control channel a thread of its own
@@ -77,7 +77,7 @@ class Requests:
         callsite.cell_begins(self.kernel.shell.execution_count, self.kernel.shell.compile.format_code_name)
         self.slot.cell("running", self.kernel.shell.execution_count)
         try:
-            with self._beginning:  # SIGINT is sent under the same lock, so only when it has a handler
+            with self._beginning:  # `interrupt` looks under the same lock: SIGINT comes once it has a handler
                 self.stopping.begin()
                 self._signalled = None
                 self.running, stopped = msg_id, self._stopped == msg_id
@@ -92,7 +92,7 @@ class Requests:
                 self.end_forked()
             self.stopping.end()
             if self._signalled is not None:
-                self._interrupt_children()  # one may have been forked after they were listed
+                _interrupt_children(self._signalled)  # one may have been forked after they were listed
             with self._beginning:  # being freed does not go on after the cell, into a group that is made anew
                 self.running = None
             self.streams.restore()
@@ -165,23 +165,13 @@ class Requests:
             if self.running != cell:
                 self._stopped = cell  # it has ended, or it is still on its way to the main thread
                 return ""
+            signalled = self._signalled = set()
         line, file = callsite.line_of_main_thread()
-        self._signalled = set()
-        self._interrupt_children()
+        _interrupt_children(signalled)
         self.stopping.interrupt()
         # An awaiting cell is cancelled by a callback that ipykernel's handler queues without waking the event loop.
         self.kernel.io_loop.add_callback(lambda: None)
         return (f"line {line}" + (f" of {file}" if file else "")) if line else ""
-
-    def _interrupt_children(self) -> None:
-        """SIGINT to what the cell has started and has not had it since the button was pressed."""
-        signalled = self._signalled
-        assert signalled is not None  # the button was pressed
-        for child in set(descendants(os.getpid())) - signalled:
-            with contextlib.suppress(ProcessLookupError):
-                if os.getpgid(child) == os.getpgrp():
-                    os.kill(child, signal.SIGINT)
-                    signalled.add(child)
 
     def look(self) -> dict:
         """What the main thread is in, for `kernel.watchdog`."""
@@ -250,3 +240,12 @@ class Stopping:
         while frame is not None and frame.f_globals is not self._namespace:
             frame = frame.f_back
         return frame is not None
+
+
+def _interrupt_children(signalled: set[int]) -> None:
+    """SIGINT to what the cell has started, but for the `signalled`, to which those that get it now are added."""
+    for child in set(descendants(os.getpid())) - signalled:
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpgid(child) == os.getpgrp():
+                os.kill(child, signal.SIGINT)
+                signalled.add(child)

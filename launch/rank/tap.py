@@ -142,7 +142,7 @@ class Tap:
             work = _work_of(result)
             self.calls.issued(pending, work)
             if recorder is not None and event is not None:
-                event.issued(self.over(pending))
+                event.issued()
                 pending.event = (recorder, event)
                 if work is None:  # monitored_barrier: over when it returns
                     recorder.waits(event)
@@ -167,7 +167,7 @@ class Tap:
         if bucket is None:  # as far as can be seen, C++ waits for it at once
             work.wait()
             return result
-        future = _reducer.late(_plain_future(work), lambda: self.hold(pending))
+        future = _reducer.late(_plain_future(work), lambda: network.hold(self.over(pending)))
         return (*result[:-1], _create_work_from_future(future).boxed())
 
     def _note_completion(self, call: Call, work, event, pending) -> None:
@@ -177,9 +177,8 @@ class Tap:
         if call.kind != "collective" or kind in self._futureless or callsite.is_blocking():
             return  # a future that gloo refuses costs as much as a send
 
-        def finished(done):
-            event.due = round(1e9 * self.over(pending))  # by now all ranks that it needs have begun it
-            event.finished(done)
+        def finished(_):
+            event.finished(self.over(pending))  # by now all ranks that it needs have begun it
 
         try:
             _plain_future(work).add_done_callback(finished)
@@ -306,7 +305,7 @@ def replace_waits(tap: Tap) -> list[Callable[[], None]]:
         pending = calls.posting_of(work) if network is not None else None
         if network is None or pending is None or pending.begun is None or not pending.begun.needs:
             return future
-        return _reducer.late(future, lambda: tap.hold(pending))
+        return _reducer.late(future, lambda: network.hold(tap.over(pending)))
 
     return [
         replace(Work, "wait", _wait),

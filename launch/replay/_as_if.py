@@ -19,7 +19,7 @@ from launch.replay._layout import Label
 from launch.replay._moves import Move, given_to, left_by, unseen
 from launch.replay._places import Places
 from launch.replay._replay import Replay
-from launch.replay._torch_ops import SIZES
+from launch.replay._types import SIZES
 
 
 class Shown(NamedTuple):

@@ -1,4 +1,4 @@
-"""Who did not wait: ops and calls that touch the tensor of a call before the wait for it is over.
+"""Missing waits: ops and calls that touch the tensor of a call before the wait for it is over.
 
 `work = dist.all_reduce(x, async_op=True); x /= 4; work.wait()` ends with the right numbers or with wrong ones, as it
 happens. The op log has the ops between the call and the end of its wait, and where in memory they read and wrote, so
@@ -16,8 +16,8 @@ reduce_scatter_tensor""".split()
 
 
 def early_uses(rows: list, ops: list[Op], places: list[Place], events: list[dict]) -> tuple[set[int], dict[int, bool]]:
-    """The sends whose data are written to before they are over; and the other calls whose tensors are used before the
-    wait begins, with whether they were written to (else: what they bring was read). Calls by their number."""
+    """Two results: the numbers of the sends whose data are overwritten before they are over; and for each other call
+    whose tensors are used before its wait, whether they were written (True) or only read (False)."""
     changed, used, under_way, waited = set(), {}, {}, set()
     for at, row in enumerate(rows):
         if row[0] == BEGIN:
@@ -27,7 +27,8 @@ def early_uses(rows: list, ops: list[Op], places: list[Place], events: list[dict
                     changed.add(number)
                 if _meet(_written(other), _sent(event)):
                     changed.add(row[1])
-            under_way[row[1]] = event
+            if event["kind"] != "collective" or event["wait_row"] is not None:
+                under_way[row[1]] = event
         elif row[0] == END:
             under_way.pop(row[1], None)
             waited.add(row[1])
@@ -56,13 +57,11 @@ def _sent(event: dict) -> list:
 
 
 def _spans(places: list[Place], numbers: list[int]) -> list[tuple[int, int, int]]:
-    """(storage, first byte, bytes) of the places of an op; one that is too scattered is all between its ends."""
+    """(storage, first byte, bytes) of the places of an op; none of one that is too scattered."""
     found = []
     for place in (places[n] for n in numbers if n >= 0 and places[n].numel):
         cut, size = runs(place, place.shape), place.itemsize
-        if cut is None:
-            found.append((place.storage, place.span[0], place.span[1] - place.span[0]))
-        else:
+        if cut is not None:
             found += [(place.storage, first * size, cut[1] * size) for first in cut[0]]
     return found
 

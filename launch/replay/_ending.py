@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from launch.replay._places import Variables, content
 from launch.replay._replay import Replay
-from launch.replay._torch_ops import SIZES
+from launch.replay._types import SIZES
 from launch.replay.provenance import Kind
 
 

@@ -234,7 +234,8 @@ def steps_of(
         caption = _caption(phase, effect, transfers, ways[-1], layout.chunks)
         words = dict.fromkeys(each.words for each in labels.get(number, ()))
         caption = f"{' and '.join(words)}: {caption}" if words else caption
-        caption += f" Then ranks divide by {divided[number]}; the sum is shown." if number in divided else ""
+        if number in divided:
+            caption += f" Then the sum is divided by {divided[number]}; the picture shows the sum."
         in_network = any(each.in_network for each in labels.get(number, ()))
         steps.append((phase, caption, transfers, sources, effect, in_network))
         wrote.append([(*cell, spot) for cell, spot in here.items()])

@@ -268,7 +268,7 @@ class Namer:
     # -- whether that is all that the ranks exchanged, and how
 
     def _nothing_else(self, collective: str, root: int | None, name: str) -> bool:
-        """Whether no other data went from rank to rank. Who gathers sends nobody its own."""
+        """Whether no other data went from rank to rank. The root of a gather sends none of its own data."""
         if collective == "gather" and root is not None:
             own = {leaf for p in self.starts[root][name] for leaf, *_ in p.value.terms}
             sent = [p for m in self.replay.messages if m.src == root for p in m.carries[root][0] or ()]

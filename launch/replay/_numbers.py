@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from launch.replay._snapshots import decode
-from launch.replay._torch_ops import SIZES
+from launch.replay._types import SIZES
 from launch.replay.provenance import Kind, Leaves, Value
 
 EACH = 16  # calls of a rank of which one is checked

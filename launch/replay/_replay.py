@@ -63,10 +63,10 @@ class _Rank:
 class Replay:
     """The run, carried out. Everything about it that pictures and names are made of:
 
-    messages, collectives, unmatched  of all ranks, with their steps; `matched` are the first two
-    writes                         by rank: what it wrote itself, in order
-    starts                         by rank: storage -> pieces, as they were when it made its first call
-    ends                           by rank: the `Memory` it ended with
+    messages, collectives, unmatched   of all ranks, with their steps; `matched` are the first two
+    writes                             by rank: what it wrote itself, in order
+    starts                             by rank: storage -> pieces, as they were when it made its first call
+    ends                               by rank: the `Memory` it ended with
     """
 
     def __init__(self, runs: list[dict]):

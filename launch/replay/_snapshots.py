@@ -5,7 +5,7 @@ Left out: what a change means (`replay._replay`), and the numbers in a picture (
 
 import numpy as np
 
-from launch.replay._torch_ops import SIZES
+from launch.replay._types import SIZES
 
 
 class Snapshots:

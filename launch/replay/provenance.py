@@ -76,7 +76,7 @@ class Leaves:
         return Value("sum", ((self.new(rank, kind, ranks), 0, 1),))
 
     def computed(self, rank: int, ranks: frozenset[int], own: Kind = Kind.OWN, by: str = "") -> Value:
-        """New data, of kind `own` if nobody else's data went in; `by` is the op that made it."""
+        """New data, of kind `own` if only this rank's data went in; `by` is the op that made it."""
         value = self.fresh(rank, own if ranks == {rank} else Kind.COMPUTED, ranks)
         if by:
             self.made_by[value.terms[0][0]] = by

@@ -189,9 +189,9 @@ class Captures:
 class Recording(Run):
     """Beyond a Run:
 
-    built_ins  (op, bytes per rank, ranks) of every call of a built-in collective, in the order of their steps
+    built_ins     (op, bytes per rank, ranks) of every call of a built-in collective, in the order of their steps
     unmatched     (rank, op, peer, line) of sends and receives whose other side was not recorded
-    dropped    calls that were too many to keep, on all ranks together
+    dropped       calls that were too many to keep, on all ranks together
 
     `collective` and `algorithm` are "recorded" unless the run is proved to be one of the collectives, and sends the
     messages of one of the textbook's algorithms.

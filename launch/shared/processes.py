@@ -21,7 +21,7 @@ import sys
 from launch.shared.errors import LaunchError
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-NO_WIDGETS = "SPYDER_NO_WIDGETS"  # by its beginning tqdm.auto knows a kernel without widgets, in which a bar is text
+NO_WIDGETS = "SPYDER_NO_WIDGETS"  # this prefix tells tqdm.auto to print bars as text
 NOT_INHERITED = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "PYTEST_CURRENT_TEST")
 
 

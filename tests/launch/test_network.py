@@ -364,6 +364,13 @@ def buckets_of(ranks, code, rank=0):
     return [event for event in events if event.match.part]
 
 
+def test_a_receive_from_any_rank_is_recorded(ranks):
+    ranks.play(Network(alpha=0.01, beta=1e-9))
+    code = "x = torch.tensor([10.0 * rank])\nif rank == 0:\n    dist.recv(x)\nelif rank == 2:\n    dist.send(x, 0)"
+    assert run(ranks, code, "x", record=True)[0].item() == 20
+    assert [(event.op, event.rank) for event in ranks.recording().events] == [("recv", 0), ("send", 2)]
+
+
 def test_collectives_under_way_at_once_go_one_after_the_other(ranks):
     """A link carries one thing after the other, also of calls that nobody waits for in between."""
     network = Network(alpha=0.02, beta=1e-12)

@@ -221,6 +221,29 @@ kept = watch() is not None
     assert [answer["keep"]["kept"] for answer in gang.run(source, 2, keep=["kept"])] == [False, False]
 
 
+ODD = {
+    "an index without memory": "torch.empty(5, device='meta')[torch.zeros(2, dtype=torch.long, device='meta')]",
+    "slots and a __getattr__": """
+class Odd:
+    __slots__ = ("held",)
+    def __init__(self):
+        self.held = {"a": 1}
+    def __getattr__(self, name):
+        return self.held[name]
+    def sum(self, x):
+        dist.all_reduce(x)
+odd = Odd()
+odd.sum(torch.ones(2))
+""",
+}
+
+
+@pytest.mark.parametrize("source", ODD.values(), ids=ODD)
+def test_what_cannot_be_read_does_no_harm(gang, source):
+    for answer in gang.run(f"x = torch.ones(2)\n{source}\ndist.all_reduce(x)", 2):
+        assert not answer["error"] and answer["recording"]["events"]
+
+
 def test_a_handle_that_is_dropped_does_not_pile_up(gang):
     source = """
 for _ in range(200):

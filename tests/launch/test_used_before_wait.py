@@ -55,6 +55,20 @@ def test_rows_beside_the_one_that_comes_are_free(gang, use, told):
     assert Recording([answer["recording"] for answer in answers]).used_before_wait == told
 
 
+def test_scattered_memory_that_the_call_does_not_touch_is_free(gang):
+    source = """
+x = torch.zeros(600, 2, 64) + rank
+if rank == 0:
+    work = dist.isend(x[300, 0], 1)
+    x[:, 1] += 1
+    work.wait()
+else:
+    dist.recv(x[300, 0], 0)
+"""
+    recording = Recording([answer["recording"] for answer in gang.run(source, 2)])
+    assert "changed before wait" not in recording.title
+
+
 @pytest.mark.parametrize("use", USES)
 def test_after_the_wait_it_may_be_used(gang, use):
     assert hurried(gang, "pass", afterwards=use) == []
