@@ -1,6 +1,6 @@
 """Notes on chapter 7: doubling, drawn on the board; every algorithm is one picture and one formula."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -117,5 +117,32 @@ NOTES = Notes(
         "algorithms_halving",
         "algorithms_order",
         "algorithms_myth_total",
+    ),
+    replies=(
+        Reply(
+            "Which message crosses it",
+            "Only the one to the partner at distance 4. Nearest first, that is an eighth of the vector, once on "
+            "the way down and once on the way up. Farthest first, it is half of the vector, twice.",
+        ),
+        Reply(
+            "which row for 100 bytes, which for 1 GB",
+            "For 100 bytes recursive doubling: 6 steps, 0.12 ms. For 1 GB halving-doubling or the ring, which "
+            "send the fewest bytes: 0.98 and 0.99 s.",
+        ),
+        Reply(
+            "why does 1 GB want many",
+            "A rank passes a piece on when it has all of it, so the ranks at the top are idle until the first "
+            "piece has climbed the tree. The smaller the piece, the shorter that is. Each piece costs one more "
+            "start, which 1 GB does not notice.",
+        ),
+        Reply(
+            "What happens on 6 ranks",
+            "The two extra ranks hand their whole vector to a neighbour and wait for the result. The neighbour "
+            "sends 1.5 N as one of four and that result besides: 2.5 N in all.",
+        ),
+        Reply(
+            "where does it go",
+            "To the first partner. So the first partner should be the nearest, on the same machine.",
+        ),
     ),
 )

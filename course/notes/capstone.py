@@ -1,6 +1,6 @@
 """Notes on chapter 19: the pieces put together, and a step of which every byte is known beforehand."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -108,4 +108,25 @@ NOTES = Notes(
         Mistake("cap_f_before_norm", "Line 1 needs no f: it stands behind it, in line 2.", answer=0),
     ),
     sheet=("cap_first_loss", "cap_qkv", "cap_who_averages", "cap_gradients", "cap_tokens_per_second"),
+    replies=(
+        Reply(
+            "where does chapter 13 want them",
+            "f directly in front of the pieces, behind the norm; g directly behind them, in front of the residual sum.",
+        ),
+        Reply(
+            "How would you have found it",
+            "Not by the loss, which is within 0.01 of the right one. Compare what should be copies after some "
+            "steps: `norm2` differs between ranks 0 and 1.",
+        ),
+        Reply(
+            "what takes longest",
+            "The gradients between the machines: 458 of 486 ms by the model. The eight all_reduces inside a "
+            "machine take 28 ms.",
+        ),
+        Reply(
+            "which numbers exist once, which twice",
+            "In a tensor group of two, each piece of a matrix is on one rank, so its squares are summed over "
+            "the group. Embeddings, norms and biases behind g are on both, and may count once.",
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 18: one script, many machines, and what crosses the slow wire."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -116,4 +116,31 @@ NOTES = Notes(
         ),
     ),
     sheet=("cluster_rank", "cluster_interface", "cluster_cyclic", "cluster_power", "cluster_ring_starts"),
+    replies=(
+        Reply(
+            "What went wrong first",
+            "There is no one answer. This chapter has: an address of the wrong interface, a closed port, a GPU "
+            "number of the wrong machine, ranks numbered across the slow wire, a restart that was never tried.",
+        ),
+        Reply(
+            "what does the message say, and what not",
+            "It says that gloo finds no address for that name. It does not say which names the machine has: "
+            "look with `ip -brief address`. Nor does it name the machine.",
+        ),
+        Reply(
+            "What belongs in a checkpoint beside the weights",
+            "The step, the optimizer's state, and whatever else decides the next step: the learning rate's "
+            "schedule, the place in the data, the random generators.",
+        ),
+        Reply(
+            "Why does a batch of fixed size stop scaling",
+            "Each GPU computes a p-th of the batch, and the gradients are as large as before. 200 ms on 32 GPUs "
+            "are 6 ms on 1,024, and the all_reduce still takes 9 ms.",
+        ),
+        Reply(
+            "What have they told each other there",
+            "The address at which each can be reached. If that is an address of the wrong interface, the "
+            "meeting works and the first connection does not.",
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 16: a program that is read before it runs."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -127,4 +127,22 @@ NOTES = Notes(
         ),
     ),
     sheet=("xla_text_says", "xla_axis", "xla_partial"),
+    replies=(
+        Reply(
+            "what does yours say",
+            "From left to right: the name; the shape on one device, `s32[4]`; the operation and its input; a "
+            "number for the call; the groups, here one of all four; the function that joins two numbers, which "
+            "adds.",
+        ),
+        Reply(
+            "Where could the compiler put `mm` in that graph",
+            "Between the call and the wait. `mm` does not need the sum, and the call needs only `gradient`, so "
+            "the call can go in front of it and the wait behind it.",
+        ),
+        Reply(
+            "Who has the same rows of the batch",
+            "The rank beside it, 1: ranks 0 and 1 have the same coordinate along `data`, and different columns "
+            "of the weights.",
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 10: what adds up, and what a float does when it is added."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -116,5 +116,32 @@ NOTES = Notes(
         "compose_mean",
         "compose_half",
         "compose_accuracy",
+    ),
+    replies=(
+        Reply(
+            "what of it adds up",
+            "Sums and counts. A mean does not, unless all ranks have equally many numbers: send the sum and the "
+            "count, and divide at the end.",
+        ),
+        Reply(
+            "Which op, and what do the others hand in",
+            "MAX for the value, MIN for the rank. A rank that does not have the value hands in the world size, "
+            "which is larger than any rank, so it never wins.",
+        ),
+        Reply(
+            "Why is that worse than a row that differs from another",
+            "Two algorithms that differ in a bit are both right. Two ranks that differ no longer hold the same "
+            "weights, and every later step starts from the difference.",
+        ),
+        Reply(
+            "Same bits",
+            "Usually not. Another number of ranks groups the sum differently, and each grouping rounds "
+            "differently. With whole numbers that fit into 24 bits nothing is rounded, and the bits agree.",
+        ),
+        Reply(
+            "What do these two have in common",
+            "Every rank adds up for itself, in an order of its own. In the others each chunk is finished once "
+            "and copied, or both partners add the same two numbers.",
+        ),
     ),
 )

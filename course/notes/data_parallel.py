@@ -1,6 +1,6 @@
 """Notes on chapter 11: the line of chapter 0 trains a model, and hides behind it."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -131,4 +131,20 @@ NOTES = Notes(
         ),
     ),
     sheet=("dp_repair_late", "dp_per_parameter", "dp_hook_order", "dp_first_buckets", "dp_no_sync", "dp_who_is_slow"),
+    replies=(
+        Reply(
+            "which gradient is ready first",
+            "That of the last layer, 3: the backward pass begins at the loss and goes from there to the first layer.",
+        ),
+        Reply(
+            "What is left to hide the last one behind",
+            "Nothing in this backward pass: layer 0's gradient is finished when the pass is, and the step waits "
+            "for its all_reduce.",
+        ),
+        Reply(
+            "what will be different",
+            "In the second run each all_reduce is exposed: the hook waits at once, so the next layer is "
+            "computed only after it. No call lies above computing any more, and the pass is longer.",
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 15: letters to experts and back into their order."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -127,4 +127,29 @@ NOTES = Notes(
         ),
     ),
     sheet=("experts_way_back", "experts_reduce", "experts_capacity", "experts_skew", "cp_ring_bytes"),
+    replies=(
+        Reply(
+            "what does each rank have",
+            "After the first: column r of the grid, piece r of every rank. After the second: its own row again, "
+            "as at the start.",
+        ),
+        Reply(
+            "Which step did we nearly forget",
+            "The counts. A rank must know how many tokens come from each rank before it can make room for them.",
+        ),
+        Reply(
+            "who sends, who receives, who waits",
+            "Every rank sends: rank 0 24 tokens, each of the others 56. Rank 0 receives 120, each of the others "
+            "24. All wait for what comes into rank 0.",
+        ),
+        Reply(
+            "does it still undo itself",
+            "Yes, if the second call swaps the two lists of sizes: each rank sends back as many to each rank as "
+            "came from it.",
+        ),
+        Reply(
+            "how many times longer than 16, 16, 16, 16",
+            "2.5 times: rank 0's card receives 3 x 40 tokens instead of 3 x 16, and sends fewer than before.",
+        ),
+    ),
 )

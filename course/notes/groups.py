@@ -1,6 +1,6 @@
 """Notes on chapter 8: eight students, two tables, and a mesh on the floor."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -112,5 +112,17 @@ NOTES = Notes(
         "groups_along_machine",
         "groups_flat_card",
         "groups_hierarchical_card",
+    ),
+    replies=(
+        Reply(
+            "Why does the mistake hide on one machine",
+            "In the group of ranks 0 to 3 the group rank and the global rank are the same number. From the "
+            "second machine on they differ, and torch raises.",
+        ),
+        Reply(
+            "what would a plain script say",
+            "Perhaps nothing. Both halves give their group the same number and disagree about its members: one "
+            "half may get its sum, and the other waits for the time-out.",
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """Notes on the interview: questions in pairs, answered aloud."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -111,5 +111,21 @@ NOTES = Notes(
         "interview_tree_time",
         "interview_overlap",
         "interview_checkpoint",
+    ),
+    replies=(
+        Reply(
+            "what does it cost",
+            "On 8 ranks gather and broadcast send up to 3 N from one rank, a ring all_gather 7/8 N. An "
+            "all_reduce of which you keep a piece sends 2 x 7/8 N, a reduce_scatter half of that.",
+        ),
+        Reply(
+            "Which term does the sheet lack",
+            "The tree's formula lacks the bytes: each of the 2 log2 p levels also carries N. The ring's lacks "
+            "the starts: 2 (p - 1) times alpha.",
+        ),
+        Reply(
+            "A share of what",
+            "(p - 1)/p is a share of the whole vector, here 800 MB. In shards of 100 MB it is p - 1 = 7 of them.",
+        ),
     ),
 )

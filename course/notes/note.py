@@ -51,7 +51,7 @@ class Notes:
     ask       how to ask it: what to draw, what the hands will say, when to open the answer
     wrong     what they will get wrong
     sheet     names of the questions on the handout, those first that come first in the chapter
-    replies   model answers to what the plans ask besides; of some chapters nobody has written them yet
+    replies   model answers to what the plans ask besides
     """
 
     fifty: tuple[Part, ...]
@@ -61,7 +61,7 @@ class Notes:
     ask: str
     wrong: tuple[Mistake, ...]
     sheet: tuple[str, ...]
-    replies: tuple[Reply, ...] = ()
+    replies: tuple[Reply, ...]
 
 
 def mistaken(question: Question, answer: int) -> Answer:

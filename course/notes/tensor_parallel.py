@@ -1,6 +1,6 @@
 """Notes on chapter 13: matrices cut with chalk, and a drift without an error."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -116,4 +116,30 @@ NOTES = Notes(
         ),
     ),
     sheet=("tp_row", "tp_mlp_calls", "tp_backward", "tp_drift", "tp_layer_bytes", "tp_myth_batch"),
+    replies=(
+        Reply(
+            "what exactly does each rank hold",
+            "Rank r has column r of x and row r of A. Their product is a full 2 x 2 matrix, and each of its "
+            "numbers is one of the two products whose sum is the number of y.",
+        ),
+        Reply(
+            "what stands before relu in each case",
+            "A by columns: finished columns of h. A by rows: a part of the sum, as large as h, and relu of "
+            "parts is not relu of the sum.",
+        ),
+        Reply(
+            "How would you find it in a real run",
+            "Not by the loss: it falls on all ranks alike. After a step, all_gather a few numbers of every "
+            "weight that is copied, and compare the ranks.",
+        ),
+        Reply(
+            "the same bytes, so what is it for",
+            "Memory and work between the blocks: layer norm, dropout and the residual see a p-th of the tokens "
+            "on each rank, and only that is kept for the backward pass.",
+        ),
+        Reply(
+            "The same x everywhere, so the same gradient",
+            "No. The gradient comes back through this rank's piece of the matrices, and is one part of the sum.",
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 9: 32 GPUs on a map; the question is over which wire."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -119,5 +119,43 @@ NOTES = Notes(
         "topology_winner",
         "topology_switch",
         "topology_myth_threshold",
+    ),
+    replies=(
+        Reply(
+            "how many of the 64 ways carry anything",
+            "Eight: one NIC out of each machine and one into each, GPU 7's and GPU 0's.",
+        ),
+        Reply(
+            "Why may this beat the bound of chapter 5",
+            "The bound counts vectors that ranks send, because there only ranks add and copy. Here the switch "
+            "does both, and what it sends is not counted.",
+        ),
+        Reply(
+            "What if the ranks are numbered the other way",
+            "If the ranks are dealt to the four machines in turn, the nearest partner is on another machine: "
+            "nearest first then takes 12 GB out of each machine, farthest first 1.5 GB.",
+        ),
+        Reply(
+            "Where is the vector after each of the three moves",
+            "First in quarters on the four GPUs of machine 0. Then quarter i on GPU i of both machines. Then "
+            "all of it everywhere.",
+        ),
+        Reply(
+            "what does `nvidia-smi topo -m` say there",
+            "Read a row: NV and a number is so many NVLinks, PIX a PCIe switch, SYS the way through both "
+            "processors. The NIC for a GPU is the one with PIX in its row.",
+        ),
+        Reply(
+            "what does each pay, and for what",
+            "LL pays half of the bandwidth for the lowest latency: a flag with every four bytes. LL128 pays a "
+            "sixteenth: 8 bytes of 128. Simple pays no bytes, and a signal for every slice that the receiver "
+            "waits for.",
+        ),
+        Reply(
+            "Why is it hardly faster step by step",
+            "In the first half a rank sends nearly N and receives little; in the second it is the other way "
+            "round. Together the busy direction carries as much as in the two shots. Overlapped halves use both "
+            "directions at once.",
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """Notes on chapter 17: seven broken programs, diagnosed before they run."""
 
-from course.notes.note import Mistake, Notes, Part
+from course.notes.note import Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -105,4 +105,27 @@ NOTES = Notes(
         ),
     ),
     sheet=("clinic_early", "clinic_dropped", "clinic_killed", "clinic_detail", "clinic_timeout"),
+    replies=(
+        Reply(
+            "What does each say, and what not",
+            "The wrong sum says nothing at all. The time-out says in which direction a rank waited, and not for "
+            "which rank. DETAIL names the rank that did not come, in rank 0's log, or the shape, dtype or kind "
+            "that differs, and not another reduce operation or root.",
+        ),
+        Reply(
+            "where in your own code could this be",
+            "Look for a collective under an `if` or in a loop whose end depends on a rank's own data, a shape "
+            "that depends on the data, two groups used in two orders, an `isend` without its `wait`, and work "
+            "that one rank alone does, as saving a checkpoint.",
+        ),
+        Reply(
+            "which of them tells two rounds of one loop apart",
+            "The flight recorder: its calls have numbers. A stack shows the same line in every round.",
+        ),
+        Reply(
+            "which rank is to blame",
+            "None alone. Each call is right by itself; the program orders the groups differently on different "
+            "ranks, and the four wait in a circle.",
+        ),
+    ),
 )
