@@ -33,7 +33,7 @@ endif
 .PHONY: lab test venv refresh site pack withhold wheels bench gallery pictures lint
 
 lab: .venv/course.stamp
-	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab $(LAB_FLAGS) 00_start_here.ipynb
+	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab --ServerApp.iopub_data_rate_limit=1e9 $(LAB_FLAGS) 00_start_here.ipynb
 
 # Four parts of the tests at a time, the longest and those that wait first: on two cores, since they wait for half of their
 # time. Whoever is done takes the next. What a part says comes when it is done.

@@ -17,6 +17,8 @@ from launch.kernel.cell import Answer
 from launch.kernel.watchdog import doing
 from launch.shared.errors import DeadlockError, RankError, RanksStopped, Trouble, name_ranks
 
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+MOST_COLOURS = 10_000  # changes of colour in a cell's text; JupyterLab draws ten times as many in more than ten seconds
 SHOWN_TRACEBACKS = 4  # different ones; of more, the exception alone
 
 Thing = TypeVar("Thing")
@@ -32,7 +34,8 @@ def show(answers: list[Answer]) -> None:
 
 def show_text(stream, groups: list[tuple[list[int], str]]) -> None:
     if groups:
-        stream.write("".join(prefixed(ranks, text) for ranks, text in groups))
+        text = "".join(prefixed(ranks, text) for ranks, text in groups)
+        stream.write(COLOUR.sub("", text) if text.count("\x1b") > MOST_COLOURS else text)
         stream.flush()
 
 

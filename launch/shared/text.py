@@ -19,7 +19,7 @@ MOST_ON_SCREEN = 1 << 17  # characters; the screen is lower while its lines are 
 FARTHEST = 4000  # columns that the cursor can be sent to
 LONGEST_SEQUENCE = 4096
 
-_PLAIN = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f]*")
+_APPENDED = re.compile(r"(?:[^\x00-\x09\x0b-\x1f\x7f-\x9f]++|\x1b\[[0-9;:]*+m)*+")  # words, new lines, colours
 _TOKEN = re.compile(
     r"\x1b\[(?P<given>[0-9;:?<=>]*)[ -/]*(?P<letter>[@-~])"
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[0-OQ-WYZ\\`-~]"
@@ -44,15 +44,15 @@ class Terminal:
 
     def feed(self, text: str) -> tuple[str, str]:
         """Takes a piece. Returns what has scrolled off the screen, and the piece for the live log."""
-        if not self._rest and not self._colours and self._at_end() and _PLAIN.fullmatch(text):
-            self._go_on(text)
-            return self._scroll(), text
-        before = [_text(line) for line in self.lines]
         text = self._rest + text
         unfinished = _UNFINISHED.search(text[-LONGEST_SEQUENCE:])
         self._rest = unfinished[0] if unfinished else ""
+        text = text[: len(text) - len(self._rest)]
+        if self._at_end() and _APPENDED.fullmatch(text):
+            return self._append(text)
+        before = [_text(line) for line in self.lines]
         gone = []
-        for match in _TOKEN.finditer(text, 0, len(text) - len(self._rest)):
+        for match in _TOKEN.finditer(text):
             self._obey(match)
             if len(self.lines) > 2 * ROWS:
                 gone.append(self._scroll())
@@ -63,10 +63,26 @@ class Terminal:
         return "\n".join(map(_text, self.lines))
 
     def _at_end(self) -> bool:
-        line = self.lines[-1]
-        return self.row == len(self.lines) - 1 and isinstance(line, str) and self.column == len(line)
+        return self.row == len(self.lines) - 1 and self.column == len(self.lines[-1])
 
-    def _go_on(self, text: str) -> None:
+    def _append(self, text: str) -> tuple[str, str]:
+        """`feed` of text and colours at the end: the live log gets this piece only, however much is on the screen."""
+        if "\x1b" not in text and not self._colours and isinstance(self.lines[-1], str):
+            self._append_plain(text)
+            return self._scroll(), text
+        gone, shown = [], []
+        for number, words in enumerate(text.split("\n")):
+            if number:
+                self._down()
+            if len(self.lines) > 2 * ROWS:
+                gone.append(self._scroll())
+            there = _end(self.lines[-1])
+            for match in _TOKEN.finditer(words):
+                self._obey(match)
+            shown.append(_text(self.lines[-1][there:]))
+        return "".join(gone) + self._scroll(), "\n".join(shown)
+
+    def _append_plain(self, text: str) -> None:
         first, *others = text.split("\n")
         lines: list[str] = [_text(self.lines[-1]) + first, *others]
         self.lines[-1:] = lines
@@ -196,14 +212,19 @@ def _text(line: str | list[Cell]) -> str:
     """The line as text; its colours begin and end in it. Without blanks at the end if it was written over."""
     if isinstance(line, str):
         return line
-    end = len(line)
-    while end and line[end - 1] == BLANK:
-        end -= 1
     parts = []
-    for colours, run in groupby(line[:end], key=lambda cell: cell[1]):
+    for colours, run in groupby(line[: _end(line)], key=lambda cell: cell[1]):
         words = "".join(character for character, _ in run)
         parts.append(f"\x1b[{colours}m{words}\x1b[0m" if colours else words)
     return "".join(parts)
+
+
+def _end(line: str | list[Cell]) -> int:
+    """The number of characters in the text of the line."""
+    end = len(line)
+    while not isinstance(line, str) and end and line[end - 1] == BLANK:
+        end -= 1
+    return end
 
 
 def _difference(before: list[str], now: list[str]) -> str:

@@ -29,6 +29,16 @@ def test_equal_text_is_folded_and_the_rest_stands_in_rank_order(capsys):
     assert capsys.readouterr().out == "[ranks 0,2] same\n[ranks 0,2] \n[ranks 0,2] end\n[rank 1] other\n"
 
 
+def test_a_few_colours_are_saved_and_tens_of_thousands_are_not(capsys):
+    red = "\x1b[31mred\x1b[0m\n"
+    show([answer(0, red)])
+    assert capsys.readouterr().out == f"[rank 0] {red}"
+    show([answer(0, red * 6000), answer(1, "plain\n", red * 2)])
+    captured = capsys.readouterr()
+    assert captured.out == "[rank 0] red\n" * 6000 + "[rank 1] plain\n"
+    assert captured.err == f"[rank 1] {red}" * 2
+
+
 def test_stderr_goes_to_stderr(capsys):
     show([answer(0, "out\n", "err\n"), answer(1, "out\n", "err\n")])
     captured = capsys.readouterr()

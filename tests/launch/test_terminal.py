@@ -8,6 +8,7 @@ import sys
 import pyte
 import pytest
 
+from launch.shared import text
 from launch.shared.text import Terminal
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -99,6 +100,33 @@ def test_it_does_not_matter_how_a_text_is_cut_and_the_live_log_gets_there_by_sim
     assert str(cut) == str(whole), repr(text)
     assert bare(shown(*live)) == bare(str(whole)), repr(text)
     assert not re.search(r"\x1b\[[0-9;]*[^mABK0-9;]|[\x00-\x09\x0b\x0c\x0e-\x1a\x7f]", "".join(live))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_in_colours_reach_the_live_log_however_they_are_cut(seed):
+    chance = random.Random(seed)
+    words = ["a", " ", "\n", "\x1b[31mred", "\x1b[0m", "\x1b[1;44m ", "\x1b[m  "]
+    text = "".join(chance.choice(words) for _ in range(400))
+    terminal = Terminal()
+    pieces = [terminal.feed(piece)[1] for piece in pieces_of(chance, text) + list(text)]
+    assert shown(*pieces) == shown(text, text)
+
+
+def test_a_piece_in_colours_costs_as_much_as_it_is_long(monkeypatch):
+    """10,000 coloured lines took 9 s when each piece read the whole screen, and one long line took half a minute."""
+    lines, texts = [], text._text
+    monkeypatch.setattr(text, "_text", lambda line: lines.append(line) or texts(line))
+    pieces = [f"\x1b[31mline {i}\x1b[0m\n" for i in range(300)] + [f"\x1b[3{i % 8}mx\x1b[0m" for i in range(300)]
+    terminal = Terminal()
+    live = "".join(terminal.feed(piece)[1] for piece in pieces)
+    assert len(live) < 2 * sum(map(len, pieces))
+    assert len(lines) < 4 * len(pieces)
+
+
+def test_a_long_line_in_colours_is_cut_off_where_a_plain_one_is():
+    terminal = Terminal()
+    left = "".join(terminal.feed("\x1b[31m" + "x" * 1000)[0] for _ in range(300))
+    assert len(left) > 100_000 and len(str(terminal)) < 200_000
 
 
 def test_what_has_left_the_screen_comes_first_and_is_not_reached_any_more():

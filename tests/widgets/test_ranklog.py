@@ -224,6 +224,17 @@ def test_what_many_ranks_do_is_said_together_the_few_first(show):
     page.wait_for_selector(".rs-doing", state="hidden")
 
 
+def test_a_very_long_line_in_colours_shows_its_beginning_and_its_end(show):
+    """A page that drew every colour of such lines on every change was busy for seconds."""
+    log = RankLog(ranks=1)
+    log.write(0, "stdout", "".join(f"\x1b[3{i % 8}m{i % 10}\x1b[0m" for i in range(5000)))
+    log._flush()
+    page = show(log)
+    half = "0123456789" * 100
+    assert page.inner_text(".rs-words") == f"{half} ... 3,000 characters left out here ... {half}"
+    assert page.locator(".rs-words span").count() == 2000
+
+
 def test_one_rank_or_all_side_by_side_by_keyboard(show):
     log = RankLog(ranks=3)
     for rank in range(3):

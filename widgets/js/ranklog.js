@@ -19,6 +19,7 @@ import { rankNames } from "./words.js";
 
 const SHOWN = 400; // lines in the page at first, and more for each press of "earlier"
 const SHOWN_IN_GRID = 60;
+const LONGEST = 2000; // characters of a line in the page: its beginning and its end
 const MANY = 16; // ranks, beyond which there is no room for words on their chips
 const EQUAL_AT_MOST = 3; // lines in a row that all ranks share, before only their number is shown
 
@@ -288,13 +289,21 @@ function urgent(/** @type {State[]} */ states) {
   return said.filter(Boolean).join("; ");
 }
 
-/** The text of a row, one node per stretch of equal style. */
+/** The text of a row; of a very long one the beginning and the end. */
 function pieces({ text, styles }) {
-  if (styles === null) return [document.createTextNode(text)];
+  const left = text.length - LONGEST;
+  if (left <= 0) return runs(text, styles, 0, text.length);
+  const gap = document.createTextNode(` ... ${left.toLocaleString("en")} characters left out here ... `);
+  return [...runs(text, styles, 0, LONGEST / 2), gap, ...runs(text, styles, text.length - LONGEST / 2, text.length)];
+}
+
+/** The characters `from` to `end`, one node per stretch of equal style. */
+function runs(text, styles, from, end) {
+  if (styles === null) return [document.createTextNode(text.slice(from, end))];
   const nodes = [];
-  for (let from = 0; from < text.length; ) {
+  while (from < end) {
     let to = from + 1;
-    while (to < text.length && styles[to] === styles[from]) to++;
+    while (to < end && styles[to] === styles[from]) to++;
     nodes.push(styled(text.slice(from, to), styleOf(styles.charCodeAt(from))));
     from = to;
   }

@@ -92,10 +92,9 @@ export class Terminal {
     }
     if (style || line.styles !== null) {
       const before = line.styles ?? "\0".repeat(line.text.length);
-      line.styles =
-        before.slice(0, column) + String.fromCharCode(style).repeat(words.length) + before.slice(column + words.length);
+      line.styles = overwritten(before, column, String.fromCharCode(style).repeat(words.length));
     }
-    line.text = line.text.slice(0, column) + words + line.text.slice(column + words.length);
+    line.text = overwritten(line.text, column, words);
     this.column = column + words.length;
   }
 }
@@ -103,6 +102,11 @@ export class Terminal {
 /** @returns {Line} */
 function blank() {
   return { text: "", styles: null };
+}
+
+/** `text` with `words` at `column`. At its end they are only added: a line that is written bit by bit may be long. */
+function overwritten(text, column, words) {
+  return column === text.length ? text + words : text.slice(0, column) + words + text.slice(column + words.length);
 }
 
 /** @typedef {{fg: string, bg: string, bold: boolean, dim: boolean, italic: boolean, underline: boolean, inverse: boolean}} Style */
