@@ -56,7 +56,7 @@ def hurried(recording, built_in: bool = False) -> str:
         does, what = "writes to" if wrote else "reads", "irecv" if op in MESSAGES_ONLY else op
         return (
             f"rank {rank} {does} the tensor of its {what} (line {line}) before it waits for that (line {wait}), so "
-            "nobody knows what stands there; wait() first"
+            "nobody knows what it holds then; wait() first"
         )
     return ""
 
@@ -65,19 +65,21 @@ def _raced(case: Case) -> str:
     return raced(case.answers.recording)
 
 
+def _hurried(case: Case) -> str:
+    return hurried(case.answers.recording)
+
+
 def _never_filled(case: Case) -> str:
     if case.held.other is not Kind.EMPTY:
         return ""
     if case.has and len(case.wants) == 1:
         return "what arrived was added to a tensor that was never filled; receive into it, or copy_ it there"
-    wait = any("irecv" in event.code for event in case.answers.recording.events)
     if any(rank == case.wrong.rank for rank, _ in case.has) and not case.answers.in_place:
-        do = "wait() for the irecv, then add" if wait else "receive first, then add"
-        return f"a tensor was added before anything had come into it; {do}"
+        return "a tensor was added before anything had come into it; receive first, then add"
     if case.has:
         return (
             "a tensor that was never filled is in the sum; start it with torch.zeros_like, or with a clone of your own "
-            f"piece{', and wait() for an irecv before you add what it brings' if wait else ''}"
+            "piece"
         )
     own = {rank for rank, _ in case.wants} == {case.wrong.rank}
     if not own and (sender := brought(case)) is not None:
@@ -266,6 +268,7 @@ def _count(times: float) -> str:
 
 CAUSES: tuple[Callable[[Case], str], ...] = (
     _raced,
+    _hurried,  # before what the tensor held: that depends on whether the message was already there
     _never_filled,
     _not_finite,
     _zeros,

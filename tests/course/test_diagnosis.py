@@ -383,7 +383,8 @@ def pass_it_on(x):
         .replace("dist.recv(got", "receiving = dist.irecv(got")
         .replace("sending.wait()", "")
         .replace("total += got", "total += got; sending.wait(); receiving.wait()"),
-        "a tensor was added before anything had come into it; wait() for the irecv, then add; in numbers",
+        "rank 0 reads the tensor of its irecv (line 8) before it waits for that (line 10), so nobody knows what it "
+        "holds then; wait() first; in numbers",
     ),
     "nobody sends": (
         "distributed_mean",
