@@ -1,4 +1,4 @@
-"""The exercise of chapter 17: a loop that all ranks leave together."""
+"""The exercises of chapter 17: a loop that all ranks leave together, and the bad rank in the logs of 64."""
 
 from collections.abc import Callable
 
@@ -26,6 +26,23 @@ def _trial_trained(train_until):
     return torch.tensor([said, ran]).to(torch.{dtype})
 """.replace("MOST", str(MOST))
 """Losses fall as 1, 1/2, 1/3 ..., and grow with the rank; how fast they fall is another each time."""
+
+NIGHTS = 9, 3
+"""How many nights are alike in every trial, and how many are new."""
+
+ACCUSED = f"""
+from course.night import Night
+def _accused(bad_rank):
+    for seed in [*range({NIGHTS[0]}), *[None] * {NIGHTS[1]}]:
+        night = Night(seed)
+        said = bad_rank(night.logs)
+        if type(said) is not int:
+            what = "nothing" if said is None else f"a {{{{type(said).__name__}}}}"
+            raise TypeError(f"bad_rank should return one rank, an int, and returned {{{{what}}}}")
+        if why := night.why_not(said):
+            raise ValueError(why)
+    return torch.tensor({sum(NIGHTS)})
+"""
 
 
 def epochs(draw: Draw) -> int:
@@ -69,5 +86,27 @@ EXERCISES = (
             "loss = torch.tensor(epoch()); dist.all_reduce(loss) leaves the sum of all losses on every rank.",
             "epochs = 0; while True: one epoch, the mean, epochs += 1, and if the mean is below goal: return epochs.",
         ),
+    ),
+    Exercise(
+        name="bad_rank",
+        asks=f"it returns the rank to blame, for the logs of {sum(NIGHTS)} nights: in each one rank left the loop, or "
+        "passed another shape, or skipped a call; nothing is sent",
+        lines=8,
+        x="torch.zeros(1)",
+        setup=ACCUSED,
+        expected=f"torch.tensor({sum(NIGHTS)})",
+        call="_accused({name})",
+        in_place=False,
+        needs=nobody,
+        allowed=frozenset(),
+        hints=(
+            "logs[rank][-1] is the call that a rank was in last. First look for a rank whose last call is over.",
+            "If there is none, the bad rank waits too, in a call of its own. For each rank, collect the last calls of "
+            "the others in call.group that have the same group and the same number.",
+            "If there are such calls and each has another shape than the rank's own, that is the bad rank.",
+        ),
+        world_sizes=(2,),
+        dtypes=("float32",),
+        more=(3,),
     ),
 )

@@ -1,4 +1,4 @@
-"""Notes on chapter 17: seven broken programs, diagnosed before they run."""
+"""Notes on chapter 17: eight broken programs, diagnosed before they run."""
 
 from course.notes.note import Mistake, Notes, Part, Reply
 
@@ -12,7 +12,7 @@ NOTES = Notes(
         Part(
             26,
             "The ward round",
-            "Patients 1, 2, 4, 5 and 7, five minutes each: two to read in pairs, one for hands (`clinic_early`, "
+            "Patients 1, 2, 4, 5 and 8, five minutes each: two to read in pairs, one for hands (`clinic_early`, "
             "`clinic_logs`, `clinic_crossed`, `clinic_dropped`, `clinic_killed`), two to run and to read the "
             "sentence. Draw who waits for whom.",
         ),
@@ -42,8 +42,8 @@ NOTES = Notes(
         Part(
             38,
             "The ward round",
-            "All seven. After each: where in your own code could this be? `clinic_slow` is the one that ends without "
-            "a message.",
+            "All eight. After each: where in your own code could this be? `clinic_slow` and `clinic_nan` end without a "
+            "message.",
         ),
         Part(
             14,
@@ -72,7 +72,7 @@ NOTES = Notes(
             "As in the short plan.",
         ),
     ),
-    home="`train_until`, and patients 3 and 6.",
+    home="`train_until`, `bad_rank`, and patients 3 and 6.",
     room="clinic_crossed",
     ask="Draw the 2 x 2 mesh and put a student on each corner. Each holds out the right hand along the machine or "
     "across, in the order of the program, and may use the other hand only when the first was shaken. All four "

@@ -1,4 +1,4 @@
-"""The questions of chapter 17: seven broken programs, what the tools see, how long to wait, and two myths."""
+"""The questions of chapter 17: eight broken programs, what the tools see, how long to wait, and two myths."""
 
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
@@ -144,6 +144,31 @@ counts
             Answer(
                 "Rank 3 is too slow",
                 "It never says that: how long is too long? To see a slow rank, look at a Timeline.",
+            ),
+        ),
+        right=1,
+    ),
+    Choose(
+        name="clinic_nan",
+        topic="diagnose",
+        text="Rank 2 reads a broken sample in epoch 1, so its own loss is NaN. Whose losses are NaN in epochs 1 and 2?",
+        answers=(
+            Answer(
+                "Rank 2's in both epochs, no others",
+                "The all_reduce of epoch 1 adds rank 2's gradient to everyone's, and NaN plus anything is NaN.",
+            ),
+            Answer(
+                "Rank 2's in epoch 1, all ranks' in epoch 2",
+                "In epoch 1 the others compute their loss from good weights. Then the all_reduce makes every gradient "
+                "NaN, and the step every weight.",
+            ),
+            Answer(
+                "All ranks' in both epochs",
+                "In epoch 1 the others compute their loss before the all_reduce, from good weights and good data.",
+            ),
+            Answer(
+                "Nobody's: the all_reduce raises an error",
+                "It adds what it is given. NaN is a float like any other.",
             ),
         ),
         right=1,

@@ -100,6 +100,7 @@ NOT_GIVEN_X = (
     "size_a_run",
     "muon_updates",
     "split_backward",
+    "bad_rank",
 )
 """Exercises whose function is given a list, a model, numbers made of x, or one number, or is called several times."""
 
