@@ -1,5 +1,5 @@
 """The command `ringside`, for an installed Ringside: `ringside lab [FOLDER]`, `ringside pages`, `ringside pack`,
-`ringside handed-in FOLDER`, `ringside withhold FOLDER`, `ringside release FOLDER CHAPTER`.
+`ringside handed-in FOLDER`, `ringside room CHAPTER`, `ringside withhold FOLDER`, `ringside release FOLDER CHAPTER`.
 
 Left out: what make does for a checkout alone: set up, test, refresh.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from course import own
 
+LECTURERS = ("room", "withhold", "release")
 PACKAGES = ("collectives", "widgets", "launch", "course")
 
 
@@ -32,6 +33,18 @@ def lab(folder: str | None, flags: list[str]) -> int:
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *flags, "00_start_here.ipynb"])
 
 
+def room(chapter: str, address: str | None, port: int, made: argparse.ArgumentParser) -> int:
+    """The questions of a chapter in a room; the one that its notes give to the room comes first."""
+    from course import chapters, notes, questions
+    from course.room import room, server
+
+    try:
+        name = chapters.name_of(chapters.chosen([chapter])[0].stem)
+    except LookupError:
+        made.error(f"there is no chapter {chapter}; say 05 or 05_all_reduce")
+    return server.main(room.Room(questions.CHAPTERS[name].QUESTIONS, notes.NOTES[name].room), address, port)
+
+
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="ringside", description="Learn collective communication by running it.")
     commands = made.add_subparsers(dest="command", required=True)
@@ -46,6 +59,10 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("folder", help="the folder with the files")
     one.add_argument("--csv", action="store_true", help="for a spreadsheet")
     one.add_argument("--judge", action="store_true", help="judge each function once more on this machine")
+    one = commands.add_parser("room", help="a chapter's questions on the phones of the room, until Ctrl-C")
+    one.add_argument("chapter", help="as 05")
+    one.add_argument("--address", help="of this machine in the room's network (default: found)")
+    one.add_argument("--port", type=int, default=8080, help="(default: 8080)")
     one = commands.add_parser("withhold", help="a copy of the course for students, without solutions and answers")
     one.add_argument("folder", help="where it is made; the keys go beside it")
     one = commands.add_parser("release", help="open chapters of such a copy")
@@ -68,9 +85,11 @@ def main(arguments: list[str] | None = None) -> int:
         return pages.main([given.folder])
     if given.command == "pack":
         return subprocess.call([sys.executable, "-m", "course.pack", given.folder, *given.chapters])
+    if given.command in LECTURERS and importlib.util.find_spec("course.withhold") is None:
+        made.error("this is a copy for students; the lecturer's course has this command")
+    if given.command == "room":
+        return room(given.chapter, given.address, given.port, made)
     if given.command in ("withhold", "release"):
-        if importlib.util.find_spec("course.withhold") is None:
-            made.error("this is a copy for students; the lecturer's course has this command")
         from course import withhold
 
         place = Path(given.folder).resolve()
