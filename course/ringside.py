@@ -1,5 +1,6 @@
 """The command `ringside`, for an installed Ringside: `ringside lab [FOLDER]`, `ringside pages`, `ringside pack`,
-`ringside handed-in FOLDER`, `ringside room CHAPTER`, `ringside withhold FOLDER`, `ringside release FOLDER CHAPTER`.
+`ringside handed-in FOLDER`, `ringside room CHAPTER`, `ringside exam SEED FOLDER`,
+`ringside withhold FOLDER`, `ringside release FOLDER CHAPTER`.
 
 Left out: what make does for a checkout alone: set up, test, refresh.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from course import own
 
-LECTURERS = ("room", "withhold", "release")
+LECTURERS = ("room", "exam", "withhold", "release")
 PACKAGES = ("collectives", "widgets", "launch", "course")
 
 
@@ -63,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("chapter", help="as 05")
     one.add_argument("--address", help="of this machine in the room's network (default: found)")
     one.add_argument("--port", type=int, default=8080, help="(default: 8080)")
+    one = commands.add_parser("exam", help="an exam of 60 minutes, as a notebook and its key")
+    one.add_argument("seed", nargs="?", help="any text of 12 characters or more (default: drawn, and printed)")
+    one.add_argument("folder", nargs="?", default="exam", help="where both are written (default: exam)")
     one = commands.add_parser("withhold", help="a copy of the course for students, without solutions and answers")
     one.add_argument("folder", help="where it is made; the keys go beside it")
     one = commands.add_parser("release", help="open chapters of such a copy")
@@ -89,6 +93,10 @@ def main(arguments: list[str] | None = None) -> int:
         made.error("this is a copy for students; the lecturer's course has this command")
     if given.command == "room":
         return room(given.chapter, given.address, given.port, made)
+    if given.command == "exam":
+        from course import exam
+
+        return exam.main(given.seed, Path(given.folder))
     if given.command in ("withhold", "release"):
         from course import withhold
 

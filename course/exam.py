@@ -1,0 +1,174 @@
+"""`ringside exam SEED [FOLDER]`: an exam of 60 minutes, as a notebook for students and a key with a rubric for you.
+
+It takes six questions that are chosen or judged, five that are computed, and two functions to write, each from another
+chapter: a point a minute. SEED is any text of 12 characters or more; the same text gives the same exam, and the course
+is public, so keep it as you keep the exam. Without one a seed is drawn and printed.
+
+The functions are handed in as always (`check.export`), so `ringside handed-in FOLDER --judge` judges them.
+
+Left out: other numbers in the questions. Questions that need the chapter around them are not taken.
+"""
+
+import hashlib
+import secrets
+import sys
+from pathlib import Path
+from random import Random
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from course.chapters import FOLDER, notebooks
+from course.exercises import EXERCISES
+from course.pack.paper import right
+from course.pages import to_html
+from course.questions import CHAPTERS, QUESTIONS
+from course.questions.question import Choose, Number, Question, Statement
+
+SHORTEST = 12
+"""Characters of a seed: the exams of all short ones could be made and learned."""
+
+CHOSEN, CHOSEN_POINTS = 6, 3
+COMPUTED, COMPUTED_POINTS = 5, 4
+WRITTEN_POINTS = 11  # for each of two
+MILESTONE = 2  # points for each hint that a function follows that is not right
+
+TO_CHOOSE = (
+    "forgotten alike some_rank_sends_63 rank_2_raises rank_21 same_seed free_after_send gather_busiest thousand_ranks "
+    "choose_nan choose_gradients all_to_all_rank_1 few_bytes_win groups_who_calls topology_myth_threshold "
+    "compose_scatter_gather compose_half dp_no_sync dp_who_is_slow dp_hook_order tp_myth_batch xla_partial "
+    "experts_capacity clinic_timeout clinic_killed cluster_interface cluster_power cap_qkv interview_checkpoint"
+).split()
+
+TO_COMPUTE = (
+    "messages_in_all broadcast_bytes broadcast_tree scatter_root reduce_value all_gather_sends reduce_scatter_value "
+    "ring_many_ranks long_message estimate_gradients groups_rank_5 dp_per_parameter sharding_bytes_per_parameter "
+    "estimate_sharded_memory tp_layer_bytes pipe_slots pipe_how_many pipe_boundary_bytes experts_skew cluster_rank "
+    "cap_first_loss interview_split interview_overlap"
+).split()
+
+TO_WRITE = (
+    ("shift", "ring_all_gather", "pairwise_all_to_all", "recursive_doubling_all_reduce"),
+    ("distributed_argmax", "distributed_softmax", "clip_norm"),
+)
+"""By messages, and by built-ins. No chapter asks more than 11 minutes for one of them."""
+
+TITLE = """# Exam
+
+60 minutes, 60 points. Write below each question what you answer and **why**: without a reason it counts less. Paper and
+your own notes are allowed, the chapters are not. Run the first cell now, and the last one at the end: it writes the
+file that you hand in, together with this notebook."""
+ANSWER = "My answer: \n\nBecause: "
+
+
+def chosen(seed: str) -> tuple[list[str], list[str]]:
+    """The names of the questions and of the exercises that a seed stands for."""
+    random = Random(hashlib.sha256(seed.encode()).digest())
+    names: list[str] = []
+    for count, among in (CHOSEN, TO_CHOOSE), (COMPUTED, TO_COMPUTE):
+        for name in random.sample(among, len(among)):
+            if count and all(_chapter(name) != _chapter(other) for other in names):
+                names.append(name)
+                count -= 1
+    return names, [random.choice(group) for group in TO_WRITE]
+
+
+def _chapter(question: str) -> str:
+    return next(name for name, module in CHAPTERS.items() if QUESTIONS[question] in module.QUESTIONS)
+
+
+def points(question: Question) -> int:
+    return COMPUTED_POINTS if isinstance(question, Number) else CHOSEN_POINTS
+
+
+def exam(seed: str) -> nbformat.NotebookNode:
+    """The students' notebook."""
+    names, written = chosen(seed)
+    cells = [new_markdown_cell(TITLE), new_code_cell("%load_ext launch\nfrom course import check")]
+    for number, name in enumerate(names, start=1):
+        cells += [new_markdown_cell(_asked(number, QUESTIONS[name])), new_markdown_cell(ANSWER)]
+    for number, name in enumerate(written, start=len(names) + 1):
+        asks = f"## {number} ({WRITTEN_POINTS} points)\n\nWrite `{name}`: {EXERCISES[name].asks}."
+        cells += [new_markdown_cell(asks), new_code_cell(_stub(name)), new_code_cell(f'check("{name}")')]
+    cells += [new_markdown_cell("## Hand in"), new_code_cell('check.export("YOUR_NAME.json")')]
+    for number, cell in enumerate(cells):
+        cell.id = f"exam-{number:02}"
+    return new_notebook(cells=cells)
+
+
+def _asked(number: int, question: Question) -> str:
+    text = f"## {number} ({points(question)} points)\n\n{question.text}"
+    match question:
+        case Choose(answers=answers):
+            return "\n".join([text, "", *(f"{place}. {each.text}" for place, each in enumerate(answers, start=1))])
+        case Statement():
+            return f"{text}\n\nTrue or false?"
+        case Number(unit=unit, p=p):
+            return f"{text}\n\nIn {unit}{f', with p = {p}' if p else ''}."
+    raise TypeError(f"{question.name} cannot be asked on paper")
+
+
+def _stub(name: str) -> str:
+    """The cell that the chapter has for it: the last one that defines it before its check."""
+    for path in notebooks():
+        sources = [cell.source for cell in nbformat.read(path, as_version=4).cells]
+        if f'check("{name}")' in sources:
+            before = sources[: sources.index(f'check("{name}")')]
+            stub = next(source for source in reversed(before) if f"\ndef {name}(" in source)
+            return "%%ranks 4\n" + stub.partition("\n")[2]
+    raise LookupError(name)
+
+
+def key(seed: str) -> str:
+    """What is right and how it is marked, in Markdown."""
+    names, written = chosen(seed)
+    parts = [f"# Key to the exam `{seed}`\n\nA point a minute. Halves may be given."]
+    parts += [_marked(number, QUESTIONS[name]) for number, name in enumerate(names, start=1)]
+    for number, name in enumerate(written, start=len(names) + 1):
+        steps = "\n".join(f"- {hint}" for hint in EXERCISES[name].hints)
+        ours = (FOLDER / "solutions" / f"{name}.py").read_text(encoding="utf-8").strip()
+        parts.append(
+            f"## {number}: `{name}` ({WRITTEN_POINTS})\n\n{WRITTEN_POINTS} if `ringside handed-in FOLDER --judge` says "
+            f"right. If not, read it: {MILESTONE} for each of these that it follows.\n\n{steps}\n\n"
+            f"```python\n{ours}\n```"
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _marked(number: int, question: Question) -> str:
+    answer, why = right(question)
+    for_why = points(question) - 2
+    lines = [f"## {number}: {question.name} ({points(question)})", question.text]
+    lines += [f"2 for the answer: **{answer}**", f"{for_why} for the reason: {why}"]
+    match question:
+        case Choose():
+            others = [each for place, each in enumerate(question.answers) if place != question.right]
+        case Number(wrong=wrong):
+            others = list(wrong)
+            lines[2] += f", within {question.within:.0%}" if question.within else ""
+        case _:
+            others = []
+    if others:
+        lines.append("Nothing for these, unless the reason beside it is sound and only a slip led there (1):")
+        lines.append("\n".join(f"- {each.text.rstrip('.')}: {each.why}" for each in others))
+    return "\n\n".join(lines)
+
+
+def main(seed: str | None, folder: Path) -> int:
+    """Write both into the folder."""
+    if seed is not None and len(seed) < SHORTEST:
+        print(f"the seed is too easy to guess: write {SHORTEST} characters or more, or none", file=sys.stderr)
+        return 2
+    drawn = seed or secrets.token_urlsafe(SHORTEST)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "exam.ipynb").write_text(nbformat.writes(exam(drawn)) + "\n", encoding="utf-8")
+        page = (
+            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Key</title>\n{to_html(key(drawn))}</html>\n'
+        )
+        (folder / "key.html").write_text(page, encoding="utf-8")
+    except OSError as error:
+        print(f"nothing can be written to {folder}: {error.strerror}; name another folder", file=sys.stderr)
+        return 1
+    print(f"for students: {folder / 'exam.ipynb'}\nfor you:      {folder / 'key.html'}, seed {drawn}")
+    return 0
