@@ -10,7 +10,7 @@ EXERCISES = (
         name="ring_all_gather",
         asks="it returns everyone's x, one after the other in rank order, on every rank; p - 1 steps, in each of which "
         "all ranks send one piece at once, to a neighbour; x stays as it is",
-        lines=11,
+        lines=7,
         x=VECTOR,
         expected=f"{WHOLE}; dist.all_gather_single(expected, x)",
         in_place=False,
@@ -47,7 +47,7 @@ EXERCISES = (
         why_steps=AT_ONCE,
         why_bytes={lambda p: p - 1: "that is the whole vector sent p - 1 times; send everyone its piece only"},
         hints=(
-            "x.chunk(world_size) gives the pieces. Piece d is of interest to rank d and to nobody else.",
+            "x.chunk(world_size) gives the pieces. Piece d is of interest to rank d and to no other rank.",
             "Start from a clone of your own piece of x, since x must stay as it is, and add what arrives.",
             "For hop 1 to p - 1: isend piece rank + hop to rank + hop, recv from rank - hop, add, wait. Modulo p.",
         ),

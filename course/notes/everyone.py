@@ -59,11 +59,6 @@ NOTES = Notes(
             "`choose_lookup` on the board.",
         ),
         Part(
-            10,
-            "The cheat sheet",
-            "Books closed: fill in the page on paper, in pairs, then run it. The Zoo stays on the wall.",
-        ),
-        Part(
             12,
             "Which one?",
             "As in the short plan. Let pairs invent a fourth situation for the next pair.",
@@ -71,7 +66,12 @@ NOTES = Notes(
         Part(
             8,
             "The price",
-            "The two sentences first, then the table.",
+            "The sentence first, then the table.",
+        ),
+        Part(
+            10,
+            "The cheat sheet",
+            "Books closed: fill in the page on paper, in pairs, then open it. The Zoo stays on the wall.",
         ),
     ),
     home="Two of the three *Write it*, and the cheat sheet on paper.",
