@@ -42,7 +42,7 @@ def raced(recording) -> str:
     """A send whose data were written to while it was under way: nobody knows what went out."""
     for rank, line in sorted(recording.changed):
         return (
-            f"rank {rank} wrote to the tensor of its isend (line {line}) before that was over, so nobody knows what "
+            f"rank {rank} wrote to the tensor of its send (line {line}) before that was over, so nobody knows what "
             "went out; receive into another tensor, and change this one only after wait()"
         )
     return ""
@@ -208,7 +208,7 @@ def _missing(case: Case) -> str:
             (True,): ("came here, but {} not in it", "add each piece before you receive the next one in its place"),
             (False,): (
                 "never came here",
-                f"look at what {_senders(case.missing)}, and at who passes it on",
+                f"look at what {_senders(case.missing)}, and at which rank passes it on",
             ),
         }
         how, do = ways.get(tuple(came), ("{} not in it", "look at which rank sends what, and add what arrives"))
@@ -233,7 +233,7 @@ def _missing(case: Case) -> str:
     if again and has_come(case, wanted) is False:
         return f"{again} all hold the same, and rank {wanted}'s never came here; pass on what has just come"
     return (
-        f"rank {rank}'s stands where rank {wanted}'s should; look at which rank you receive from, and into which place"
+        f"rank {rank}'s is where rank {wanted}'s should be; look at which rank you receive from, and into which place"
     )
 
 

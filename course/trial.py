@@ -250,6 +250,10 @@ class Trial:
         if len(whose) == 1 and plain:
             said = f"line {next(iter(whose))}"
             return "" if re.search(rf"\b{said}\b", self.failure) else f" ({said})"
+        if whose and not plain and " raised " not in self.failure:  # it names none of those that failed first
+            line, ranks = next(iter(whose.items()))
+            answer = next(answer for answer in self.last if answer.rank == ranks[0])
+            return f"; {name_ranks(ranks)} raised {_one_line(f'{answer.ename}: {answer.evalue}')} (line {line})"
         where = ", ".join(f"line {line} on {name_ranks(ranks)}" for line, ranks in whose.items())
         return f" (raised in {where})" if where else ""
 

@@ -139,7 +139,7 @@ def _result(trial) -> str:
         return ""
     if trial.exercise.in_place and not _changed(trial):
         how = f"x += y, or x.copy_(y){_list_items(trial)}"
-        return f"{name_ranks(wrong)}: x is as it was; the answer must stand in x itself: {how}"
+        return f"{name_ranks(wrong)}: x is as it was; the answer must be in x itself: {how}"
     others = f"; {name_ranks(wrong[1:])} {'are' if len(wrong) > 2 else 'is'} wrong too" if wrong[1:] else ""
     same = [rank for rank in wrong if trial.answers[rank].get("is x") and trial.recording.events]
     if not trial.exercise.in_place and same and not _changed(trial):
@@ -181,7 +181,7 @@ def _of_what(trial, seen: dict) -> str:
     if seen.get("tensors"):
         return f" of {_plural(seen['tensors'], 'tensor')}; return one tensor"
     if seen["is"] == "int" and "recv" in trial.exercise.allowed:
-        return "; dist.recv fills the tensor that you pass in, and returns only who sent it: return that tensor"
+        return "; dist.recv fills the tensor that you pass in, and returns only the sender's number: return that tensor"
     return ""
 
 
@@ -308,7 +308,7 @@ def _far(trial) -> str:
         return ""
     return (
         f"right result, but {_number(most)} N went farther than to the neighbour rank ^ 1, where {_number(bound)} N "
-        "are enough: who should get the long messages?"
+        "are enough: which rank should get the long messages?"
     )
 
 

@@ -154,7 +154,7 @@ def misplaced(case: Case) -> str:
         mine, theirs = (answers.offset(next(iter(terms))) for terms in (case.has, case.wants))
         here = case.wrong.element - case.block.lo
         return (
-            f"the right pieces are there in the wrong places: at element {here} stands element {mine}, where element "
+            f"the right pieces are there in the wrong places: at element {here} is element {mine}, where element "
             f"{theirs} belongs; look at where a piece begins and ends"
         )
     chunks = {chunk for _, chunk in chunks_here}
@@ -186,7 +186,7 @@ def _permuted(found: list[int], blocks: list[Block]) -> str:
     if len(shifts) == 1:
         by = shifts.pop()
         by, where = (by, "late") if by <= p // 2 else (p - by, "early")
-        return f"each of them stands {by} place{'s' if by > 1 else ''} too {where}; {do}"
+        return f"each of them is {by} place{'s' if by > 1 else ''} too {where}; {do}"
     return f"{blocks[moved[0]].name} holds what belongs in {blocks[found[moved[0]]].name}; {do}"
 
 

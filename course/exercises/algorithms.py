@@ -100,7 +100,7 @@ EXERCISES = (
             lambda p: 2 * doublings(p): "that is the whole vector in every step; send only what the partner lacks",
         },
         hints=(
-            "The first message is the longest, N/2. Who is nearest? Distances 1, 2, 4, ... on the way down.",
+            "The first message is the longest, N/2. Which partner is nearest? Distances 1, 2, 4, ... on the way down.",
             "In the round with distance d split what you still work on with chunk(2): with a 0 in the bit of d keep "
             "the first half and give the second, with a 1 the other way round.",
             "Remember for every round partner, what you kept and what you gave: the second half of the algorithm walks "

@@ -48,7 +48,7 @@ EXERCISES = (
         hints=(
             "Two halves of p - 1 steps each. First add what arrives to your own chunk (reduce-scatter), then only "
             "pass finished chunks on (all-gather).",
-            "x.chunk(world_size) gives views: what you write into a chunk stands in x.",
+            "x.chunk(world_size) gives views: what you write into a chunk is in x.",
             "In step s of the first half rank r sends chunk r - 1 - s and receives chunk r - 2 - s; in step s of the "
             "second half it sends chunk r - s and receives chunk r - 1 - s. All modulo p.",
             "Blocking sends in a ring wait for each other forever: use isend, then recv, then wait.",

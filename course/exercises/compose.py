@@ -76,6 +76,8 @@ EXERCISES = (
             "sum of all divided by world_size times this rank's count; the counts differ, so add them up, too",
             lambda trial, rank: sum(x.sum() for x in trial.given) / trial.p: "that is the sum of all divided by the "
             "number of ranks; divide by how many numbers all ranks have",
+            lambda trial, rank: sum(x.sum() for x in trial.given) / trial.p**2: "that is the sum of all divided by "
+            "world_size from every rank; the second number is how many numbers this rank has",
         },
         expected="torch.tensor([x.double().sum(), x.numel()], dtype=torch.float64); dist.all_reduce(expected); "
         "expected = expected[0] / expected[1]",
@@ -106,8 +108,8 @@ EXERCISES = (
         parts=lambda p: {"the largest number": 1, "the rank that has it": 1},
         slips={last_owner: "several ranks have that number, and this is the highest of them; the lowest is asked"},
         hints=(
-            "all_reduce with dist.ReduceOp.MAX gives everyone the value. Who has it is a second question.",
-            "Let every rank that has the value bid its own number and all others bid world_size. Who wins?",
+            "all_reduce with dist.ReduceOp.MAX gives everyone the value. Which rank has it is a second question.",
+            "Let every rank that has the value bid its own number and all others bid world_size. Which bid wins?",
             "The lowest bid: all_reduce with dist.ReduceOp.MIN.",
         ),
     ),
@@ -153,11 +155,15 @@ EXERCISES = (
         rtol=1e-4,
         slips={
             scaled_by(lambda norms, rank: norms[rank]): "scaled by this rank's norm alone; the norm of all ranks' x "
-            "together takes everybody's squares",
+            "together needs the squares of all ranks",
             scaled_by(lambda norms, rank: sum(norms)): "scaled by the sum of the ranks' norms, and norms do not add "
             "up; add up their squares",
             lambda trial, rank: trial.given[rank] * trial.draw.limit / norm_of_all(trial): "scaled, though the norm "
             "is below the limit: then x must stay as it is",
+            lambda trial, rank: trial.given[rank] * trial.draw.limit / norm_of_all(trial) ** 2: "divided by the sum of "
+            "the squares; the norm is its root",
+            lambda trial, rank: trial.given[rank] * norm_of_all(trial) / trial.draw.limit: "multiplied by norm / "
+            "limit, which makes a long x longer; multiply by limit / norm",
         },
         hints=(
             "The norm of it all is the root of the sum of all squares. Squares add up over the ranks; norms do not.",

@@ -35,11 +35,11 @@ EXERCISES = (
         messages=lambda p: 2 * p * (p - 1),
         busiest=lambda p: Fraction(2 * (p - 1), p),
         why_bytes={
-            lambda p: p - 1: "that is still the whole vector to everybody; rank d needs only chunk d to add it up",
+            lambda p: p - 1: "that is still the whole vector to every rank; rank d needs only chunk d to add it up",
         },
         hints=(
-            "Two rounds of exchange. In the first, rank d gets everybody's chunk d and adds it up.",
-            "In the second round rank d sends its finished chunk to everybody.",
+            "Two rounds of exchange. In the first, rank d gets chunk d of every rank and adds them up.",
+            "In the second round rank d sends its finished chunk to all others.",
             "A receive of the first round needs a buffer of its own for each sender; one of the second round can "
             "write into x itself: x.chunk(world_size) gives views.",
             "Start all isend and irecv of a round, then wait for all of them, then add.",

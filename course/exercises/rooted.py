@@ -29,7 +29,7 @@ EXERCISES = (
         peers=only_the_root,
         talks="rank 0",
         hints=(
-            "On rank 0, who has sent the piece that arrives from src, and where in rank order does it belong?",
+            "On rank 0, whose piece arrives from src, and where in rank order does it belong?",
             "pieces is a list with one tensor for each rank. What comes from src belongs into pieces[src].",
         ),
     ),
@@ -48,7 +48,7 @@ EXERCISES = (
         one_port=True,
         why_steps="each rank that has x passes it on in every step, so that their number doubles",
         hints=(
-            "Who has x, sends it on, so the number of ranks that have it doubles in each round: 1, 2, 4, 8 ...",
+            "Every rank that has x sends it on, so their number doubles in each round: 1, 2, 4, 8 ...",
             "In the round at distance d (1, 2, 4, ...) ranks 0 to d - 1 have x, and ranks d to 2d - 1 get it.",
             "In that round rank r < d sends to r + d if there is such a rank, and rank r with d <= r < 2d receives "
             "from r - d. The others do nothing.",

@@ -1,6 +1,6 @@
 """Each rank passes on what has just come, p - 1 times.
 
-Two mistakes: sending the own piece again in each step, and joining the pieces in the order in which they came.
+Two mistakes: sending your own piece again in each step, and joining the pieces in the order in which they came.
 Another way: p - 1 calls of your shift.
 """
 

@@ -1,6 +1,6 @@
 """A chunk starts at the rank after its owner and collects a term at every stop, its owner's last.
 
-Two mistakes: sending the own chunk first, after which the finished chunk ends one place off; and adding to the chunk
+Two mistakes: sending your own chunk first, after which the finished chunk ends one place off; and adding to the chunk
 that was sent instead of the one that came.
 Another way: pairwise_reduce_scatter, with the same bytes between partners that are further apart.
 """

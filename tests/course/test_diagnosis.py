@@ -217,7 +217,7 @@ def tree_broadcast(x):
     "rotated": (
         *gathered(cat="torch.cat(pieces[1:] + pieces[:1])"),
         "rank 0, chunk 0 holds b0 and should hold a0: the right pieces are there in the wrong places: each of them "
-        "stands 1 place too early; put what comes from a rank where that rank's piece belongs; in numbers # # ... "
+        "is 1 place too early; put what comes from a rank where that rank's piece belongs; in numbers # # ... "
         "where # # ... should be; ranks 1-3 are wrong too",
     ),
     "one element off": (
@@ -431,7 +431,7 @@ def shift(x):
     return arriving
 """
     words = (
-        "rank 0 wrote to the tensor of its isend (line 4) before that was over, so nobody knows what went out; "
+        "rank 0 wrote to the tensor of its send (line 4) before that was over, so nobody knows what went out; "
         "receive into another tensor, and change this one only after wait()"
     )
     assert words in said("shift", source)

@@ -170,7 +170,7 @@ def test_rounding_is_forgiven_only_where_it_is_allowed():
 def test_an_x_that_nobody_touched_is_told_apart_from_a_wrong_one():
     untouched = [seen(np.full(6, rank + 1, np.float32)) for rank in range(P)]
     told = verdict.fault(trial(answers=untouched))
-    assert told.startswith("ranks 0-2: x is as it was; the answer must stand in x")
+    assert told.startswith("ranks 0-2: x is as it was; the answer must be in x")
     told = verdict.fault(trial(answers=[untouched[0], seen(RIGHT - 1), seen(RIGHT)]))
     assert told.startswith("rank 0, chunk 0 should hold a0 + b0 + c0: ") and told.endswith("; rank 1 is wrong too")
 
@@ -238,7 +238,7 @@ def test_a_right_result_that_was_luck_is_none():
     lucky = trial()
     lucky.recording.changed = [(2, 9), (1, 8)]
     assert verdict.fault(lucky).startswith(
-        "right result by luck: rank 1 wrote to the tensor of its isend (line 8) before"
+        "right result by luck: rank 1 wrote to the tensor of its send (line 8) before"
     )
 
 

@@ -94,7 +94,7 @@ def all_reduce_many(tensors):
     for t in tensors:
         t.copy_(bucket[:t.numel()])
 """,
-        "at element 1 stands element 0, where element 1 belongs",
+        "at element 1 is element 0, where element 1 belongs",
     ),
     "the mean": (
         """

@@ -68,7 +68,7 @@ WRONG = {
     "own block first": (
         LOOP.format(some="min(have, world_size - have)", result="blocks[:world_size].flatten()"),
         "rank 1, chunk 0 holds b0 and should hold a0: the right pieces are there in the wrong places: "
-        "each of them stands 1 place too early",
+        "each of them is 1 place too early",
     ),
     "turned the wrong way": (
         LOOP.format(some="min(have, world_size - have)", result="torch.roll(blocks[:world_size], -rank, 0).flatten()"),

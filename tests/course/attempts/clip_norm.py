@@ -64,7 +64,11 @@ def clip_norm(x, limit):
         "no rank has sent anything, so ranks 1-3's numbers are not in it",
     ),
     "the sum of the norms": (BODY.format(**GOOD | {"number": "x.norm()", "norm": "number"}), "rank 0: x is"),
-    "no root": (BODY.format(**GOOD | {"norm": "number"}), "rank 0: x is"),
+    "no root": (BODY.format(**GOOD | {"norm": "number"}), "divided by the sum of the squares; the norm is its root"),
+    "upside down": (
+        BODY.format(**GOOD | {"scale": "x *= norm / limit"}),
+        "multiplied by norm / limit, which makes a long x longer",
+    ),
     "also makes short ones longer": (BODY.format(**GOOD | {"condition": "True"}), "no  on 2 ranks"),
     "not in place": (BODY.format(**GOOD | {"scale": "x = x * limit / norm"}), "x is as it was"),
     "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "no  on 4 ranks"),

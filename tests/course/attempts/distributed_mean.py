@@ -49,6 +49,15 @@ def distributed_mean(x):
 """,
         "that is the mean of the ranks' means",
     ),
+    "counts the ranks": (
+        """
+def distributed_mean(x):
+    total = torch.stack([x.sum(), x.new_tensor(world_size)])
+    dist.all_reduce(total)
+    return total[0] / total[1]
+""",
+        "that is the sum of all divided by world_size from every rank",
+    ),
     "its own count": (
         """
 def distributed_mean(x):

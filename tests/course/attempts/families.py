@@ -173,7 +173,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
     if returns and by_messages:
         found["spoils x"] = _spoilt(name, "out = {solved}", "x += 1", "return out"), "x was changed; it must stay"
     elif not returns:
-        found["in a copy"] = _spoilt(name, copy, "return {solved_y}"), "x is as it was; the answer must stand in x"
+        found["in a copy"] = _spoilt(name, copy, "return {solved_y}"), "x is as it was; the answer must be in x"
     if by_messages:
         found["float32 whatever comes"] = _spoilt_copy(name, "y = x.float()"), "it sends float32, but x is float64"
     if returns and exercise.allowed <= MESSAGES_ONLY:

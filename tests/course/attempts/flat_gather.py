@@ -83,7 +83,7 @@ def flat_gather(x):
         dist.recv(pieces[1], src)
     return torch.cat(pieces)
 """,
-        "rank 0, chunk 1 holds d0 and should hold b0: rank 3's stands where rank 1's should",
+        "rank 0, chunk 1 holds d0 and should hold b0: rank 3's is where rank 1's should",
     ),
     "forgets its own": (
         """

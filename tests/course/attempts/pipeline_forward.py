@@ -207,6 +207,6 @@ def pipeline_forward(x, stage):
         handle.wait()
     return out
 """,
-        "rank 0 wrote to the tensor of its isend (line 10) before that was over",
+        "rank 0 wrote to the tensor of its send (line 10) before that was over",
     ),
 }

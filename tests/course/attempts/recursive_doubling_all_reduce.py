@@ -52,6 +52,18 @@ def recursive_doubling_all_reduce(x):
 """
 
 WRONG = {
+    "receives into x while it is sent": (
+        """
+def recursive_doubling_all_reduce(x):
+    distance = 1
+    while distance < world_size:
+        receiving = dist.irecv(x, rank ^ distance)
+        dist.send(x, rank ^ distance)
+        receiving.wait()
+        distance *= 2
+""",
+        "rank 0 wrote to the tensor of its send (line 5) before that was over",
+    ),
     "doubles x": (
         """
 def recursive_doubling_all_reduce(x):

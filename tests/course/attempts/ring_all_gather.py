@@ -87,7 +87,7 @@ def ring_all_gather(x):{HEAD}
         sending.wait()
     return torch.cat(pieces)
 """,
-        "rank 0, chunk 1 holds d3 and should hold b1: rank 3's stands where rank 1's should",
+        "rank 0, chunk 1 holds d3 and should hold b1: rank 3's is where rank 1's should",
     ),
     "one step too few": (
         f"""

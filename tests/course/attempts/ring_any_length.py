@@ -66,7 +66,7 @@ WRONG = {
     ),
     "padding that is not copied back": (
         RIGHT["padded"].replace("    x.copy_(padded[: len(x)])\n", ""),
-        "x is as it was; the answer must stand in x itself",
+        "x is as it was; the answer must be in x itself",
     ),
     "whole vectors": (
         """

@@ -95,7 +95,7 @@ def shift(x):{HEAD}
     sending.wait()
     return arriving
 """,
-        "rank 1's stands where rank 3's should",
+        "rank 1's is where rank 3's should",
     ),
     "in place": (
         f"""
@@ -148,7 +148,7 @@ def shift(x):{HEAD}
     sending.wait()
     return arriving
 """,
-        "is an int; dist.recv fills the tensor that you pass in, and returns only who sent it: return that tensor",
+        "is an int; dist.recv fills the tensor that you pass in, and returns only the sender's number: return that",
     ),
     "both tensors": (
         f"""

@@ -95,7 +95,7 @@ def swap(x):
     sending.wait()
     return theirs
 """,
-        "rank 0: the answer holds d0 and should hold b0: rank 3's stands where rank 1's should",
+        "rank 0: the answer holds d0 and should hold b0: rank 3's is where rank 1's should",
     ),
     "one side only": (
         """

@@ -88,6 +88,10 @@ def tree_reduce(x):
         "rank 0 receives 3 messages, which pass through its NIC one after the other; in a tree no rank receives",
     ),
     "not written": (LOOP.format(condition="...", add="x += arriving"), "not written yet"),
+    "the even multiples send": (
+        LOOP.format(condition="rank + distance < world_size", add="x += arriving").replace("== distance", "== 0"),
+        "left the cell without the matching send; rank 0 raised ValueError: there is no rank -1",
+    ),
     "everybody to rank 0": (
         """
 def tree_reduce(x):

@@ -70,7 +70,7 @@ def two_shot_all_reduce(x):
     for peer in others:
         x += inbox[peer]
 """,
-        "still the whole vector to everybody",
+        "still the whole vector to every rank",
     ),
     "only the first round": (
         f"""
