@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from collectives.pipeline import Order
 from course.exercises.exercise import Exercise, nobody
 
 MICRO_BATCHES = 5
@@ -47,26 +48,82 @@ SPLIT = ((4, 8), (3, 3), (2, 5), (6, 9))
 """Ranks and micro-batches for which an order with a split backward pass is asked."""
 
 PLAYED = f"""
-from collectives.pipeline import Order
+from course.exercises.pipeline import refusal
 def _played(split_backward):
-    slots = []
     for p, m in {SPLIT}:
         lists = [split_backward(r, p, m) for r in range(p)]
-        for actions in lists:
+        for r, actions in enumerate(lists):
             if not isinstance(actions, (list, tuple, str)):
                 what = "nothing" if actions is None else f"a {{{{type(actions).__name__}}}}"
-                raise TypeError(f"it should return a list of actions, and returned {{{{what}}}}")
-        order, where = Order("yours", lists), f"with {{{{m}}}} micro-batches on {{{{p}}}} ranks"
-        if order.stuck:
-            raise ValueError(f"{{{{where}}}} {{{{order.stuck}}}}")
-        for r, kept in enumerate(order.kept):
-            if kept > p:
-                many = f"keeps {{{{kept:.0f}}}} micro-batches, and {{{{p}}}} are allowed"
-                raise ValueError(f"{{{{where}}}} rank {{{{r}}}} {{{{many}}}}")
-        slots.append(order.length)
-    return torch.tensor(slots)
+                raise TypeError(f"for rank {{{{r}}}} it should return a list of actions, and returned {{{{what}}}}")
+        if why := refusal(lists, m):
+            raise ValueError(f"with {{{{m}}}} micro-batches on {{{{p}}}} ranks, {{{{why}}}}")
+    return torch.tensor({len(SPLIT)})
 """
-"""How many slots the student's order takes, if it keeps no more than p micro-batches on any rank."""
+
+
+def refusal(lists, m: int) -> str:
+    """What is wrong with the actions of each rank as an order that splits the backward pass of m micro-batches; "" if
+    nothing is."""
+    try:
+        order = Order("yours", lists)
+    except ValueError as error:
+        return str(error)
+    p = order.ranks
+    for r, actions in enumerate(order.orders):
+        others = [action.stage for action in actions if action.stage != r]
+        if others:
+            return f"rank {r} has an action of stage {others[0]}; its own stage is {r}"
+        if order.micro != m:
+            return f"there are {order.micro} micro-batches in the lists"
+    if order.stuck:
+        return order.stuck
+    for r, actions in enumerate(order.orders):
+        kept = 0
+        for action in actions:
+            kept += {"F": 1, "I": 0}.get(action.kind, -1)
+            if kept > p:
+                over = "it keeps each micro-batch from F to W, or B"
+                return f"rank {r} holds {kept} micro-batches at F{action.micro}, and {p} are allowed: {over}"
+    enough = 3 * m + p - 1
+    if order.length <= enough:
+        return ""
+    many = f"the step takes {order.length} slots, and {enough} are enough"
+    for r in range(1, p):
+        if any(action.kind == "B" for action in order.orders[r]):
+            return (
+                f"{many}: rank {r - 1} waits for both slots of each B of rank {r}, and needs only the first: write I, W"
+            )
+    return f"{many}: {_wait(order)}"
+
+
+def _wait(order: Order) -> str:
+    """Why a rank waits in an order that is too long: it could do a W meanwhile, the other rank does one, or it has done
+    all of its own too soon; else which wait is the longest."""
+    slots = sorted(order.slots, key=lambda slot: slot.start)
+    found = []
+    for r in range(order.ranks):
+        mine = [slot for slot in slots if slot.rank == r]
+        due: list[int] = []  # micro-batches whose I is done and W not
+        free = 0
+        for slot in mine:
+            kind, micro, _ = slot.action
+            length, source = slot.start - free, r - 1 if kind == "F" else r + 1
+            many = f"{length} slot{'s' * (length > 1)}"
+            waits = f"rank {r} waits {many} for {kind}{micro} of rank {source}"
+            theirs = [s.action for s in slots if s.rank == source and free < s.end <= slot.start]
+            late = next((action.micro for action in theirs if action.kind == "W"), None)
+            if length and due:
+                found.append((3, length, f"{waits}, and could do W{due[0]} meanwhile"))
+            elif length and late:
+                found.append((2, length, f"{waits}, which does W{late} first"))
+            elif length and any(s.action.kind == "W" for s in mine if s.end <= free):
+                found.append((1, length, f"{waits}, and has no W left to do meanwhile: put W off for longer"))
+            elif length:
+                found.append((0, length, waits))
+            due = due + [micro] if kind == "I" else [each for each in due if (kind, each) != ("W", micro)]
+            free = slot.end
+    return max(found)[2]
 
 
 def last_rank_of_all(rank: int, p: int) -> set[int]:
@@ -146,9 +203,8 @@ EXERCISES = (
         lines=12,
         x="torch.zeros(1)",
         setup=PLAYED,
-        expected=f"torch.tensor([3 * m + p - 1 for p, m in {SPLIT}])",
+        expected=f"torch.tensor({len(SPLIT)})",
         call="_played({name})",
-        parts=lambda p: {f"the slots of {m} micro-batches on {ranks} ranks": 1 for ranks, m in SPLIT},
         in_place=False,
         needs=nobody,
         allowed=frozenset(),

@@ -46,14 +46,43 @@ WRONG = {
     "not written": ("def split_backward(r, p, m):\n    ...\n", "not written yet"),
     "nothing is split": (
         BODY.format(**GOOD | {"back": "B", "weights": "False"}),
-        "the slots of 8 micro-batches on 4 ranks",
+        "27 are enough: rank 0 waits for both slots of each B of rank 1, and needs only the first",
     ),
-    "W right behind I": (BODY.format(**GOOD | {"late": "0"}), "the slots of 8 micro-batches on 4 ranks"),
-    "all W at the end": (BODY.format(**GOOD | {"late": "m"}), "keeps 8 micro-batches, and 4 are allowed"),
-    "too few to begin with": (BODY.format(**GOOD | {"first": "max(1, p - r - 1)"}), "the slots of"),
-    "as many everywhere": (BODY.format(**GOOD | {"first": "p"}), "and 4 are allowed"),
-    "the ranks upside down": (BODY.format(**GOOD | {"first": "(r + 1)", "late": "(p - 1 - r)"}), "waits forever"),
-    "no W": (BODY.format(**GOOD | {"weights": "False"}), "W1 is missing"),
-    "numbers": (BODY.format(**GOOD | {"returned": "len(order)"}), "should return a list of actions, and returned"),
-    "not an action": (BODY.format(**GOOD | {"back": "X"}), "X1 is no action"),
+    "W right behind I": (
+        BODY.format(**GOOD | {"late": "0"}),
+        "27 are enough: rank 2 waits 1 slot for I8 of rank 3, and has no W left to do meanwhile",
+    ),
+    "all W at the end": (
+        BODY.format(**GOOD | {"late": "m"}),
+        "with 8 micro-batches on 4 ranks, rank 0 holds 5 micro-batches at F5, and 4 are allowed",
+    ),
+    "too few to begin with": (
+        BODY.format(**GOOD | {"first": "max(1, p - r - 1)"}),
+        "rank 3 waits 3 slots for F4 of rank 2, and could do W1 meanwhile",
+    ),
+    "W before I": (
+        BODY.format(**GOOD).replace("return order", "return order[:-1][::-1] + order[-1:]"),
+        "with 8 micro-batches on 4 ranks, rank 0 waits forever: its",
+    ),
+    "as many everywhere": (BODY.format(**GOOD | {"first": "p"}), "rank 1 holds 5 micro-batches at F5, and 4 are"),
+    "the ranks upside down": (
+        BODY.format(**GOOD | {"first": "(r + 1)", "late": "(p - 1 - r)"}),
+        "rank 0 waits forever: its I1 needs I1 of rank 1",
+    ),
+    "no W": (BODY.format(**GOOD | {"weights": "False"}), "on 4 ranks, rank 0: W1 is missing"),
+    "one micro-batch too few": (
+        BODY.format(**GOOD).replace("p, m):", "p, n):\n    m = n - 1"),
+        "with 8 micro-batches on 4 ranks, there are 7 micro-batches in the lists",
+    ),
+    "two stages on a rank": (
+        """
+def split_backward(r, p, m):
+    halves = r, 2 * p - 1 - r
+    order = [f"{s}F{i}" for i in range(1, m + 1) for s in halves]
+    return order + [f"{s}{kind}{i}" for i in range(1, m + 1) for s in halves[::-1] for kind in "IW"]
+""",
+        "rank 0 has an action of stage 7; its own stage is 0",
+    ),
+    "numbers": (BODY.format(**GOOD | {"returned": "len(order)"}), "for rank 0 it should return a list of actions, and"),
+    "not an action": (BODY.format(**GOOD | {"back": "X"}), "on 4 ranks, rank 0: X1 is no action"),
 }
