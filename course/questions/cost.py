@@ -206,7 +206,8 @@ QUESTIONS = (
                 "what rank 1 sends", "Rank 1 is slow to one rank only; to ranks 0 and 3 it is as fast as the others."
             ),
             Answer(
-                "what rank 2 receives", "Whatever is sent TO rank 2 is slow, whoever sends it, and nothing else is."
+                "what rank 2 receives",
+                "Whatever is sent TO rank 2 is slow, whichever rank sends it, and nothing else is.",
             ),
         ),
         right=3,
