@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from collectives.as_if import HELD, ROOTED, Region, Share, straight
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, cut
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, cut, meeting
 
 SUMMING = ("all_reduce", "reduce", "reduce_scatter")
 
@@ -230,7 +230,7 @@ class Effect:
         cuts = sorted({edge for pieces in sources for p in pieces for edge in (p.lo, p.hi)})
         found = []
         for a, b in zip(cuts, cuts[1:], strict=False):
-            values = [next(p.value for p in pieces if p.lo <= a and b <= p.hi) for pieces in sources]
+            values = [meeting(pieces, a, b)[0].value for pieces in sources]
             found.append(Piece(a, b, self.leaves.combined(how, [(value, times) for value in values], rank)))
         return found
 

@@ -287,11 +287,9 @@ class _Picker:
 
     def _unread(self, done: LocalWrite) -> bool:
         """Whether it is overwritten before anything has read it."""
-        for use in self.places.after(done.rank, done.storage, done.row):
-            if use.lo < done.hi and done.lo < use.hi and use.by is not done:
-                if not use.writes:
-                    return False
-                return use.lo <= done.lo and done.hi <= use.hi
+        for use in self.places.after(*done.spot):
+            if use.by is not done:
+                return use.writes and use.lo <= done.lo and done.hi <= use.hi
         return False
 
     # -- what they look like
@@ -347,8 +345,8 @@ class _Picker:
         rank, reader = message.dst, None
         if (rank, self.places.of(rank, storage, lo, hi).place) in self.told:
             return None
-        for use in self.places.after(rank, storage, row):
-            if use.row < row or not (use.lo < hi and lo < use.hi) or use.by is message:
+        for use in self.places.after(rank, storage, lo, hi, row):
+            if use.by is message:
                 continue
             if use.writes and not (reader and reader.row == use.row and reader is use.by):
                 break
@@ -444,8 +442,8 @@ class _Picker:
 
     def _late(self, done: LocalWrite) -> int:
         """The step before the one in which new data go out; the earliest that it can be, if they never do."""
-        for use in self.places.after(done.rank, done.storage, done.row):
-            if use.by is not done and use.lo < done.hi and done.lo < use.hi:
+        for use in self.places.after(*done.spot):
+            if use.by is not done:
                 late = use.by.step - 1 if not use.writes and not isinstance(use.by, LocalWrite) else 0
                 return max(done.step, late)
         return done.step

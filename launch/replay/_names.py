@@ -26,7 +26,7 @@ from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
 from launch.replay._places import Variables, content
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Ranges, Value, cut
+from launch.replay.provenance import Kind, Piece, Ranges, Value, cut, meeting
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -325,8 +325,8 @@ def _together(vectors: list[Content]) -> Content:
     for lo, hi in zip(cuts, cuts[1:], strict=False):
         terms: dict[tuple[int, int], float] = {}
         for parts in vectors:
-            inside = next((p.value.terms for p in parts if p.lo <= lo and hi <= p.hi), ())
-            terms |= {(leaf, shift): times for leaf, shift, times in inside}
+            for p in meeting(parts, lo, hi):
+                terms |= {(leaf, shift): times for leaf, shift, times in p.value.terms}
         found.append(Piece(lo, hi, Value("sum", tuple([(*key, times) for key, times in terms.items()]))))
     return found
 

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collectives.as_if import Region
 from launch.replay._places import Places, Spot, Variables
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, joined
+from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, cut, joined, meeting
 
 UNKNOWN = Value("sum", ())
 
@@ -69,31 +69,28 @@ class Picture:
         gaps = ranges.gaps(region.lo, region.hi)
         for a, b in gaps:
             ranges.write(a, b, UNKNOWN)
-            for p in pieces:
-                lo, hi = max(a, p.lo + region.lo), min(b, p.hi + region.lo)
-                if lo < hi:
-                    ranges.write(lo, hi, p.value.shifted(-region.lo))
-                    self.began[key].write(lo, hi, self.places.cleaned(p.value).shifted(-region.lo))
-                    if not self.leaves.is_own(p.value, rank):
-                        self.wrong.add(key)  # it cannot have been there from the start
+            for p in cut(pieces, a - region.lo, b - region.lo):
+                lo, hi = a + p.lo, a + p.hi
+                ranges.write(lo, hi, p.value.shifted(-a))
+                self.began[key].write(lo, hi, self.places.cleaned(p.value).shifted(-a))
+                if not self.leaves.is_own(p.value, rank):
+                    self.wrong.add(key)  # it cannot have been there from the start
         if gaps and spot is not None:
             self.seen[key].append((region.lo, spot))
 
     def _write(self, move) -> None:
         region = move.target
         ranges = self.held[move.dst, region.place]
-        there = ranges.read(region.lo, region.hi) if move.op == "reduce" else []
-        edges = {edge - region.lo for p in there for edge in (p.lo, p.hi)}
         if not move.held:
             ranges.write(region.lo, region.hi, UNKNOWN)
         for p in move.held:
-            cuts = sorted({p.lo, p.hi, *(edge for edge in edges if p.lo < edge < p.hi)})
-            for a, b in zip(cuts, cuts[1:], strict=False):
-                lo, hi, value = a + region.lo, b + region.lo, p.value.shifted(-region.lo)
-                before = next((q.value for q in there if q.lo <= lo and hi <= q.hi), UNKNOWN)
-                if before.terms:
-                    value = self.leaves.combined(move.how, [(before, 1), (value, 1)], move.dst)
-                ranges.write(lo, hi, value)
+            lo, hi, value = p.lo + region.lo, p.hi + region.lo, p.value.shifted(-region.lo)
+            there = ranges.read(lo, hi) if move.op == "reduce" else []
+            ranges.write(lo, hi, value)
+            for before in there:
+                if before.value.terms:
+                    both = [(before.value, 1), (value, 1)]
+                    ranges.write(before.lo, before.hi, self.leaves.combined(move.how, both, move.dst))
 
     def _compare_ends(self, replay: Replay, memories: dict[int, Variables]) -> None:
         for rank, memory in memories.items():
@@ -108,11 +105,10 @@ class Picture:
         if ranges is None or (rank, region.place) in self.wrong:
             return
         for there in ranges.read(region.lo, region.hi):
-            for p in pieces if there.value.terms else ():
-                if p.lo + region.lo < there.hi and there.lo < p.hi + region.lo:
-                    if not self._same(there.value, p.value.shifted(-region.lo)):
-                        self.wrong.add((rank, region.place))
-                        return
+            inside = meeting(pieces, there.lo - region.lo, there.hi - region.lo) if there.value.terms else ()
+            if not all(self._same(there.value, p.value.shifted(-region.lo)) for p in inside):
+                self.wrong.add((rank, region.place))
+                return
 
     def _same(self, one: Value, other: Value) -> bool:
         return one == other or self._plain(one) == self._plain(other)

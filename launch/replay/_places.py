@@ -13,9 +13,9 @@ Left out: why a number changed (`replay._replay`), and which uses are worth show
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -338,6 +338,7 @@ class Places:
             region = memories[rank].locate(storage, first.lo, first.hi - first.lo)
             spans[rank, region.place, region.lo].append((min(u.row for u in found), max(u.row for u in found), storage))
         self._found: dict[tuple[int, int, int, int], Region] = {}
+        self._uses: dict[tuple[int, int, int, int], list[Use]] = {}
         self.nothing: set[int] = set()
         self.divided: dict[int, int] = {}  # step -> by what ranks divide its outcome
         self.number: dict[tuple[int, int], int] = {}  # (rank, storage) -> 0 for the name itself, 1 for "name 2"
@@ -386,15 +387,14 @@ class Places:
         places = call.event[side]
         return self.of_call(call.rank, places[index]) if index < len(places) and places[index] else None
 
-    def after(self, rank: int, storage: int, row: float):
-        """The uses of a storage from a row on."""
-        uses = self.uses.get((rank, storage), [])
-        at = bisect_left(uses, (row,))  # a Use begins with its row
-        return (uses[i] for i in range(at, len(uses)))
+    def after(self, rank: int, storage: int, lo: int, hi: int, row: float) -> Iterator[Use]:
+        """The uses of those bytes from a row on."""
+        key = (rank, storage, lo, hi)
+        if key not in self._uses:  # a training asks for the same ones in every step
+            self._uses[key] = [use for use in self.uses.get(key[:2], ()) if use.lo < hi and lo < use.hi]
+        uses = self._uses[key]
+        return islice(uses, bisect_left(uses, (row,)), None)  # a Use begins with its row
 
     def next_write(self, rank: int, storage: int, lo: int, hi: int, row: float) -> int | None:
         """The row at which those bytes are next written after `row`."""
-        for use in self.after(rank, storage, row):
-            if use.writes and use.row > row and use.lo < hi and lo < use.hi:
-                return use.row
-        return None
+        return next((use.row for use in self.after(rank, storage, lo, hi, row) if use.writes and use.row > row), None)

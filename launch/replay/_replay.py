@@ -21,7 +21,7 @@ from launch.replay._memory import Memory
 from launch.replay._numbers import EACH, Numbers
 from launch.replay._snapshots import Snapshots
 from launch.replay._torch_ops import Meaning, Place, parse
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Value
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Value, meeting
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 WAITS, GETS_NOTHING = 0, 1  # whether a rank goes on though another has not come: never, if it gets nothing from it
@@ -110,8 +110,8 @@ class Replay:
 
     def held_first(self, rank: int, storage: int, lo: int, hi: int) -> list[Piece]:
         """The pieces of a range when the rank made its first call."""
-        there = self.starts.get(rank, {}).get(storage, ())
-        return [p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)) for p in there if p.lo < hi and lo < p.hi]
+        inside = meeting(self.starts.get(rank, {}).get(storage, ()), lo, hi)
+        return [p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)) for p in inside]
 
     def seen(self, rank: int) -> bool:
         """Whether the op log of the rank reaches to the end of the cell."""

@@ -13,6 +13,7 @@ Left out: which op makes which value (`replay._torch_ops`), and who sent what to
 
 from bisect import bisect_left, bisect_right
 from enum import Enum, auto
+from operator import attrgetter
 from typing import NamedTuple
 
 MOST_TERMS = 600  # a value of more is only called computed
@@ -161,8 +162,14 @@ def joined(pieces, lo: int = 0) -> Pieces:
 
 def cut(pieces, lo: int, hi: int) -> list[Piece]:
     """What of some pieces lies between two bytes, counted from the first of them."""
-    inside = [p for p in pieces if p.lo < hi and lo < p.hi]
+    inside = meeting(pieces, lo, hi)
     return [Piece(max(p.lo, lo) - lo, min(p.hi, hi) - lo, p.value.shifted(lo)) for p in inside]
+
+
+def meeting(pieces, lo: int, hi: int):
+    """The pieces that have bytes in a range. They are in order, so none before it is looked at."""
+    first = bisect_right(pieces, lo, key=attrgetter("hi"))
+    return pieces[first : bisect_left(pieces, hi, first, key=attrgetter("lo"))] if lo < hi else pieces[:0]
 
 
 def gaps_in(pieces, lo: int, hi: int) -> list[tuple[int, int]]:

@@ -1,5 +1,7 @@
 """The op log of a rank: it sees what torch does in a recorded cell, and changes nothing about it."""
 
+import sys
+
 import pytest
 
 from launch.replay.provenance import Kind
@@ -94,6 +96,38 @@ def test_many_messages_in_fresh_buffers_are_read(gang):
     source = "for _ in range(1500):\n    b = torch.ones(4)\n    dist.send(b, 1) if rank == 0 else dist.recv(b, 0)\n"
     recording, _ = recorded(gang, source)
     assert recording.counts().messages == recording.counts().steps == 1500
+
+
+TRAINING = """
+gradients = [torch.rand(1, 2) + rank for _ in range({layers})]
+for step in range(2):
+    bucket = torch.cat(gradients)
+    dist.all_reduce(bucket)
+    for old, new in zip(gradients, bucket.split(1)):
+        old.copy_(new)
+"""
+
+
+def test_reading_does_not_take_the_square_of_the_number_of_parameters(gang):
+    few, many = (lines_run(gang.run(TRAINING.format(layers=layers), 2)) for layers in (20, 160))
+    assert many < 4.5 * few  # 8 times as many parameters; what does not depend on them is the same
+
+
+def lines_run(answers: list[dict]) -> int:
+    """How many lines of launch/replay it takes to read a recording."""
+    ran = 0
+
+    def line(_, event, __):
+        nonlocal ran
+        ran += event == "line"
+        return line
+
+    sys.settrace(lambda frame, *_: line if "/replay/" in frame.f_code.co_filename else None)
+    try:
+        Recording([answer["recording"] for answer in answers])
+    finally:
+        sys.settrace(None)
+    return ran
 
 
 def test_what_came_and_went_is_forgotten_and_its_memory_used_again(gang):
