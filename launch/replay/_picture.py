@@ -89,7 +89,7 @@ class Picture:
             ranges.write(lo, hi, value)
             for before in there:
                 if before.value.terms:
-                    both = [(before.value, 1), (value, 1)]
+                    both = [(before.value, 1.0), (value, 1.0)]
                     ranges.write(before.lo, before.hi, self.leaves.combined(move.how, both, move.dst))
 
     def _compare_ends(self, replay: Replay, memories: dict[int, Variables]) -> None:

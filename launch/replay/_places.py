@@ -395,6 +395,6 @@ class Places:
         uses = self._uses[key]
         return islice(uses, bisect_left(uses, (row,)), None)  # a Use begins with its row
 
-    def next_write(self, rank: int, storage: int, lo: int, hi: int, row: float) -> int | None:
+    def next_write(self, rank: int, storage: int, lo: int, hi: int, row: float) -> float | None:
         """The row at which those bytes are next written after `row`."""
         return next((use.row for use in self.after(rank, storage, lo, hi, row) if use.writes and use.row > row), None)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from launch.replay._types import SIZES, Types
-from launch.replay.provenance import Kind, Value
+from launch.replay.provenance import Kind, Piece, Value
 
 MOST_RUNS = 512  # runs of memory that one op is followed through
 MOST_SUMMED = 256  # rows that are added up by one op
@@ -142,8 +142,9 @@ class Meaning:
             made = makes(name)
             own = Kind.EMPTY if "empty" in name else Kind.OWN
             self._computed(outs, [] if made else ins, own, "" if made else name.strip("_"))
+            known = runs(outs[0], outs[0].shape) is not None
             constant = name in FILLED or name == "arange" or (bool(ins) and all(map(self._is_constant, ins)))
-            if constant and outs[0].storage not in self.memory.kept:
+            if constant and known and outs[0].storage not in self.memory.kept:
                 number = None
                 if name in FILLED:
                     number = 1 if "ones" in name else next((n for n in numbers[::-1] if type(n) in (int, float)), 0)
@@ -154,7 +155,8 @@ class Meaning:
         """Whether the op is one whose outcome can be described; then it is done."""
         name, scalar = op.name, next((n for n in numbers if type(n) in (int, float)), None)
         if name in ZEROS or (name in ("fill", "full", "new_full", "full_like") and _last(numbers) == 0):
-            return self._write(out, [(out, self.leaves.fresh(self.rank, Kind.ZERO))])
+            zeros = self.leaves.fresh(self.rank, Kind.ZERO)
+            return runs(out, out.shape) is not None and self._write(out, [(out, zeros)])
         if name in COPIES and ins:
             source = ins[-1]
             return source == out or self._elementwise("sum", out, [(source, 1)])
@@ -318,8 +320,10 @@ class Meaning:
 
     def _rolled(self, out: Place, source: Place, numbers: list) -> bool:
         """`roll` along one dimension: two copies."""
-        shifts, dims = [*(n if type(n) is list else [n] for n in numbers), [0]][:2]
-        if len(shifts) != 1 or len(dims) > 1 or (len(source.shape) > 1 and not dims):
+        shifts, dims = [*(n if type(n) is list else [n] for n in numbers), []][:2]
+        if not dims:  # as if it were a vector
+            out, source = (p._replace(shape=(p.numel,), stride=(1,)) if _dense(p) else p for p in (out, source))
+        if len(shifts) != 1 or len(dims or source.shape) > 1:
             return False
         dim = dims[0] % len(source.shape) if dims else 0
         size = source.shape[dim]
@@ -446,7 +450,11 @@ class Meaning:
         """Something else was done with all that went in, or a rank made new data (`own` says of which kind)."""
         ranks = frozenset().union(*map(self._ranks_in, ins)) or frozenset({self.rank})
         for out in outs:
-            self._fill(out, self.leaves.computed(self.rank, ranks, own, by))
+            between: list[Piece] = []
+            if runs(out, out.shape) is None and out.storage in self.memory.storages:
+                between = self.memory.storages[out.storage].read(*out.span)  # is in it, too
+            there = ranks.union(*[self.leaves.ranks_of(p.value) for p in between])
+            self._fill(out, self.leaves.computed(self.rank, there, own, by))
 
     def _ranks_in(self, place: Place) -> frozenset:
         size, cut = place.itemsize, runs(place, place.shape)
@@ -462,6 +470,12 @@ class Meaning:
 def makes(name: str) -> bool:
     """Whether an op makes new data, whatever tensor it is given as a pattern."""
     return name.startswith(MAKERS) or name.endswith("_like")
+
+
+def _dense(place: Place) -> bool:
+    """Whether a place lies in memory without gaps, row after row."""
+    cut = runs(place, place.shape)
+    return cut is not None and len(cut[0]) == 1
 
 
 def _first(numbers: list):
