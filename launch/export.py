@@ -94,7 +94,9 @@ def export(path: str, ran: list[Ran]) -> str:
 
 def _hides(path: str) -> str:
     """The module that a file of this name would hide from Python; "" if there is none."""
-    name, _ = os.path.splitext(os.path.basename(path))
+    name, suffix = os.path.splitext(os.path.basename(path))
+    if suffix != ".py":
+        return ""
     found = PathFinder.find_spec(name) if name.isidentifier() and name not in sys.stdlib_module_names else None
     elsewhere = found is not None and found.origin and os.path.realpath(found.origin) != os.path.realpath(path)
     return name if elsewhere or name in sys.stdlib_module_names else ""

@@ -70,7 +70,7 @@ def returned(call: ast.Call, op: str, target: str = "") -> str:
         return f"line {call.lineno}: {text} returns a list of handles: wait() for each of them"
     if op in AT_ONCE:
         what = f"; what comes is in {data} after its wait()" if op == "irecv" else ""
-        return f"line {call.lineno}: {text} returns a handle to wait for{what}{same and ': give it another name'}"
+        return f"line {call.lineno}: {text} returns a handle to wait for{what}{': give it another name' if same else ''}"
     if op == "recv":
         return f"line {call.lineno}: {text} returns the number of the sender; what came is in {data}{instead}"
     where = f"; the result is in {data}{', which it changes in place' if op in IN_PLACE else ''}" if data else ""
@@ -110,6 +110,8 @@ def took_the_return_value(error, place: Place) -> str:
     """`y = dist.recv(x, 0)`, then `y.sum()`: y is a number; `launch.pull("x").sum()`: a list."""
     if not isinstance(error, (AttributeError, TypeError)):
         return ""
+    if hasattr(getattr(error, "obj", None), "wait") and not hasattr(sys.modules["torch"].Tensor, error.name):
+        return ""  # `handle.wiat()`: nobody took it for a tensor
     for operand in operands(place):
         if (found := origin(operand, place)) is None:
             continue
@@ -182,6 +184,8 @@ def argument_of_another_kind(error, place: Place) -> str:
     if frame is None or op not in BLOCKING | AT_ONCE or not isinstance(call, ast.Call):
         return ""
     given, innermost = frame.f_locals, place.innermost
+    if op == "all_gather" and is_tensor(given["tensor_list"]) and not is_tensor(given["tensor"]):
+        return FORMS[op]
     if "tensor" in given and not is_tensor(given["tensor"]) and isinstance(error, (TypeError, RuntimeError)):
         if is_tensor(given.get("dst", given.get("src"))) and len(call.args) == 2:
             first, second = map(ast.unparse, call.args)
@@ -255,7 +259,7 @@ def plain(shape) -> str:
 def not_a_tensor(op: str, value, name: str = "") -> str:
     """The sentence about a value that is not a tensor; `name` is its variable, if it has one."""
     kind = type(value).__name__
-    kind = f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+    kind = f"{'an' if kind[0] in 'aeiouAEIOU' or kind == 'ndarray' else 'a'} {kind}"
     plain = op.removeprefix("i") if op in AT_ONCE else op
     if plain == "recv" and isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
         return f"dist.{op} fills one tensor, and got {kind} of them: give it the one that this message belongs in"
@@ -313,6 +317,7 @@ def reduce_op(error, place: Place) -> str:
     if op is None or type(op).__module__.startswith("torch") or not isinstance(error, TypeError):
         return ""
     name = (op if isinstance(op, str) else getattr(op, "__name__", "")).upper()
+    name = {"MEAN": "AVG", "AVERAGE": "AVG", "PROD": "PRODUCT"}.get(name, name)
     return f"op is one of torch's: op=dist.ReduceOp.{name if is_reduction(name) else 'SUM'}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib.util
+import inspect
 import math
 import os
 import sys
@@ -22,6 +23,7 @@ ALIASES = {
     "plt": "import matplotlib.pyplot as plt",
     "nn": "from torch import nn",
     "F": "import torch.nn.functional as F",
+    "optim": "from torch import optim",
 }
 OTHER_NAMES = {"receive": "recv", "ireceive": "irecv", "async_send": "isend", "gather_all": "all_gather"}
 """Names from elsewhere -> torch.distributed's name, if the spelling is too different to be guessed."""
@@ -84,11 +86,15 @@ def from_torch(error, place: Place) -> str:
         return ""
     if is_reduction(name):
         return f"did you mean dist.ReduceOp.{name}?"
+    if owner is None and isinstance(getattr(torch, name, None), torch.dtype):
+        return f"did you mean torch.{name}?"
+    if owner is None and name == "ReduceOp":
+        return "did you mean dist.ReduceOp?"
     if owner is None and not is_called(name, place):
         return ""
     if owner in (None, dist) and (other := get_close_matches(name, OTHER_NAMES, n=1, cutoff=0.8)):
         return f"did you mean dist.{OTHER_NAMES[other[0]]}?"
-    if owner is not dist and name in FORMS:
+    if owner is not dist and (name in FORMS or inspect.isfunction(getattr(dist, name, None))):
         return f"did you mean dist.{name}?"
     if owner is None and hasattr(math, name):
         return f"did you mean math.{name}, after import math?"
@@ -165,8 +171,8 @@ def misspelt(error, place: Place) -> str:
 
 
 def spelt_like(name: str, known) -> str:
-    """One of the known names that differs in capitals, or a little; "" if there is none."""
-    known = [other for other in known if not other.startswith("_")]
+    """A known name that differs in capitals only, or begins alike and differs a little; "" if there is none."""
+    known = [other for other in known if other[:1].lower() == name[:1].lower() and not other.startswith("_")]
     same = [other for other in known if other.lower() == name.lower()]
     close = same or (get_close_matches(name, known, n=1, cutoff=0.75) if len(name) > 2 else [])
     return close[0] if close else ""
