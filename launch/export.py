@@ -132,14 +132,14 @@ def program(ran: list[Ran], name: str) -> tuple[str, int, list[str]]:
     try:
         tree = compile(text, name, "exec", ast.PyCF_ONLY_AST)
     except SyntaxError as error:
-        raise UsageError(f"the cells make no script together: {error.msg} (line {error.lineno} of {name})") from None
+        raise UsageError(f"the cells cannot be one script: {error.msg} (line {error.lineno} of {name})") from None
     if missing := _unset(tree):
         names = ", ".join(sorted(missing))
         said.append(
             f"the script needs {names}, which none of its cells sets: set it in a %%ranks cell, and export again"
         )
     if any(cell.played for cell in latest):
-        said.append("the script runs on the network that is there: the one that was played belongs to Ringside")
+        said.append("the script runs on your real network: only Ringside plays another one")
     return text, like.size, said
 
 
@@ -159,11 +159,11 @@ def _unfit(cell: Ran, like: Ran) -> str:
     if cell.size != like.size:
         return f"it ran on {cell.size} ranks and the last one on {like.size}; a script has one world_size"
     if cell.bare != like.bare:
-        return f"it ran {'' if cell.bare else 'not '}with --bare, other than the last one"
+        return f"it ran {'with' if cell.bare else 'without'} --bare, unlike the last one"
     try:
         compile(cell.source, "", "exec")
     except SyntaxError as error:
-        return f"line {(error.lineno or 0) + 1} is IPython's and not Python's"
+        return f"line {(error.lineno or 0) + 1} is IPython syntax, not Python"
     return ""
 
 

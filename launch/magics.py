@@ -110,11 +110,12 @@ def ranks_cell(line: str, cell: str) -> None:
     except RanksStopped:
         raise
     except KeyboardInterrupt:  # raised in the launcher's own code, before or after the cell
-        raise RanksStopped("stopped; the ranks were not at work at that moment") from None
+        raise RanksStopped("stopped; no rank was running a cell") from None
 
 
 PARSER: MagicArgumentParser = ranks_cell.parser  # type: ignore[attr-defined]
 PARSER.exit_on_error = PARSER.allow_abbrev = False
+PARSER.usage = "%%ranks"  # argparse would format its own on every call
 OPTIONS = {action.option_strings[0]: action.metavar for action in PARSER._actions if action.option_strings}
 
 
@@ -250,11 +251,11 @@ def notebook_cell(shell) -> str:
 
 def show(shell, widget) -> None:
     """Displays the widget under the cell, until the cell is run again."""
-    from IPython.display import display
+    from IPython.display import publish_display_data
 
     if cell := notebook_cell(shell):
         _shown.setdefault(cell, []).append(widget)
-    display(widget)
+    publish_display_data(*widget._repr_mimebundle_())  # display() would ask twelve formatters first
 
 
 def forget_last_run(shell) -> None:
@@ -373,7 +374,7 @@ def meant_by(words: str) -> str:
         close = get_close_matches(words.lower().split()[0], COMMANDS, n=1, cutoff=0.75)
         meant = f"did you mean %ranks {close[0]}? " if close else ""
         return f"{meant}%ranks says what the ranks are doing, %ranks restart makes new ones, %ranks stop ends them"
-    return f"to run a cell on ranks it begins with two signs: %%ranks {words} in its first line"
+    return f"to run a cell on ranks, begin it with two percent signs: %%ranks {words} in its first line"
 
 
 def status_lines(ranks: Ranks) -> list[str]:
@@ -386,5 +387,5 @@ def status_lines(ranks: Ranks) -> list[str]:
         rows.append((str(one.rank), str(one.pid), one.backend, units.size(one.memory), now, one.machine))
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines += [f"rank {rank} died ({how}): the next cell starts it anew, empty" for rank, how in lost.items()]
+    lines += [f"rank {rank} died ({how}): the next cell restarts it, without variables" for rank, how in lost.items()]
     return lines + ([] if lost else [f"{name_ranks(who)}: {said}" for who, said in ranks.to_do()])

@@ -271,7 +271,7 @@ class Ranks:
             try:
                 return result_of(future)
             except CancelledError:
-                raise RanksStopped("stopped; a rank did not answer, and %ranks restart starts it anew") from None
+                raise RanksStopped("stopped; a rank did not answer, and %ranks restart replaces it") from None
             except KeyboardInterrupt:
                 if future.done():
                     raise

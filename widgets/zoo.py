@@ -29,7 +29,7 @@ class Zoo(Widget):
     step      0 stands before the first step of what is open, k after k steps; playing is True while it plays
 
     Columns are ranks, rows are chunks, as in the Player. Algorithms that do not take this number of ranks are left out.
-    ValueError for other numbers of ranks, and for a name that nothing in this zoo has.
+    ValueError for other numbers of ranks, and for a name that is not in this zoo.
     """
 
     _esm = join("zoo.js")
@@ -60,9 +60,7 @@ class Zoo(Widget):
     @traitlets.validate("opened")
     def _known(self, proposal):
         if proposal["value"] and proposal["value"] not in self.metas:
-            raise ValueError(
-                f"nothing in this zoo is called {proposal['value']!r}; say for example {next(iter(self.metas))!r}"
-            )
+            raise ValueError(f"this zoo has no {proposal['value']!r}; say for example {next(iter(self.metas))!r}")
         return proposal["value"]
 
     def summary(self) -> str:

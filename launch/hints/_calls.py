@@ -70,7 +70,8 @@ def returned(call: ast.Call, op: str, target: str = "") -> str:
         return f"line {call.lineno}: {text} returns a list of handles: wait() for each of them"
     if op in AT_ONCE:
         what = f"; what comes is in {data} after its wait()" if op == "irecv" else ""
-        return f"line {call.lineno}: {text} returns a handle to wait for{what}{': give it another name' if same else ''}"
+        rename = ": give it another name" if same else ""
+        return f"line {call.lineno}: {text} returns a handle to wait for{what}{rename}"
     if op == "recv":
         return f"line {call.lineno}: {text} returns the number of the sender; what came is in {data}{instead}"
     where = f"; the result is in {data}{', which it changes in place' if op in IN_PLACE else ''}" if data else ""
@@ -110,7 +111,8 @@ def took_the_return_value(error, place: Place) -> str:
     """`y = dist.recv(x, 0)`, then `y.sum()`: y is a number; `launch.pull("x").sum()`: a list."""
     if not isinstance(error, (AttributeError, TypeError)):
         return ""
-    if hasattr(getattr(error, "obj", None), "wait") and not hasattr(sys.modules["torch"].Tensor, error.name):
+    attribute = getattr(error, "name", None) or ""
+    if hasattr(getattr(error, "obj", None), "wait") and not hasattr(sys.modules["torch"].Tensor, attribute):
         return ""  # `handle.wiat()`: nobody took it for a tensor
     for operand in operands(place):
         if (found := origin(operand, place)) is None:
@@ -224,7 +226,7 @@ def sizes_that_differ(op: str, given: dict) -> str:
         return ""
     other = {piece.numel() for piece in pieces} - {one.numel()}
     return (
-        f"the tensor has {one.numel()} numbers and a piece of the list {min(other)}: make them alike" if other else ""
+        f"the tensor has {one.numel()} elements and a piece of the list {min(other)}: make them equal" if other else ""
     )
 
 
@@ -236,8 +238,8 @@ def whole_and_piece(op: str, whole, piece, group) -> str:
     first, second = ("first", "second") if op.startswith("all_gather") else ("second", "first")
     if whole.numel() != ranks * piece.numel():
         return (
-            f"the {first} tensor holds a piece as long as the {second} for each of {ranks} ranks, "
-            f"{ranks * piece.numel()} numbers, and has {whole.numel()}"
+            f"the {first} tensor must hold a piece as long as the {second} for each of {ranks} ranks, "
+            f"{ranks * piece.numel()} elements, and has {whole.numel()}"
         )
     if whole.dtype != piece.dtype:
         return SAME_DTYPE
@@ -264,7 +266,7 @@ def not_a_tensor(op: str, value, name: str = "") -> str:
     if plain == "recv" and isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
         return f"dist.{op} fills one tensor, and got {kind} of them: give it the one that this message belongs in"
     if plain == "recv":
-        return f"dist.{op} fills a tensor that you bring, and got {kind}: x = torch.empty(4), then dist.{op}(x, 0)"
+        return f"dist.{op} fills a tensor that you pass in, and got {kind}: x = torch.empty(4), then dist.{op}(x, 0)"
     if callable(value) and hasattr(value, "__name__"):
         return f"dist.{op} takes a tensor, and got a function: {value.__name__}() calls it"
     if isinstance(value, (bool, int, float)):
@@ -358,7 +360,7 @@ def wrong_peer(error, place: Place) -> str:
         return f"a rank cannot {does} itself, and this line runs here too: leave this rank out with if rank != {own}"
     if given == own and wrote is not None:
         worked_out = f", worked out as {text}" if expression is not wrote else ""
-        return f"{ast.unparse(wrote)} is the rank itself here{worked_out}: its own data need no message, copy them"
+        return f"{ast.unparse(wrote)} is the rank itself here{worked_out}: copy its own data, without a message"
     if isinstance(expression, ast.BinOp) and isinstance(expression.right, ast.BinOp) and not 0 <= given < size:
         if isinstance(expression.right.op, ast.Mod) and isinstance(expression.op, (ast.Add, ast.Sub)):
             sign = "+" if isinstance(expression.op, ast.Add) else "-"

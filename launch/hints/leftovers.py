@@ -193,7 +193,7 @@ def one_for_all(scope: Scope, namespace: dict) -> list[str]:
 def again_and_again(value: ast.BinOp, item: ast.expr) -> str:
     new = ast.unparse(item) if isinstance(item, ast.Call) else f"torch.empty_like({ast.unparse(item)})"
     each = f"[{new} for _ in range({ast.unparse(value.right)})]"
-    return f"line {value.lineno}: {ast.unparse(value)} is one tensor again and again: write {each}"
+    return f"line {value.lineno}: {ast.unparse(value)} is the same tensor every time: write {each}"
 
 
 def is_one_tensor(items) -> bool:

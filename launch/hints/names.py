@@ -190,7 +190,7 @@ def not_a_function(error, place: Place) -> str:
     kind = type(value).__name__
     if hasattr(builtins, name) and name in place.frame.f_globals and name not in place.frame.f_code.co_varnames:
         return f"a cell has set {name} to something else ({kind}): del {name} gives Python's own back"
-    return f"{name} is no function ({kind})" + (f": write {name} without ()" if not call.args else "")
+    return f"{name} is not a function ({kind})" + (f": write {name} without ()" if not call.args else "")
 
 
 def whole_numbers(error, place: Place) -> str:
@@ -231,7 +231,7 @@ def came_to_be_one(name: str, place: Place, names: int = 3) -> str:
     value = last_set_to(name, place)
     for part in terms(value) if value is not None else ():
         if made := makes_fraction(part, place):
-            return f"line {part.lineno}: {name} is no whole number, since {made}"
+            return f"line {part.lineno}: {name} is not a whole number: {made}"
         if names > 1 and isinstance(part, ast.Name) and type(place.value(part.id)) is float:
             if said := came_to_be_one(part.id, place, names - 1):
                 return said
@@ -249,11 +249,11 @@ def terms(node: ast.AST):
 def makes_fraction(node, place: Place) -> str:
     """Why the expression is a fraction; "" if it may be a whole number."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return "/ makes fractions: // makes whole numbers"
+        return "/ makes fractions, // makes whole numbers"
     function = place.called(node) if isinstance(node, ast.Call) else None
     name = getattr(function, "__name__", "")
     if getattr(function, "__module__", "") == "math" and name in ("log2", "log", "log10", "sqrt", "pow"):
-        return f"math.{name} makes fractions: int(...) or math.ceil(...) makes whole numbers"
+        return f"math.{name} makes fractions, int(...) or math.ceil(...) makes whole numbers"
     return ""
 
 

@@ -290,7 +290,7 @@ class Cell:
         doing = {rank: self.supervisor.doing(rank) for rank in ranks & self.running}
         self._lost |= (lost := {rank for rank, now in doing.items() if now.state == "waiting" and now.since < freed})
         if lost and not self.stops:  # output.failure reports what the stop button did
-            self.supervisor.notices.append(f"{name_ranks(lost)} had to be ended, the variables there are new")
+            self.supervisor.notices.append(f"{name_ranks(lost)} had to be restarted, the variables there are lost")
         self._act("kill", lost)
 
     def _tell(self, rank: int, what: str) -> None:

@@ -119,7 +119,7 @@ def failure(answers: list[Answer]) -> RankError | RanksStopped | None:
         said = [f"{name_ranks(ranks)} {words[len(ranks) > 1]}" for ranks, words in alike(answers, was_doing)]
         lost = [answer for answer in answers if answer.how is How.DIED]
         for ranks, why in alike(lost, lambda a: f" ({a.deaf})" if a.deaf else " "):
-            said.append(f"{name_ranks(ranks)} had to be ended, the variables there are new{why.rstrip()}")
+            said.append(f"{name_ranks(ranks)} had to be restarted, the variables there are lost{why.rstrip()}")
         return RanksStopped("; ".join(said))
     trouble = answers[0].trouble
     failures = alike([a for a in answers if a.how in (How.RAISED, How.DIED)], what_failed)

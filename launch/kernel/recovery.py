@@ -31,7 +31,7 @@ async def renew(ranks: Supervisor) -> None:
         async with asyncio.timeout(MEETING):
             await _renew(ranks)
     except TimeoutError:
-        raise LaunchError(f"they had not met again in a new process group after {MEETING} seconds") from None
+        raise LaunchError(f"they did not form a new process group within {MEETING} seconds") from None
 
 
 async def _renew(ranks: Supervisor) -> None:
@@ -45,7 +45,7 @@ async def _renew(ranks: Supervisor) -> None:
     groups = {m.rank: value["groups"] for m, value in zip(living, known, strict=True)}
     worlds = {value["world"] for value in known}  # "" of a rank that has left it
     if sum(value["threads"] for value in known) > MOST_THREADS:
-        raise LaunchError("their process groups have been renewed so often that no more threads should be spent")
+        raise LaunchError("their process groups have been renewed too often: each time costs threads")
     if dead and not ranks.bare and (len(worlds) > 1 or "" in worlds):
         raise LaunchError("a rank has died, and others had destroyed the process group")
     names = groups_in_common(groups, {worker.rank for worker in dead}, worlds)

@@ -332,7 +332,7 @@ class Supervisor:
         except (LaunchError, RankError) as error:
             if not self._replaced:
                 await self._interruptible(self._start(self.size, self.backend, self.bare, None))
-                self.notices.append(f"all ranks were started anew, their variables are new ({error})")
+                self.notices.append(f"all ranks were restarted and lost their variables ({error})")
 
     async def request_all(self, channel: str, what: str, content: dict, buffers=(), workers=None) -> list:
         """(value, buffers) of each rank. RankError names every rank that refused or died."""

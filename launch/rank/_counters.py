@@ -122,6 +122,5 @@ class Over:
             line, file = callsite.line_and_file()
             where = f"line {line}" + (f" of {file}" if file else "")
             raise RuntimeError(
-                f"{where} waits again for an i{kind} that is over: wait() once for each, and empty the list after "
-                "each round"
+                f"{where} waits a second time for an i{kind}: wait() once for each, and empty the list after each round"
             )

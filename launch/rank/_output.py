@@ -55,17 +55,17 @@ class Streams:
         for fd, pipe in self._pipes.items():
             if not _is_open(fd):
                 os.dup2(pipe, fd)
-                told.append(f"file descriptor {fd} was closed")
+                told.append(f"file descriptor {fd} closed")
         for name, own in list(self._streams.items()):
             stream = getattr(sys, name, None)
             why = _unusable(stream)
             if not why and stream is not own:
-                why = f"was another stream ({type(stream).__name__})"
+                why = f"replaced by another stream ({type(stream).__name__})"
             if why:
                 self._open(name)
                 told.append(f"sys.{name} {why}")
         if told:
-            print(f"after this cell {', '.join(told)}; the rank has put it back", file=sys.stderr)
+            print(f"this cell left {', '.join(told)}; the rank has restored it", file=sys.stderr)
 
 
 def _is_open(fd: int) -> bool:
@@ -77,16 +77,16 @@ def _is_open(fd: int) -> bool:
 
 
 def _unusable(stream) -> str:
-    """Why the stream cannot be written to ("was None"); "" if it can. Flushes what it holds back."""
+    """Why the stream cannot be written to ("set to None"); "" if it can. Flushes what it holds back."""
     if stream is None:
-        return "was None"
+        return "set to None"
     try:
         stream.write("")
         stream.flush()
     except AttributeError:
-        return f"was {type(stream).__name__}, which cannot be written to"
+        return f"replaced by {type(stream).__name__}, which cannot be written to"
     except Exception:
-        return "was closed" if getattr(stream, "closed", False) else "could not be written to"
+        return "closed" if getattr(stream, "closed", False) else "in a state in which it cannot be written to"
     return ""
 
 

@@ -172,7 +172,7 @@ def refuse_tensors(call: Call) -> None:
     in_pieces = name in ("scatter", "reduce_scatter", "all_to_all_single")
     if in_pieces and len({*map(_order, (*call.ins, *call.outs))} - {None}) > 1:
         raise ValueError(
-            f"{name} takes memory as it lies, and only some of its tensors are transposed: give it x.contiguous()"
+            f"{name} needs all its tensors in one memory layout, and some are transposed: give it x.contiguous()"
         )
     if name == "all_to_all_single" and not alone and _share(call.ins[0], call.outs[0]):
         raise ValueError(

@@ -133,4 +133,4 @@ def check() -> None:
 
 
 def _ended() -> WaitEnded:
-    return WaitEnded("nothing that this waits for can come any more")
+    return WaitEnded("what this waits for can never arrive")

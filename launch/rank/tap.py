@@ -292,8 +292,8 @@ def replace_waits(tap: Tap) -> list[Callable[[], None]]:
             pending.asked += 1
             if pending.asked == OFTEN:
                 print(
-                    f"line {callsite.line()} asks again and again whether an i{pending.kind} is completed: with gloo "
-                    "that is so only after its wait(), so call wait()",
+                    f"line {callsite.line()} keeps calling is_completed() on an i{pending.kind}: gloo completes it "
+                    "only in wait(), so call wait()",
                     file=sys.stderr,
                 )
         return done

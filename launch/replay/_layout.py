@@ -265,7 +265,7 @@ def _caption(phase: str, effect: bool, transfers, ways: list[str], chunks: int) 
         return f"{says} It takes {result}." if result else says
     says = f"What arrives is {'added' if reductions else 'kept'}"
     if result:
-        says = f"Of what arrives and what is there {result} stays"
+        says = f"Each rank keeps {result} of what arrives and what it has"
     sent = [t for t in transfers if t.src != t.dst]
     if not sent:
         if phase == "compute":

@@ -406,27 +406,27 @@ ENDLESS = {
 
 # What a cell may take from the rank that runs it: (cell, the exception it ends with in a script, the word about it).
 TAKEN = {
-    "closed stdout": ("import sys\nsys.stdout.close()\nprint('x')", "ValueError", "sys.stdout was closed"),
-    "stdout in a with": ("import sys\nwith sys.stdout as f: f.write('said\\n')", "", "sys.stdout was closed"),
-    "closed descriptor 1": ("os.close(1)\nprint('x')", "OSError", "file descriptor 1 was closed"),
-    "closed descriptor 2": ("os.close(2)", "", "file descriptor 2 was closed"),
-    "no stdout": ("import sys\nsys.stdout = None\nprint('x')", "", "sys.stdout was None"),
-    "no stderr": ("import sys\nsys.stderr = None\n1 / 0", "ZeroDivisionError", "sys.stderr was None"),
-    "a number for stdout": ("import sys\nsys.stdout = 5", "", "sys.stdout was int, which cannot be written to"),
+    "closed stdout": ("import sys\nsys.stdout.close()\nprint('x')", "ValueError", "sys.stdout closed"),
+    "stdout in a with": ("import sys\nwith sys.stdout as f: f.write('said\\n')", "", "sys.stdout closed"),
+    "closed descriptor 1": ("os.close(1)\nprint('x')", "OSError", "file descriptor 1 closed"),
+    "closed descriptor 2": ("os.close(2)", "", "file descriptor 2 closed"),
+    "no stdout": ("import sys\nsys.stdout = None\nprint('x')", "", "sys.stdout set to None"),
+    "no stderr": ("import sys\nsys.stderr = None\n1 / 0", "ZeroDivisionError", "sys.stderr set to None"),
+    "a number for stdout": ("import sys\nsys.stdout = 5", "", "sys.stdout replaced by int, which cannot be written to"),
     "a closed file for stdout": (
         "import sys\nsys.stdout = open('/dev/null', 'w')\nsys.stdout.close()",
         "",
-        "sys.stdout was closed",
+        "sys.stdout closed",
     ),
     "a string for stdout": (
         "import io, sys\nsys.stdout = io.StringIO()\nprint('gone')",
         "",
-        "sys.stdout was another stream (StringIO)",
+        "sys.stdout replaced by another stream (StringIO)",
     ),
     "a file for stderr": (
         "import sys\nsys.stderr = open('/dev/null', 'w')\n1 / 0",
         "ZeroDivisionError",
-        "sys.stderr was another stream (TextIOWrapper)",
+        "sys.stderr replaced by another stream (TextIOWrapper)",
     ),
 }
 

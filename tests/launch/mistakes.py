@@ -67,17 +67,17 @@ MISTAKES = {
     # A message is waited for twice, which gloo does for ever.
     "waits_again": (
         NEXT + "work = dist.isend(x, right)\ndist.recv(torch.empty(4), left)\nwork.wait()\nwork.wait()",
-        "RankError: ranks 0-2: RuntimeError: line 8 waits again for an isend that is over: wait() once for each, and empty the list after each round",
+        "RankError: ranks 0-2: RuntimeError: line 8 waits a second time for an isend: wait() once for each, and empty the list after each round",
     ),
     "list_not_emptied": (
         NEXT + "works = []\nfor _ in range(2):\n"
         "    works += dist.batch_isend_irecv([dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, torch.empty(4), left)])\n"
         "    for work in works: work.wait()",
-        "RankError: ranks 0-2: RuntimeError: line 8 waits again for an isend that is over: wait() once for each, and empty the list after each round",
+        "RankError: ranks 0-2: RuntimeError: line 8 waits a second time for an isend: wait() once for each, and empty the list after each round",
     ),
     "irecv_again": (
         "if rank == victim: work = dist.irecv(x, 0); work.wait(); work.wait()\nif rank == 0: dist.send(x, victim)\ndist.barrier()",
-        "DeadlockError: ranks 0, 2 wait in barrier #1 (line 6); rank 1 raised RuntimeError: line 4 waits again for an irecv that is over: wait() once for each, and empty the list after each round",
+        "DeadlockError: ranks 0, 2 wait in barrier #1 (line 6); rank 1 raised RuntimeError: line 4 waits a second time for an irecv: wait() once for each, and empty the list after each round",
     ),
     # Tensors that gloo answers with words of its own, or with a wrong result.
     "average_of_whole_numbers": (

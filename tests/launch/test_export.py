@@ -72,7 +72,7 @@ def test_what_is_left_out_is_said(exported):
     assert first == f"{path} is written: torchrun --nproc-per-node=2 {path} runs it"
     assert [line.partition("is left out: ")[2] for line in left_out] == [
         "it ran on 3 ranks and the last one on 2; a script has one world_size",
-        "line 2 is IPython's and not Python's",
+        "line 2 is IPython syntax, not Python",
         "it failed or was stopped",
     ]
     assert all(f"# {line}\n" in path.read_text() for line in left_out)
@@ -204,8 +204,8 @@ def test_what_belongs_to_a_bare_cell_and_to_gpus():
     cells = ran("x = 1", more={"bare": True}) + [Ran(2, "", "x = 2", 2, "nccl", ended=True)]
     text, size, said = program(cells, "ring.py")
     assert size == 2
-    assert said == ["cell 1 is left out: it ran with --bare, other than the last one"]
+    assert said == ["cell 1 is left out: it ran with --bare, unlike the last one"]
     assert text.index("set_device") < text.index('init_process_group("cpu:gloo,cuda:nccl")')
     _, _, said = program(ran("x = 1", more={"played": True}), "ring.py")
-    assert said == ["the script runs on the network that is there: the one that was played belongs to Ringside"]
+    assert said == ["the script runs on your real network: only Ringside plays another one"]
     assert GIVEN == {"rank", "world_size", "torch", "dist"}

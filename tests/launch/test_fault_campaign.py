@@ -291,7 +291,7 @@ def test_groups_are_not_renewed_until_the_machine_has_no_threads_left(ranks, mon
     monkeypatch.setattr("launch.kernel.recovery.MOST_THREADS", 1)
     assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")
     (said,) = ranks.take_notices()
-    assert said.startswith("all ranks were started anew, their variables are new (their process groups have been")
+    assert said.startswith("all ranks were restarted and lost their variables (their process groups have been")
     usable(ranks, (0, 1))
 
 
@@ -304,8 +304,7 @@ def test_a_rank_that_never_meets_the_others_again_does_not_keep_the_notebook_wai
     assert run(ranks, f"if rank == 1: exec({stuck!r})")[1] is None
     assert str(run(ranks, "if rank: dist.barrier()")[1]).startswith("rank 1 waits in barrier #1")
     assert ranks.take_notices() == [
-        "all ranks were started anew, their variables are new (they had not met again in a new process group after 2 "
-        "seconds)"
+        "all ranks were restarted and lost their variables (they did not form a new process group within 2 seconds)"
     ]
     usable(ranks, (0, 1))
 
@@ -386,7 +385,7 @@ def test_a_rank_that_is_up_when_another_fails_to_meet_it_is_ended(ranks, monkeyp
     run(ranks, MEETS_SLOWLY.replace("FILE", repr(str(up))).replace("THEN", "raise RuntimeError('no more')"))
     on_dialling_in(ranks, monkeypatch, lambda worker: worker.up.add_done_callback(lambda _: up.touch()))
     assert "variables" not in rank_0_dies(ranks)
-    assert ranks.take_notices() == ["all ranks were started anew, their variables are new (rank 1: no more)"]
+    assert ranks.take_notices() == ["all ranks were restarted and lost their variables (rank 1: no more)"]
     assert len(processes(ranks)) == 2
     usable(ranks, (0, 1))
 
@@ -400,7 +399,7 @@ def test_a_rank_whose_groups_cannot_be_renewed_does_not_keep_the_others_waiting(
         assert not ranks.take_notices()
         assert run(ranks, f"import os\n{fault}")[1]
     assert ranks.take_notices() == [
-        "all ranks were started anew, their variables are new (rank 1: torch lets a process group be renewed 1 times, "
+        "all ranks were restarted and lost their variables (rank 1: torch lets a process group be renewed 1 times, "
         "and that is used up)"
     ]
     usable(ranks, (0, 1, 2))
@@ -425,7 +424,7 @@ def test_a_rank_that_gloo_lets_not_out_of_its_wait_is_ended(ranks, monkeypatch, 
     run(ranks, deafen)
     _, error = run(ranks, "if rank: dist.recv(torch.ones(2), 0)")
     assert isinstance(error, DeadlockError) and str(error).startswith("rank 1 waits in recv from rank 0")
-    assert ranks.take_notices() == ["rank 1 had to be ended, the variables there are new"]
+    assert ranks.take_notices() == ["rank 1 had to be restarted, the variables there are lost"]
     usable(ranks, (1,))
     deaf.unlink()
     run(ranks, deafen)
@@ -433,7 +432,7 @@ def test_a_rank_that_gloo_lets_not_out_of_its_wait_is_ended(ranks, monkeypatch, 
     _, error = run(ranks, f"if rank: dist.recv(torch.ones(2), 0)\nelse:\n    {wait_and_die}")
     assert "rank 0 died (exited with code 3)" in str(error)
     assert "variables are still there" not in "\n".join(error._render_traceback_())
-    assert "rank 1 had to be ended, the variables there are new" in ranks.take_notices()
+    assert "rank 1 had to be restarted, the variables there are lost" in ranks.take_notices()
 
 
 def test_a_partner_that_has_destroyed_its_group_is_named(ranks):
@@ -468,7 +467,7 @@ def test_a_group_that_some_ranks_have_destroyed_is_left_by_all(ranks):
     _, error = run(ranks, "if rank == 1: os._exit(0)\nif rank: dist.barrier()")
     assert "rank 1 died" in str(error)
     (said,) = ranks.take_notices()
-    assert said.startswith("all ranks were started anew, their variables are new (a rank has died, and others had")
+    assert said.startswith("all ranks were restarted and lost their variables (a rank has died, and others had")
     assert run(ranks, "dist.barrier()")[1] is None
     ranks.restart()
 
@@ -532,7 +531,7 @@ def test_a_loop_that_waits_for_a_message_to_be_completed_is_told_that_it_never_i
     of_size(ranks, 2)
     message = "x = torch.ones(1)\nwork = dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0)\n"
     answers, _ = run(ranks, f"{message}for _ in range(2000): work.is_completed()\nwork.wait()")
-    said = "line 3 asks again and again whether an i{} is completed: with gloo that is so only after its wait(), so call wait()\n"
+    said = "line 3 keeps calling is_completed() on an i{}: gloo completes it only in wait(), so call wait()\n"
     assert [str(answer.err) for answer in answers] == [said.format("send"), said.format("recv")]
     answers, error = run(ranks, "work = dist.all_reduce(x, async_op=True)\nwhile not work.is_completed(): pass")
     assert error is None and not any(answer.err for answer in answers)
@@ -732,7 +731,7 @@ def test_a_rank_that_one_stop_does_not_reach_is_ended_alone(ranks, what):
     began = time.monotonic()
     _, error = run(ranks, THERE + code, viewer=StopsWhenAllAreThere(ranks))
     assert type(error) is RanksStopped and time.monotonic() - began < 20  # three, on a machine that has time
-    assert re.search(rf"; rank 1 had to be ended, the variables there are new \({why}\)$", str(error)), str(error)
+    assert re.search(rf"; rank 1 had to be restarted, the variables there are lost \({why}\)$", str(error)), str(error)
     usable(ranks, (1,))
 
 
@@ -761,7 +760,7 @@ def test_what_a_cell_takes_from_its_rank_is_put_back(ranks, what):
     answers, error = run(ranks, code)
     assert {answer.ename for answer in answers} == {ename}
     assert (error is None) == (ename == "") and (error is None or f"{code.count(chr(10)) + 1}" in "".join(error.report))
-    assert {str(answer.err).strip() for answer in answers} == {f"after this cell {said}; the rank has put it back"}
+    assert {str(answer.err).strip() for answer in answers} == {f"this cell left {said}; the rank has restored it"}
     usable(ranks)
     answers, _ = run(ranks, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nos.system('echo child')")
     assert {(str(answer.out), str(answer.err)) for answer in answers} == {("out\nchild\n", "err\n")}

@@ -63,8 +63,8 @@ def test_a_rank_that_does_not_listen_is_ended_and_no_press_ends_another(four):
     four.collect(msg_id, until=lambda *_: "stopping; this takes three seconds" in four.states)
     four.interrupt()
     assert four.collect(msg_id).error == (
-        "RanksStopped: ranks 0-3 were running Python code at line 5; rank 1 had to be ended, the variables there are "
-        "new (SIGINT is ignored there)"
+        "RanksStopped: ranks 0-3 were running Python code at line 5; rank 1 had to be restarted, the variables there "
+        "are lost (SIGINT is ignored there)"
     )
     usable(four)
     assert four.run("%%ranks\n'kept' in globals()").stdout == "ranks 0,2-3: True\nrank 1: False\n"
@@ -104,7 +104,7 @@ def test_stopping_while_ranks_start(new_notebook):
     output = notebook.collect(msg_id)
     assert output.error in (
         "LaunchError: stopped while the ranks were starting; none runs",
-        "RanksStopped: stopped; the ranks were not at work at that moment",  # while the log was being displayed
+        "RanksStopped: stopped; no rank was running a cell",  # while the log was being displayed
     )
     notebook.run("Worker.started = began")
     assert notebook.run("%%ranks 4\n'here'").stdout == "ranks 0-3: 'here'\n"

@@ -164,7 +164,7 @@ dist.all_reduce(one[:1, :1])
 def test_tensors_of_one_call_that_lie_in_different_orders_are_refused(gang, call):
     source = f"x = torch.arange(8.).view(2, 2, 2) + 10 * rank\ny = torch.zeros(2, 2)\n{call}"
     error = gang.run(source, 2, record=False, stuck=True)[0]["error"]
-    assert error.startswith(f"ValueError: {call[5 : call.index('(')]} takes memory as it lies, and only some of its")
+    assert error.startswith(f"ValueError: {call[5 : call.index('(')]} needs all its tensors in one memory layout")
 
 
 # gloo: x as it was before it was transposed

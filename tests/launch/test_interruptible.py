@@ -36,7 +36,7 @@ if rank == 0:
 def test_a_collective_is_left_and_the_next_one_refused(gang, call):
     first, second = gang.run(ALONE.format(call=call), 2, keep=["said"])
     assert (first["error"], second["error"]) == ("", "")
-    assert first["keep"]["said"] == ["nothing that this waits for can come any more"] * 2
+    assert first["keep"]["said"] == ["what this waits for can never arrive"] * 2
 
 
 LATE = """
@@ -102,7 +102,7 @@ if rank == 0:
 def test_once_a_connection_has_ended_every_message_can_be_left(gang):
     assert gang.run(TORN, 3, keep=["said"])[0]["keep"]["said"] == [
         True,
-        "nothing that this waits for can come any more",
+        "what this waits for can never arrive",
     ]
 
 
@@ -158,7 +158,7 @@ for _ in range(2):
 
 
 def test_a_pause_can_be_left_and_none_begins_after_that(gang):
-    assert gang.run(LEFT, 1, keep=["said"])[0]["keep"]["said"] == ["nothing that this waits for can come any more"] * 2
+    assert gang.run(LEFT, 1, keep=["said"])[0]["keep"]["said"] == ["what this waits for can never arrive"] * 2
 
 
 def test_a_store_that_is_closed_and_opened_again_lets_out_who_waits_there(tmp_path):

@@ -96,7 +96,10 @@ def four(notebook):
             "UsageError: %ranks says what the ranks are doing, %ranks restart makes new ones, %ranks stop",
         ),
         ("%ranks retsart", "UsageError: did you mean %ranks restart? "),
-        ("%ranks 4 --watch", "UsageError: to run a cell on ranks it begins with two signs: %%ranks 4 --watch in its"),
+        (
+            "%ranks 4 --watch",
+            "UsageError: to run a cell on ranks, begin it with two percent signs: %%ranks 4 --watch in",
+        ),
         ("# mine\n%%ranks 4\n1", "UsageError: %%ranks goes into the first line of the cell, also above comments"),
     ],
 )

@@ -231,7 +231,7 @@ def test_what_is_no_sum_is_said(gang, op, words):
     source += f"if rank == 0:\n    x[:] = {by_hand.format('x', 'buf')}\ndist.all_reduce(x, op=dist.ReduceOp.{op})\n"
     recording, _ = record(gang, source, 2)
     by_message, built_in = recording.steps
-    assert by_message.caption == f"Of what arrives and what is there {words} stays: rank 1 sends to rank 0."
+    assert by_message.caption == f"Each rank keeps {words} of what arrives and what it has: rank 1 sends to rank 0."
     assert built_in.caption.endswith(f"cannot be seen. It takes {words}.")
     assert [{*recording.ways(index)} - {""} for index in (0, 1)] == [{op.lower()}] * 2
     plain, _ = record(gang, SETUP + "dist.all_reduce(x)", 2)

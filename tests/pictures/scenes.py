@@ -88,7 +88,7 @@ def backward() -> Timeline:
 
 def maximum() -> Player:
     """A ring like that of a run whose ranks take the maximum where the textbook's ring adds."""
-    stays = "Of what arrives and what is there the maximum stays."
+    stays = "Each rank keeps the maximum of what arrives and what it has."
     steps = [(step.phase, stays, step.transfers) for step in all_reduce.ring(ranks=4).steps]
     ring = Schedule.from_steps("all_reduce", "ring", 4, 4, steps)
     ring.ways = lambda index: ["max" if t.op == "reduce" else "" for t in ring.steps[index].transfers]

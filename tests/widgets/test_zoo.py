@@ -209,7 +209,7 @@ def test_it_opens_where_python_says(show):
     [
         (lambda: Zoo(1), ValueError, "Zoo shows 2 to 8 ranks side by side, got 1"),
         (lambda: Zoo("4"), ValueError, "Zoo shows 2 to 8 ranks side by side, got '4'"),
-        (lambda: Zoo(4, opened="all_reduce"), Exception, "nothing in this zoo is called 'all_reduce'"),
+        (lambda: Zoo(4, opened="all_reduce"), Exception, "this zoo has no 'all_reduce'"),
         (lambda: Zoo(4, colour=1), TypeError, "Zoo has no setting 'colour'"),
     ],
 )
