@@ -24,7 +24,7 @@ def nodes(text: str) -> tuple[str, ...]:
     read."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     places: dict[str, str] = {}
     found = []

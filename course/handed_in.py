@@ -4,23 +4,37 @@ A line for each student: how many exercises are solved, with how many checks and
 right at first, and which exercises are open. Below it the functions that are alike (course/alike.py): a fact, and not
 yet a judgement. With `--csv` one line for each student and exercise, for a spreadsheet.
 
-A file can be edited. `--judge` judges each function once more on this machine (course/regrade.py), which takes some ten
-seconds a student and a few for each exercise, and says where the verdict is another one.
+A file can be edited. A link, a pipe or a huge file is named and not read. Answers to questions are judged again, but
+for those that are cells of a picture. `--judge` judges each function once more on this machine (course/regrade.py),
+which takes some ten seconds a student and a few for each exercise, and says where the verdict is another one.
 
 Left out: a proof that a file is the student's own.
 """
 
 import csv
 import json
+import os
+import stat
 import sys
 from pathlib import Path
 
-from course import alike, memory, regrade
+from course import alike, class_page, memory, regrade
+from course.ask import for_browser
 from course.exercises import EXERCISES
+from course.quantity import is_right
 from course.questions import QUESTIONS
-from course.questions.question import Choose, FindLine, Statement
+from course.questions.question import Choose, FindLine, Number, Order, Question, Statement
 
 COLUMNS = ("who", "exercise", "solved", "attempts", "hints", "solution", "judged again")
+
+LARGEST = 2**20
+"""Bytes of a file of `check.export`; with every exercise solved it has a tenth of that."""
+
+LONGEST = 10_000
+"""Characters of one function: the longest of ours has a third of that."""
+
+MOST = 9999
+"""Checks that are believed of one exercise."""
 
 
 def read(folder: Path) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict], list[str]]:
@@ -34,14 +48,36 @@ def read(folder: Path) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict
         if path.suffix != ".json":
             continue
         try:
-            handed = json.loads(path.read_text(encoding="utf-8"))
-            found[path.stem] = memory.read(handed["exercises"])
-            said[path.stem] = memory.read_answers(handed.get("answers"))  # none in a file of before
-            functions = handed.get("functions", {}).items()
-            texts[path.stem] = {name: text for name, text in functions if name in EXERCISES and isinstance(text, str)}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            others.append(path.name)
+            if not path.stem.isprintable():
+                raise ValueError(path.stem)
+            handed = json.loads(_text(path))
+            works = memory.read(handed["exercises"])
+            for work in works.values():
+                work["attempts"] = max(0, min(work["attempts"], MOST))
+            answers = memory.read_answers(handed.get("answers"))  # none in a file of before
+            functions = {
+                name: text
+                for name, text in handed.get("functions", {}).items()
+                if name in EXERCISES and isinstance(text, str) and len(text) <= LONGEST
+            }
+            found[path.stem], said[path.stem], texts[path.stem] = works, answers, functions
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            others.append(_plain(path.name))
     return found, said, texts, others
+
+
+def _text(path: Path) -> str:
+    """What is in a plain file. OSError or ValueError of a link, a pipe, a device or a folder, and of what is huge."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would wait for its writer
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or len(data := file.read(LARGEST + 1)) > LARGEST:
+            raise ValueError(f"{path.name} is no plain file, or too large")
+    return data.decode("utf-8")
+
+
+def _plain(text: str) -> str:
+    """Without what would move the cursor of a terminal or begin a line."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def table(found: dict[str, dict], answers: dict[str, dict]) -> list[str]:
@@ -56,25 +92,37 @@ def table(found: dict[str, dict], answers: dict[str, dict]) -> list[str]:
             sum(len(work["hints"]) for work in known.values()),
             sum(work["solution"] for work in known.values()),
         )
-        first = [right for name, given in answers[who].items() if (right := _right(name, given)) is not None]
-        counts = f"{checks:>5}  {hints:>5}  {looked:>9}  {f'{sum(first)} of {len(first)}':>9}"
+        right, answered = predicted(answers[who])
+        counts = f"{checks:>5}  {hints:>5}  {looked:>9}  {f'{right} of {answered}':>9}"
         still = ", ".join(name for name in EXERCISES if name not in done) if done else "all"
         lines.append(f"{who:{width}}  {len(done):>2} of {len(EXERCISES)}  {counts}  {still}".rstrip())
     return lines
 
 
+def predicted(answers: dict[str, list[dict]]) -> tuple[int, int]:
+    """How many first answers are right, and of how many that is known."""
+    first = [right for name, given in answers.items() if (right := _right(name, given)) is not None]
+    return sum(first), len(first)
+
+
 def _right(name: str, given: list[dict]) -> bool | None:
-    """Whether the first answer to a question is right, judged again where it is one of several; None: nobody knows."""
+    """Whether the first answer to a question is right, judged again but for cells of a picture; None: nobody knows."""
     if not given or given[0]["said"] is None:
         return None
     said, right = given[0]["said"], given[0]["right"]
     match QUESTIONS.get(name):
+        case Question(sealed=True):  # this copy does not know
+            return right
         case Choose(answers=answers, right=number):
             return said == answers[number].text
         case Statement(true=true):
             return said == str(true).lower()
         case FindLine(right=numbers):
             return said in [f"line {number}" for number in numbers]
+        case Order() as order:
+            return said == ", ".join(str(place + 1) for place in for_browser(order)["order"])
+        case Number() as number if (judged := is_right(number, said)) is not None:
+            return judged
     return right
 
 
@@ -98,22 +146,47 @@ def judge(found: dict[str, dict], texts: dict[str, dict]) -> tuple[dict[str, dic
 def rows(found: dict[str, dict], verdicts: dict[str, dict]) -> list[tuple]:
     """One for each student and exercise, in the order of COLUMNS."""
     return [
-        (who, name, int(bool(work["solved"])), work["attempts"], len(work["hints"]), int(work["solution"]), again)
+        (
+            _cell(who),
+            name,
+            int(bool(work["solved"])),
+            work["attempts"],
+            len(work["hints"]),
+            int(work["solution"]),
+            again,
+        )
         for who, works in found.items()
         for name in EXERCISES
         for work in [works.get(name, memory.NOTHING)]
-        for again in [verdicts.get(who, {}).get(name, "")]
+        for again in [_cell(verdicts.get(who, {}).get(name, ""))]
     ]
+
+
+def _cell(text: str) -> str:
+    """As a spreadsheet shows it and does not compute it."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
+def _page(folder: Path) -> str:
+    found, said, _, others = read(folder)
+    return class_page.page(found, {who: predicted(answers) for who, answers in said.items()}, others)
 
 
 def main(arguments: list[str]) -> int:
     """Print the table of the folder that is named; 0 if every file in it could be read."""
-    folders = [Path(each) for each in arguments if each not in ("--csv", "--judge")]
+    folders = [Path(each) for each in arguments if not each.startswith("--")]
     if len(folders) != 1 or not folders[0].is_dir():
-        print(
-            "python -m course.handed_in FOLDER [--csv] [--judge]: FOLDER has the files of check.export", file=sys.stderr
+        usage = (
+            "python -m course.handed_in FOLDER [--csv] [--judge] [--page=FILE]: FOLDER has the files of check.export"
         )
+        print(usage, file=sys.stderr)
         return 2
+    for path in (Path(each.removeprefix("--page=")) for each in arguments if each.startswith("--page=")):
+        try:
+            return class_page.keep_up(path, lambda: _page(folders[0]))
+        except OSError as error:
+            print(f"{path} cannot be written: {error.strerror}; name another file", file=sys.stderr)
+            return 1
     found, said, texts, others = read(folders[0])
     verdicts, lines = judge(found, texts) if "--judge" in arguments and found else ({}, [])
     if not found:
@@ -121,7 +194,7 @@ def main(arguments: list[str]) -> int:
     elif "--csv" in arguments:
         csv.writer(sys.stdout).writerows([COLUMNS, *rows(found, verdicts)])
     else:
-        print(*table(found, said), *lines, *alike.sentences(texts), sep="\n")
+        print(*table(found, said), *map(_plain, lines), *map(_plain, alike.sentences(texts)), sep="\n")
     for name in others:
         print(f"{name} is no file of check.export", file=sys.stderr)
     return int(bool(others) or not found)

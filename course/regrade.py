@@ -69,7 +69,10 @@ def judged(functions: dict[str, str], front: list[str]) -> dict[str, str]:
             process.communicate()
     found = dict.fromkeys(functions, "it was not judged: the time was over, or it ended the judge")
     for line in said.splitlines():
-        found |= json.loads(line)
+        with contextlib.suppress(ValueError):  # a line that a function has written there
+            verdict = json.loads(line)
+            if isinstance(verdict, dict):
+                found |= {name: str(fault) for name, fault in verdict.items() if name in found}
     return found
 
 

@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("folder", help="the folder with the files")
     one.add_argument("--csv", action="store_true", help="for a spreadsheet")
     one.add_argument("--judge", action="store_true", help="judge each function once more on this machine")
+    one.add_argument("--page", help="write the class's progress into this page, again and again, until Ctrl-C")
     one = commands.add_parser("room", help="a chapter's questions on the phones of the room, until Ctrl-C")
     one.add_argument("chapter", help="as 05")
     one.add_argument("--address", help="of this machine in the room's network (default: found)")
@@ -104,7 +105,8 @@ def main(arguments: list[str] | None = None) -> int:
         return withhold.make(place) if given.command == "withhold" else withhold.open_up(place, given.chapters)
     from course import handed_in
 
-    return handed_in.main([given.folder, *["--csv"] * given.csv, *["--judge"] * given.judge])
+    flags = [*["--csv"] * given.csv, *["--judge"] * given.judge, *[f"--page={given.page}"] * bool(given.page)]
+    return handed_in.main([given.folder, *flags])
 
 
 if __name__ == "__main__":

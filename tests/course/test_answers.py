@@ -20,6 +20,7 @@ from collectives import (
     scatter,
 )
 from collectives.spec import goal
+from course.amount import amount
 from course.gpt import ALPHABET, new_weights, pieces
 from course.questions import (
     QUESTIONS,
@@ -40,7 +41,6 @@ from course.questions import (
     when_it_hangs,
 )
 from course.questions import all_reduce as ring
-from tests.course.amount import amount
 
 MODULES = (
     *(ring, cost, algorithms, groups, topology, compose),

@@ -6,9 +6,10 @@ import json
 import pytest
 
 from course import handed_in, memory
+from course.ask import for_browser
 from course.exercises import EXERCISES
 from course.questions import QUESTIONS
-from course.questions.question import Statement
+from course.questions.question import Click, Order, Statement
 
 ALL = len(EXERCISES)
 
@@ -146,18 +147,29 @@ def test_an_export_that_cannot_be_is_said(file, capsys, path):
     assert "check.export wants a file" in (out := capsys.readouterr().out) or out.startswith("Nothing was written")
 
 
+ORDERED = next(name for name, each in QUESTIONS.items() if isinstance(each, Order))
+RIGHT_ORDER = ", ".join(str(place + 1) for place in for_browser(QUESTIONS[ORDERED])["order"])
+CLICKED = next(name for name, each in QUESTIONS.items() if isinstance(each, Click))
+
+
 @pytest.mark.parametrize(
     ("name", "said", "right"),
     [("drift", QUESTIONS["drift"].answers[2].text, True), ("drift", "x", False), ("alike", "true", True)]
     + [
         ("shift_of_a_colleague", f"line {QUESTIONS['shift_of_a_colleague'].right[0]}", True),
-        ("shift_steps", "9", True),
+        ("shift_steps", "1 step", True),
+        ("shift_steps", "9", False),
+        ("long_message", "2.02 ms", True),
+        ("long_message", "2.02", False),
+        (ORDERED, RIGHT_ORDER, True),
+        (ORDERED, ", ".join(RIGHT_ORDER.split(", ")[::-1]), False),
+        (CLICKED, "", True),
     ],
 )
-def test_an_answer_is_judged_again_where_it_is_one_of_several(name, said, right):
-    """What the file claims counts for numbers alone, which only the browser can read."""
-    found = {"anna": {}}
-    told = handed_in.table(found, {"anna": {name: [{"said": said, "right": name == "shift_steps"}]}})[1]
+def test_an_answer_is_judged_again_whatever_the_file_claims(name, said, right):
+    """The claim counts for cells of a picture alone, which is not there."""
+    claim = right if name == CLICKED else not right
+    told = handed_in.table({"anna": {}}, {"anna": {name: [{"said": said, "right": claim}]}})[1]
     assert f"{int(right)} of 1" in told
 
 

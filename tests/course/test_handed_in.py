@@ -1,0 +1,113 @@
+"""What a class hands in is not what one hoped for: links, pipes, huge files, names and numbers that forge the table."""
+
+import json
+import os
+
+import pytest
+
+from course import alike, class_page, handed_in, regrade, ringside
+
+HONEST = {"exercises": {"swap": {"attempts": 2, "solved": "x"}}, "answers": {}, "functions": {}}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "handed in"
+    folder.mkdir()
+    (folder / "anna.json").write_text(json.dumps(HONEST))
+    return folder
+
+
+def link(path):
+    (path.parent.parent / "elsewhere.json").write_text(json.dumps(HONEST))
+    path.symlink_to(path.parent.parent / "elsewhere.json")
+
+
+def loop(path):
+    path.symlink_to(path)
+
+
+def huge(path):
+    with open(path, "wb") as file:
+        file.truncate(2**40)
+
+
+def deep(path):
+    path.write_text('{"exercises": ' + "[" * 200_000)
+
+
+def no_text(path):
+    path.write_bytes(b"\xff\xfe{}")
+
+
+MADE = [link, loop, os.mkfifo, os.mkdir, huge, deep, no_text]
+
+
+@pytest.mark.parametrize("make", MADE, ids=lambda make: make.__name__)
+def test_what_is_no_plain_file_is_named_and_the_others_are_read(folder, make, capsys):
+    make(folder / "ben.json")
+    assert handed_in.main([str(folder)]) == 1
+    out, err = capsys.readouterr()
+    assert err == "ben.json is no file of check.export\n"
+    assert [line.split()[0] for line in out.splitlines()] == ["who", "anna"]
+
+
+def test_a_name_cannot_forge_a_line_of_the_table(folder, capsys):
+    (folder / "ben\ncarl  53 of 53\x1b[2J.json").write_text(json.dumps(HONEST))
+    handed_in.main([str(folder)])
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2 and "\x1b" not in out + err and len(err.splitlines()) == 1
+
+
+def test_numbers_that_are_none_are_not_added_up(folder, capsys):
+    works = {"swap": {"attempts": int("9" * 4000)}, "shift": {"attempts": -5}}
+    (folder / "ben.json").write_text(json.dumps(HONEST | {"exercises": works}))
+    assert handed_in.main([str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines()[2].split()[4] == str(handed_in.MOST)
+
+
+def test_a_name_is_no_formula_of_a_spreadsheet(folder, capsys):
+    (folder / "=1+1.json").write_text(json.dumps(HONEST))
+    handed_in.main([str(folder), "--csv"])
+    assert "\n'=1+1,swap" in capsys.readouterr().out.replace("\r", "")
+
+
+def test_a_function_that_is_huge_or_deep_stops_nobody(folder):
+    functions = {"swap": "x" * (handed_in.LONGEST + 1), "shift": "(" * 5000}
+    (folder / "ben.json").write_text(json.dumps(HONEST | {"functions": functions}))
+    _, _, texts, others = handed_in.read(folder)
+    assert texts["ben"] == {"shift": functions["shift"]} and not others
+    assert alike.nodes("-" * 9000 + "1") == alike.nodes(functions["shift"]) == ()
+
+
+def test_a_verdict_that_is_none_does_not_stop_the_judge(monkeypatch):
+    written = 'nonsense\n[1]\n{"swap": "", "another": ""}\n'
+    monkeypatch.setattr(regrade.subprocess.Popen, "communicate", lambda self, *_, **__: (written, None))
+    monkeypatch.setattr(regrade, "ROOT", "/nowhere")
+    assert regrade.judged({"swap": "", "shift": ""}, []) == {
+        "swap": "",
+        "shift": "it was not judged: the time was over, or it ended the judge",
+    }
+
+
+def test_the_page_of_the_class_is_written_anew_until_ctrl_c(folder, tmp_path, monkeypatch):
+    page, seen = tmp_path / "class.html", []
+
+    def meanwhile(seconds):
+        seen.append(page.read_text())
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        tried = {"exercises": {"shift": {"attempts": 3}}}
+        (folder / "<b>.json").write_text(json.dumps(HONEST | tried))
+        link(folder / "carl.json")
+
+    monkeypatch.setattr(class_page.keep_up, "__defaults__", (meanwhile,))
+    assert ringside.main(["handed-in", str(folder), "--page", str(page)]) == 0
+    assert "1 students" not in seen[0] and "anna" in seen[0] and 'http-equiv="refresh"' in seen[0]
+    assert "2 students" in seen[1] and "&lt;b&gt;" in seen[1] and "<b>" not in seen[1]
+    assert "shift (1)" in seen[1] and "Not read: carl.json" in seen[1]
+
+
+def test_a_page_that_cannot_be_written_is_said(folder, capsys):
+    assert handed_in.main([str(folder), "--page=/nowhere/class.html"]) == 1
+    assert "name another file" in capsys.readouterr().err
