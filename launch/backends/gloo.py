@@ -89,7 +89,8 @@ def backend(store: Store, group: ProcessGroup, name: str, at: list) -> ProcessGr
     timeout = c10d._get_default_timeout("gloo")
     made = ProcessGroupGloo(store, group.rank(), group.size(), options(timeout, at))
     made.options.group_name = name
-    made._set_sequence_number_for_group()
+    if hasattr(ProcessGroup, "_set_sequence_number_for_group"):  # 2.14 does that itself, and warns of the call
+        made._set_sequence_number_for_group()
     return made
 
 

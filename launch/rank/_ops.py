@@ -36,6 +36,7 @@ OPS = {
     "allgather_coalesced_": Spelling("all_gather_coalesced", "input_list", "output_lists"),
     "allgather_into_tensor_coalesced_": Spelling("all_gather_single_coalesced", "inputs", "outputs"),
     "gather_": Spelling("gather", "input_tensors", "output_tensors", "root_rank"),
+    "gather_into_tensor_": Spelling("gather_single", "input_tensor", "output_tensor", "root_rank"),
     "scatter_": Spelling("scatter", "input_tensors", "output_tensors", "root_rank", "outs"),
     "reduce_scatter_": Spelling("reduce_scatter", "input_tensors", "output_tensors", None, "outs"),
     "_reduce_scatter_base_": Spelling("reduce_scatter_single", "input_tensor", "output_tensor", None, "outs"),

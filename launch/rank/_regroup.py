@@ -53,7 +53,9 @@ class Regrouper:
 
         def begin_aside(group, *args, **kwargs):
             if "timeout" in kwargs:  # as init_process_group and new_group make it
-                kwargs["options"] = gloo.options(kwargs.pop("timeout"), gloo.devices())
+                options = kwargs["options"] = gloo.options(kwargs.pop("timeout"), gloo.devices())
+                if kwargs.pop("enable_reconfigure", False):  # torch 2.14 always gives it, beside the time-out
+                    options.enable_reconfigure = True
             # It waits in C++ for every rank to connect; forever for a rank that has read an address of an old group.
             interruptible.wait(begin, group, *args, **kwargs)
 

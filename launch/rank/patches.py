@@ -2,11 +2,11 @@
 
 | used, not replaced | why | versions |
 |---|---|---|
-| c10d's dispatcher ops | the tap sees every call there | the same in torch 2.8 to 2.13 |
+| c10d's dispatcher ops | the tap sees every call there | the same in torch 2.8 to 2.15, which adds gather_single |
 | the ReduceOp that they get | a recording says whether it was a sum | torch 2.8, 2.9: the caller's frames show it |
-| `torch._C._dynamo.eval_frame` | the tap is not compiled, without importing torch._dynamo | the same in 2.8 to 2.13 |
-| `TorchDispatchMode` | a recording sees every op of a cell | the same in 2.8 to 2.13 |
-| `c10d._world` | a stuck group is freed and made again | the same in 2.8 to 2.13 |
+| `torch._C._dynamo.eval_frame` | the tap is not compiled, without importing torch._dynamo | the same in 2.8 to 2.15 |
+| `TorchDispatchMode` | a recording sees every op of a cell | the same in 2.8 to 2.15 |
+| `c10d._world` | a stuck group is freed and made again | the same in 2.8 to 2.15 |
 | methods of IPKernelApp and IPythonKernel | a rank dials in and does without much (main.py) | ipykernel 6 and 7 |
 
 `dist.all_gather_single` and its like, which the chapters call, came with torch 2.13 and are given to older ones. On an
@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch.distributed import ProcessGroup, ReduceOp
 from torch.nn.parallel import distributed
 
-REPLACED = {  # what `replace` may set, and why; in torch 2.8 to 2.13, IPython 8 and 9, ipykernel 6 and 7
+REPLACED = {  # what `replace` may set, and why; in torch 2.8 to 2.15, IPython 8 and 9, ipykernel 6 and 7
     "Work.wait": "what is waited for, recorded and interruptible (tap.py)",
     "Work.is_completed": "False while the played network has not delivered (tap.py)",
     "Work.get_future": "hooks on DDP's buckets wait for the played network (tap.py)",
@@ -62,14 +62,14 @@ def replace(owner, name: str, new) -> Callable[[], None]:
 
 
 _DDP = distributed.__file__
-OLDEST, NEWEST = (2, 8), (2, 13)  # tested, see docs/versions.md
+OLDEST, NEWEST = (2, 8), (2, 15)  # tested, see docs/versions.md
 
 # The methods of a group that end in ops which the tap sees. Some have two names: up to 2.12, and from 2.13.
 _GROUP_CALLS = """allgather allgather_coalesced allreduce allreduce_coalesced alltoall barrier broadcast gather recv
 recv_anysource reduce reduce_scatter scatter send
 _allgather_base all_gather_single  allgather_into_tensor_coalesced all_gather_single_coalesced
 alltoall_base all_to_all_single  _reduce_scatter_base reduce_scatter_single
-reduce_scatter_tensor_coalesced reduce_scatter_single_coalesced""".split()
+reduce_scatter_tensor_coalesced reduce_scatter_single_coalesced  gather_into_tensor gather_single""".split()
 
 
 @cache

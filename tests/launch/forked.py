@@ -20,7 +20,8 @@ import traceback
 from importlib.metadata import version
 from pathlib import Path
 
-HAS_ALL_TO_ALL = tuple(map(int, version("torch").split(".")[:2])) >= (2, 13)  # with a list of tensors, on gloo
+TORCH = tuple(map(int, version("torch").split(".")[:2]))
+HAS_ALL_TO_ALL = TORCH >= (2, 13)  # with a list of tensors, on gloo
 ROOT = Path(__file__).parents[2]
 LIMIT = 200  # seconds; a bound for what takes a fraction of one
 LOOK = 0.05  # seconds between two looks at ranks of which some may be stuck

@@ -6,7 +6,7 @@ raised, that both ranks and both lines are named, and that nobody came out with 
 
 import pytest
 
-from tests.launch.forked import HAS_ALL_TO_ALL
+from tests.launch.forked import HAS_ALL_TO_ALL, TORCH
 
 FAULTS = {
     # gloo: all hang
@@ -55,12 +55,15 @@ def test_a_tensor_without_dimensions_ends_no_rank(gang, y, x):
     assert [answer["error"].partition("torch.")[0] for answer in answers] == [said, said]
 
 
+ROWS_ARE_CUT = pytest.mark.skipif(TORCH >= (2, 14), reason="from torch 2.14 on it refuses such rows itself")
+
+
 @pytest.mark.parametrize(
     "x, y, split",
     [
-        ((3, 2), (3, 2), "None, None"),  # no whole rows
+        pytest.param((3, 2), (3, 2), "None, None", marks=ROWS_ARE_CUT),  # no whole rows
         ((2, 3), (6,), "None, None"),  # rows of another width
-        ((2, 3), (3, 2), "None, None"),
+        pytest.param((2, 3), (3, 2), "None, None", marks=ROWS_ARE_CUT),
         ((2, 3), (6,), "[3, 3], [1, 1]"),
         ((2, 3), (6,), "None, [1, 1]"),
     ],
@@ -315,6 +318,7 @@ for members in (a, b) if rank == 1 else (b, a):
         assert "rank 1 calls new_group([0,1]) (line 4)" in sentence and "new_group([0,1,2,3]) (line 4)" in sentence
 
 
+@pytest.mark.skipif(TORCH >= (2, 14), reason="torch hangs in the group that follows one that only some ranks made")
 def test_groups_made_in_one_order_are_never_refused(gang):
     """By pairs, by some ranks alone, destroyed and made again, of the same members, as a mesh, in a new world."""
     source = """

@@ -1,8 +1,13 @@
 """The tap sees every call, whoever makes it, and tells the flight recorder what the rank is in."""
 
 import pytest
+import torch
+import torch.distributed  # noqa: F401  its ops
 
-from tests.launch.forked import HAS_ALL_TO_ALL
+from launch.rank._ops import OPS
+from tests.launch.forked import HAS_ALL_TO_ALL, TORCH
+
+GATHERS_OBJECTS = "all_gather" if TORCH < (2, 15) else "all_gather_single"
 
 COLLECTIVES = """
 x = torch.arange(4.) + 10 * rank
@@ -56,8 +61,8 @@ def test_every_collective_is_seen_with_its_line(gang):
             ("barrier", 15),
             ("monitored_barrier", 16),
             ("all_reduce", 17),
-            ("all_gather", 19),
-            ("all_gather", 19),
+            (GATHERS_OBJECTS, 19),
+            (GATHERS_OBJECTS, 19),
             ("all_reduce_coalesced", 20),
         ]
         events = answer["recording"]["events"]
@@ -66,6 +71,12 @@ def test_every_collective_is_seen_with_its_line(gang):
         assert events[13]["wait_line"] == 18
         assert all(start <= issued <= wait <= end for start, issued, wait, end, _ in (e["times"] for e in events))
         assert events[0]["ins"] == events[0]["outs"], "in place"
+
+
+def test_every_op_of_this_torch_that_has_a_group_is_known():
+    names = [name.removeprefix("c10d::") for name in torch._C._dispatch_get_all_op_names() if name.startswith("c10d::")]
+    schemas = {name: getattr(torch.ops.c10d, name).default._schema for name in names}
+    assert {name for name, schema in schemas.items() if "process_group" in str(schema)} <= OPS.keys()
 
 
 def test_messages_are_seen_however_they_are_sent(gang):
