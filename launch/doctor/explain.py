@@ -191,7 +191,7 @@ def mismatch(marks: dict[int, Fingerprint], before: dict[int, int], left: dict[i
     """Calls that do not fit together, per group of ranks. `before` is the count of each rank when the cell began,
     `left` the number of the earlier cell whose call it is.
 
-    Besides the op only differences are told: "ranks 0, 1 call all_reduce #2 with SUM (line 4); rank 2 calls ... MAX".
+    Besides the op only differences are named: "ranks 0, 1 call all_reduce #2 with SUM (line 4); rank 2 calls ... MAX".
     """
     differ = [field for field in COMPARED if len({getattr(mark, field) for mark in marks.values()}) > 1]
     if "op" in differ:

@@ -113,7 +113,7 @@ def took_the_return_value(error, place: Place) -> str:
         return ""
     attribute = getattr(error, "name", None) or ""
     if hasattr(getattr(error, "obj", None), "wait") and not hasattr(sys.modules["torch"].Tensor, attribute):
-        return ""  # `handle.wiat()`: nobody took it for a tensor
+        return ""  # `handle.wiat()`: not meant as a tensor
     for operand in operands(place):
         if (found := origin(operand, place)) is None:
             continue

@@ -3,8 +3,8 @@
 A name that every rank begins with and that is something else now; a tensor whose name was given to what a call
 returned; a list that has one tensor n times; a `wait` that was not called.
 
-The notebook's kernel looks at the cell's code once (`suspicious`). Ranks look again, with the values of its names, only
-if something was found (`notes`).
+The notebook's kernel checks the code once (`suspicious`). Ranks check again, with the values of its names, only if
+something was found (`notes`).
 
 Left out: errors (_calls.py, names.py).
 """
@@ -89,7 +89,7 @@ def repeats(value: ast.expr | None) -> tuple[ast.BinOp, ast.expr] | None:
 
 
 def suspicious(code: str) -> bool:
-    """Whether `notes` may find something in this code. It knows no values: what looks like an op is taken for one."""
+    """Whether `notes` may find something in this code. It knows no values: what is named like an op counts as one."""
     if (tree := parse(code)) is None:
         return False
     scopes, waits = read(tree)

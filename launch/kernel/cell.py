@@ -26,7 +26,7 @@ from launch.shared.errors import Trouble, name_ranks
 from launch.shared.flight_recorder import Status
 from launch.shared.text import Text
 
-LOOK = 0.05  # seconds between two looks at the flight recorder
+LOOK = 0.05  # seconds between two readings of the flight recorder
 DEAF_AFTER = 0.1  # seconds after an interrupt until a rank that still runs the cell is considered stuck in C++
 LOST_AFTER = 10  # seconds after its connections were closed until a rank that still waits in gloo is killed
 CLEANUP = 1.5  # seconds that a cell has to clean up after an interrupt, before the second one

@@ -26,7 +26,7 @@ from jupyter_client.session import Session, json_unpacker
 from zmq.asyncio import Context
 
 LONGEST_FOLDER = 90  # characters; the address of a Unix socket has room for 107
-GLANCE = 0.5  # seconds between two looks for an interrupt that did not wake the thread
+GLANCE = 0.5  # seconds between two checks for an interrupt that did not wake the thread
 RETRY = 0.001  # seconds between two attempts to reach a rank whose sockets are still connecting
 
 

@@ -197,7 +197,7 @@ class Supervisor:
             try:
                 async with asyncio.timeout(COMING):  # wait_for would leave a cancelled gather that logs an error later
                     await asyncio.gather(*(worker.up for worker in wanted))
-            finally:  # of a start that is stopped, the agents start no more ranks
+            finally:  # after a stop the agents start no more ranks
                 for link in dict.fromkeys(links.values()):
                     link.withdraw(serial)
         except BaseException as error:
@@ -348,9 +348,9 @@ class Supervisor:
 
 
 class Played:
-    """The network that the ranks play, and which ranks have been told of it.
+    """The network that the ranks play, and which ranks have it.
 
-    A rank is told once, before its next cell; one that replaces a dead rank is started with it. The links that ranks
+    It is sent to a rank once, before its next cell; one that replaces a dead rank starts with it. The links that ranks
     share are in a file (launch/shared/wires.py), a new one for each network.
     """
 
@@ -361,7 +361,7 @@ class Played:
         self._table: dict | None = None
 
     def choose(self, table: dict | None) -> None:
-        """The network that ranks are to be told of, as `launch.networks.table` makes it; None for no network."""
+        """The network to send to ranks, as `launch.networks.table` makes it; None for no network."""
         if self._table is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._table["path"])

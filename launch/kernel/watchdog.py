@@ -1,6 +1,6 @@
 """Watches a running cell from outside: what each rank is doing, and whether ranks wait forever.
 
-The `Watchdog` reads the flight recorder and which ranks are past the cell. When two looks in a row are the same, it
+The `Watchdog` reads the flight recorder and which ranks are past the cell. When two readings in a row are the same, it
 asks each living rank about itself (rank/_threads.py), takes one snapshot, and has the doctor examine it. The snapshot
 counts only if nothing has moved from before the questions until after it. A rank that does not answer may do anything.
 A cell is given up when some ranks are proved to be stuck and no other rank can move. While another rank computes, the
@@ -14,7 +14,7 @@ cell goes on, since its result may matter.
     done, stopped    past the cell
     failed           past the cell: what was raised and in which line, or how the process died
 
-with the place, and for how long if that is more than SAID_AFTER.
+with the line, and for how long if that is more than SAID_AFTER.
 
 Left out: freeing the ranks (kernel/cell.py), the words of a deadlock (doctor/explain.py), what the log looks like
 (widgets/js/ranklog.js).
@@ -31,7 +31,7 @@ from launch.doctor import Diagnosis, examine
 from launch.doctor.snapshot import Ending, How, Report, State, take
 from launch.shared.flight_recorder import Board, Status
 
-LOOK = {"do": "look"}  # what is asked (rank/_threads.py answers)
+LOOK = {"do": "look"}  # the question to a rank (answered by rank/_threads.py)
 COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits in C++
 STILL_FOR = 0.3  # seconds between two questions; a waiting thread uses no processor time meanwhile
 ANSWER_WITHIN = 5.0  # seconds; a rank that holds the GIL computes and cannot answer
@@ -81,7 +81,7 @@ class Watchdog:
         self._examination: asyncio.Task | None = None
 
     def look(self, stopping: bool) -> None:
-        """Called at each look at the flight recorder. Ranks that are being stopped are not examined any more."""
+        """Called every cell.LOOK seconds. Ranks that are being stopped are no longer examined."""
         now, seen = time.monotonic(), self._state()
         if seen != self._seen:
             self._forget(seen)
@@ -213,7 +213,7 @@ class Live:
             self._show(rank, "not in this cell", "")
 
     def look(self, ranks: set[int], stopping: bool) -> None:
-        """Called at each look at the flight recorder, with the ranks that run the cell."""
+        """Called every cell.LOOK seconds, with the ranks that run the cell."""
         for rank in ranks:
             state, note, seconds = self._live(rank)
             self._show(rank, state, *((STOPPING, 0) if stopping else (note, seconds)))

@@ -24,7 +24,7 @@ from launch.shared.errors import LaunchError, RankError
 from launch.shared.text import Text
 
 COMING = 120  # seconds in which a new process connects, also if eighty others start beside it
-PAUSE = 0.01  # seconds between two looks at a pipe into which more keeps coming
+PAUSE = 0.01  # seconds between two reads of a pipe while more keeps coming
 CAPACITY = 1 << 20  # bytes; the most that Linux lets a user's pipe hold unless configured otherwise
 
 
@@ -93,7 +93,7 @@ class Worker:
         self.late: dict[str, Text] = {}  # stream -> what it wrote between two cells
         self.readers: list[PipeReader] = []
         self.groups = 0  # made since calls were last renumbered
-        self.plays = 0  # the number of the network that it was told of last; 0: none
+        self.plays = 0  # the number of the network that was sent to it last; 0: none
         self._dialled_in = False
         self.up: asyncio.Future[None] = hub.loop.create_future()
         self.ended: asyncio.Future[Death] = hub.loop.create_future()

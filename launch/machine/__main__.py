@@ -42,7 +42,7 @@ from launch.shared.processes import fresh_environ
 
 BROKEN_AFTER = 5.0  # seconds without a connection, which zmq tries to make several times a second
 ENGINE_SAYS = 0.5  # seconds; Slurm signals every process of a job, and this one may be the last to get it
-LOOK = 0.05  # seconds between two looks at the flight recorder
+LOOK = 0.05  # seconds between two readings of the flight recorder
 CHUNK = 1024  # bytes of it that are sent if one of them has changed
 SIOCGIFADDR = 0x8915
 OF_THE_ENGINE = ("TORCHELASTIC_", "GROUP_", "ROLE_", "MASTER_", "SLURM_")  # variables that ranks must not inherit
@@ -212,7 +212,7 @@ class Joined:
             await asyncio.sleep(LOOK)
 
     def _look_once(self) -> None:
-        """Sends what the ranks here have written since the last look, in one message."""
+        """Sends what the ranks here have written since the last time, in one message."""
         if self.board is None:
             return
         frames = []

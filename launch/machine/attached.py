@@ -20,7 +20,7 @@ from launch.machine.listener import Listener, Machine, Offset, meanwhile
 from launch.shared.errors import LaunchError, RanksStopped, UsageError
 from launch.shared.flight_recorder import Board
 
-WAITING = 0.2  # seconds between two looks at which machines have joined
+WAITING = 0.2  # seconds between two checks of which machines have joined
 COMMAND = """\
 On every machine, where Ringside is installed; with torchrun, for two of them:
   torchrun --nnodes=2 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=FIRST_MACHINE:29500 -m launch.machine {0}

@@ -13,7 +13,7 @@ clusters all machines share the home folder; elsewhere the file has to be copied
     machine -> kernel   come JSON | tell JSON | a channel, frames | text name stream bytes
                         | board number (offset bytes)* | store rank request
 
-A machine from which nothing has come for LOST_AFTER seconds is lost. If it reconnects it is told to end; it also ends
+A machine from which nothing has come for LOST_AFTER seconds is lost. If it reconnects it is asked to end; it also ends
 by itself when the connection is gone or the notebook is silent.
 
 Left out: machines that join later. What ranks send each other: gloo's own connections, not encrypted.
@@ -59,7 +59,7 @@ class Machine:
         self.heard = listener.hub.loop.time()
         self.gone = self.why = ""  # how its ranks ended, and why, once it is gone
         self.ranks: set[int] = set()
-        self.suspended: set[int] = set()  # processes there, at the last look
+        self.suspended: set[int] = set()  # processes there, as last reported
         self.offset: Offset | None = None  # of its clock; the best estimate so far
         self.on_event: Callable[[dict, list[int]], None] = lambda event, fds: None
         self.ready: asyncio.Future[int] = listener.hub.loop.create_future()  # its number of GPUs

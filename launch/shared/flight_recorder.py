@@ -100,7 +100,7 @@ class Slot:
         self, op: str, group: str = "", seq: int = 0, peer: int | None = None, line: int = 0, detail: str = ""
     ) -> None:
         """From now on this rank is inside `op`. Texts that are too long are cut. What a thread of the student is inside
-        is told only while the main thread is inside nothing."""
+        is recorded only while the main thread is in no call."""
         if get_ident() == main_thread().ident:
             self._inside = True
         elif self._inside:
