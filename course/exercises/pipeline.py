@@ -1,5 +1,7 @@
 """The exercises of chapter 14: micro-batches through a pipeline, 1F1B, and an order that splits the backward pass."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from collectives.pipeline import Order
@@ -141,6 +143,25 @@ def all_forward_first(trial, rank: int) -> np.ndarray:
     return np.concatenate([[*range(1, m + 1), *range(-1, -m - 1, -1)] for m in MANY])
 
 
+def begins_with(first: Callable[[int, int], int]):
+    """A slip: 1F1B in which each rank r begins with first(r, p) forward passes."""
+
+    def order(rank: int, p: int) -> list[int]:
+        found: list[int] = []
+        for m in MANY:
+            head = min(m, first(rank, p))
+            turns = [each for i in range(1, m - head + 1) for each in (-i, head + i)]
+            found += [*range(1, head + 1), *turns, *range(head - m - 1, -m - 1, -1)]
+        return found
+
+    def orders(trial, rank: int) -> np.ndarray:
+        answers = [seen["values"].tolist() for seen in trial.answers]
+        alike = all(answer == order(r, trial.p) for r, answer in enumerate(answers))
+        return np.array(order(rank, trial.p) if alike else [])
+
+    return orders
+
+
 EXERCISES = (
     Exercise(
         name="pipeline_forward",
@@ -185,7 +206,15 @@ EXERCISES = (
         allowed=frozenset(),
         slips={
             all_forward_first: "that is GPipe, all forward passes first; in 1F1B a rank begins with at most "
-            "world_size - rank of them"
+            "world_size - rank of them",
+            begins_with(lambda rank, p: 1): "each rank begins with one forward pass, and only the last one should; "
+            "rank r begins with world_size - r",
+            begins_with(lambda rank, p: max(1, p - rank - 1)): "rank r begins with world_size - r - 1 forward passes, "
+            "one too few",
+            begins_with(lambda rank, p: rank + 1): "rank r begins with r + 1 forward passes; it should be the other "
+            "way round: rank 0 waits longest for its first gradient, so it begins with most",
+            begins_with(lambda rank, p: p): "each rank begins with world_size forward passes; rank r needs only "
+            "world_size - r",
         },
         hints=(
             "It begins with world_size - rank forward passes; with all m of them, if m is smaller.",

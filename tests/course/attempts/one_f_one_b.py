@@ -41,7 +41,7 @@ WRONG = {
     ),
     "as on the last rank": (
         "def one_f_one_b(m):\n    return [sign * i for i in range(1, m + 1) for sign in (1, -1)]\n",
-        "(from element 1 on) is -1 2 ... and should be 2 3 ...",
+        "and should be 2 3 ...: each rank begins with one forward pass, and only the last one should",
     ),
     "one too few first": (
         """
@@ -52,7 +52,7 @@ def one_f_one_b(m):
         order += [-i, first + i]
     return order + [-i for i in range(m - first + 1, m + 1)]
 """,
-        "(from element 3 on) is -1 4 ... and should be 4 -1 ...",
+        "and should be 4 -1 ...: rank r begins with world_size - r - 1 forward passes, one too few",
     ),
     "the wrong end": (
         """
@@ -63,7 +63,18 @@ def one_f_one_b(m):
         order += [-i, first + i]
     return order + [-i for i in range(m - first + 1, m + 1)]
 """,
-        "is -1 2 ... and should be 2 3 ...; ranks 1-3 are wrong too",
+        "and should be 2 3 ...: rank r begins with r + 1 forward passes; it should be the other way round",
+    ),
+    "as many on every rank": (
+        """
+def one_f_one_b(m):
+    first = min(m, world_size)
+    order = list(range(1, first + 1))
+    for i in range(1, m - first + 1):
+        order += [-i, first + i]
+    return order + [-i for i in range(m - first + 1, m + 1)]
+""",
+        "each rank begins with world_size forward passes",
     ),
     "nothing at the end": (
         """
