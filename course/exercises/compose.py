@@ -42,6 +42,17 @@ def last_owner(trial, rank: int) -> np.ndarray:
     return np.array([trial.expected[rank][0], max(trial.draw.owners)])
 
 
+BID_WITHOUT = (
+    "that is what the ranks without the number bid; the lowest bid has to win (MIN), and theirs must be above "
+    "every rank, such as world_size"
+)
+
+
+def bid_without(bid):
+    """The largest number of all, and what the ranks that do not have it bid, if that bid has won."""
+    return lambda trial, rank: np.array([trial.expected[rank][0], bid(trial.p)])
+
+
 def scaled_by(norms):
     """x scaled by what `norms` makes of the norms of all ranks' x, as if that were their norm together."""
 
@@ -106,7 +117,11 @@ EXERCISES = (
         calls=lambda p: 2,
         call_bytes=lambda p: A_FEW * p,
         parts=lambda p: {"the largest number": 1, "the rank that has it": 1},
-        slips={last_owner: "several ranks have that number, and this is the highest of them; the lowest is asked"},
+        slips={
+            last_owner: "several ranks have that number, and this is the highest of them; the lowest is asked",
+            bid_without(lambda p: p): BID_WITHOUT,
+            bid_without(lambda p: -1): BID_WITHOUT,
+        },
         hints=(
             "all_reduce with dist.ReduceOp.MAX gives everyone the value. Which rank has it is a second question.",
             "Let every rank that has the value bid its own number and all others bid world_size. Which bid wins?",
@@ -177,7 +192,7 @@ EXERCISES = (
         asks="it returns the sum of everyone's x, number by number, with the same bits in whatever order the ranks add "
         "up: exact, and rounded once at the end; with one all_reduce; x stays as it is",
         lines=4,
-        x="(torch.randint(-(2**23), 2**23, (90,)) * 2.0 ** torch.randint(0, 20, (90,))).to(dtype)",
+        x="(torch.randint(-(2**23), 2**23, (90,)) * 2.0 ** torch.randint(-10, 10, (90,))).to(dtype)",
         expected="x.double(); dist.all_reduce(expected); expected = expected.to(dtype)",
         in_place=False,
         allowed=REDUCE,

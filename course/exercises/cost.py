@@ -7,14 +7,14 @@ from course.exercises.exercise import VECTOR, Exercise, everyone, holding
 EXERCISES = (
     Exercise(
         name="all_reduce_many",
-        asks="after it, every tensor of the list, however many there are, holds the sum of everyone's, with one "
-        "all_reduce",
+        asks="after it, every tensor of the list, however many there are and of any shape, holds "
+        "the sum of everyone's, with one all_reduce",
         lines=5,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
         in_place=True,
         textbook=holding(everyone),
-        call="{name}(list(x.split({sizes})))",
+        call="{name}([t.view(1, -1) for t in x.split({sizes})])",
         allowed=frozenset({"all_reduce"}),
         calls=lambda p: 1,
         hints=(

@@ -36,22 +36,42 @@ def all_reduce_many(tensors):
 }
 
 WRONG = {
+    "as if all were flat": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat(tensors)
+    dist.all_reduce(bucket)
+    for t, part in zip(tensors, bucket.split([len(t) for t in tensors])):
+        t.copy_(part)
+""",
+        "RuntimeError: Sizes of tensors must match",
+    ),
+    "a row is not its numbers": (
+        """
+def all_reduce_many(tensors):
+    bucket = torch.cat([t.flatten() for t in tensors])
+    dist.all_reduce(bucket)
+    for t, part in zip(tensors, bucket.split([len(t) for t in tensors])):
+        t.copy_(part)
+""",
+        "RuntimeError: split_with_sizes expects split_sizes to sum exactly to",
+    ),
     "exactly three": (
         """
 def all_reduce_many(tensors):
     a, b, c = tensors
-    bucket = torch.cat([a, b, c])
+    bucket = torch.cat([a.flatten(), b.flatten(), c.flatten()])
     dist.all_reduce(bucket)
-    a.copy_(bucket[:len(a)])
-    b.copy_(bucket[len(a):len(a) + len(b)])
-    c.copy_(bucket[len(a) + len(b):])
+    a.copy_(bucket[:a.numel()])
+    b.copy_(bucket[a.numel():a.numel() + b.numel()])
+    c.copy_(bucket[a.numel() + b.numel():])
 """,
         "no  on 2 ranks, float64: ranks 0-1: ValueError: not enough values to unpack",
     ),
     "the first three": (
         """
 def all_reduce_many(tensors):
-    bucket = torch.cat(tensors[:3])
+    bucket = torch.cat([t.flatten() for t in tensors[:3]])
     dist.all_reduce(bucket)
     for t, part in zip(tensors[:3], bucket.split([t.numel() for t in tensors[:3]])):
         t.copy_(part)
@@ -70,7 +90,7 @@ def all_reduce_many(tensors):
     "sums stay in the bucket": (
         """
 def all_reduce_many(tensors):
-    bucket = torch.cat(tensors)
+    bucket = torch.cat([t.flatten() for t in tensors])
     dist.all_reduce(bucket)
     return list(bucket.split([t.numel() for t in tensors]))
 """,
@@ -79,7 +99,7 @@ def all_reduce_many(tensors):
     "names instead of memory": (
         """
 def all_reduce_many(tensors):
-    bucket = torch.cat(tensors)
+    bucket = torch.cat([t.flatten() for t in tensors])
     dist.all_reduce(bucket)
     for t, part in zip(tensors, bucket.split([t.numel() for t in tensors])):
         t = part
@@ -89,7 +109,7 @@ def all_reduce_many(tensors):
     "the first part everywhere": (
         """
 def all_reduce_many(tensors):
-    bucket = torch.cat(tensors)
+    bucket = torch.cat([t.flatten() for t in tensors])
     dist.all_reduce(bucket)
     for t in tensors:
         t.copy_(bucket[:t.numel()])
@@ -99,7 +119,7 @@ def all_reduce_many(tensors):
     "the mean": (
         """
 def all_reduce_many(tensors):
-    bucket = torch.cat(tensors)
+    bucket = torch.cat([t.flatten() for t in tensors])
     dist.all_reduce(bucket)
     for t, part in zip(tensors, bucket.split([t.numel() for t in tensors])):
         t.copy_(part / world_size)
@@ -109,7 +129,7 @@ def all_reduce_many(tensors):
     "everybody's data": (
         """
 def all_reduce_many(tensors):
-    bucket = torch.cat(tensors)
+    bucket = torch.cat([t.flatten() for t in tensors])
     everyone = [torch.empty_like(bucket) for _ in range(world_size)]
     dist.all_gather(everyone, bucket)
     for t, part in zip(tensors, sum(everyone).split([t.numel() for t in tensors])):
@@ -120,7 +140,7 @@ def all_reduce_many(tensors):
     "equal parts": (
         """
 def all_reduce_many(tensors):
-    bucket = torch.cat(tensors)
+    bucket = torch.cat([t.flatten() for t in tensors])
     dist.all_reduce(bucket)
     for t, part in zip(tensors, bucket.chunk(len(tensors))):
         t.copy_(part)

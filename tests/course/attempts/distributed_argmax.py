@@ -27,6 +27,28 @@ def distributed_argmax(x):
 }
 
 WRONG = {
+    "the highest bid wins": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    owner = torch.tensor(rank if (x == value).any() else world_size)
+    dist.all_reduce(owner, dist.ReduceOp.MAX)
+    return torch.stack([value, owner.to(x.dtype)])
+""",
+        "that is what the ranks without the number bid",
+    ),
+    "a bid below every rank": (
+        """
+def distributed_argmax(x):
+    value = x.max()
+    dist.all_reduce(value, dist.ReduceOp.MAX)
+    owner = torch.tensor(rank if (x == value).any() else -1)
+    dist.all_reduce(owner, dist.ReduceOp.MIN)
+    return torch.stack([value, owner.to(x.dtype)])
+""",
+        "the rank that has it is -1 and should be",
+    ),
     "rank 1": (
         """
 def distributed_argmax(x):

@@ -9,9 +9,9 @@ def same_bits_sum(x):
 """,
     "in whole numbers": """
 def same_bits_sum(x):
-    whole = x.double().to(torch.int64)
+    whole = (x.double() * 2**20).to(torch.int64)
     dist.all_reduce(whole)
-    return whole.double().to(x.dtype)
+    return (whole.double() / 2**20).to(x.dtype)
 """,
     "async": """
 def same_bits_sum(x):
@@ -38,6 +38,7 @@ WRONG = {
     "its own numbers": ("def same_bits_sum(x):\n    return x.double().to(x.dtype)\n", "no rank has sent anything"),
     "the mean": (BODY.format(**GOOD | {"answer": "(total / world_size).to(x.dtype)"}), "no  on 4 ranks"),
     "the largest": (BODY.format(**GOOD | {"op": ", dist.ReduceOp.MAX"}), "no  on 4 ranks"),
+    "as whole numbers": (BODY.format(**GOOD | {"wide": "x.long()"}), "no  on 4 ranks"),
     "half as wide": (BODY.format(**GOOD | {"wide": "x.bfloat16()"}), "no  on 4 ranks"),
     "everybody's in rank order": (
         """
