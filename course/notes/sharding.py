@@ -87,8 +87,8 @@ NOTES = Notes(
     home="`zero1_step`, `muon_updates`, and `gathered` for those who know autograd functions.",
     room="sharding_which_stage",
     ask="Write the budget on the board: 40 GB, 10 of them for activations, 30 left. Pairs compute GB per GPU for each"
-    " stage first (128, 38, 23, 8); only then ask. Some take the stage that saves most. Ask what it costs on a "
-    "slow network.",
+    " stage first: 16 x 8 = 128, 32 + 96/16 = 38, 16 + 112/16 = 23, 128/16 = 8. Only then ask. Some take the stage "
+    "that saves most. Ask what it costs on a slow network.",
     wrong=(
         Mistake(
             "sharding_bytes_per_parameter",

@@ -7,8 +7,9 @@ NOTES = Notes(
         Part(
             8,
             "0 · Start here",
-            "Have everybody run the first two cells before you explain anything. Then put the picture on the "
-            "wall, step through it, and ask for each arrow: which line of the code is that, and on which rank?",
+            "Have everybody run the first two cells before you explain anything. (On a shared machine the first start "
+            "takes longest: 43 s where 20 students began at once on two cores.) Then put the picture on the wall, "
+            "step through it, and ask for each arrow: which line of the code is that, and on which rank?",
         ),
         Part(
             12,
@@ -78,7 +79,8 @@ NOTES = Notes(
     wrong=(
         Mistake(
             "drift",
-            "Run it for 1,000 steps in front of them. The slopes go to 1.00 and 3.00: the lines move further "
+            "Run it for 1,000 steps in front of them (1001 and 1000 for 101 and 100 in the cell). "
+            "The slopes go to 1.00 and 3.00: the lines move further "
             "apart, because after 100 steps rank 1 had not yet found the best line for its half.",
             answer=1,
         ),

@@ -113,6 +113,22 @@ def test_a_clicker_steps_the_pictures_of_a_deck_and_turns_its_pages_without_a_ne
     context.close()
 
 
+def test_in_dark_slides_are_as_dark_as_their_pictures(built, browser):
+    """Text on a slide is light, and its ground is that of the picture on the next one."""
+    page = browser.new_page(color_scheme="dark")
+    page.goto((built / "slides" / f"{STEM}.html").as_uri())
+    page.wait_for_function("window.Reveal?.isReady()")
+    assert page.evaluate(f"[{GROUND}(document.body), getComputedStyle(document.querySelector('h1')).color]") == [
+        "rgb(20, 23, 26)",
+        "rgb(233, 236, 239)",
+    ]
+    page.evaluate("Reveal.slide(Reveal.getSlides().findIndex((one) => one.querySelector('iframe')))")
+    page.wait_for_function("frameIn(pictureOn())?.classList.contains('rs-projected')")
+    assert page.evaluate(f"{GROUND}(frameIn(pictureOn()))") == "rgb(20, 23, 26)"
+    page.close()
+
+
+GROUND = "((element) => getComputedStyle(element).backgroundColor)"
 HERE = "[Reveal.getIndices().h, frameIn(pictureOn())?.dataset.step ?? '']"
 
 
