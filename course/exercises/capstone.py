@@ -1,7 +1,11 @@
 """The exercises of chapter 19: the norm of a gradient in pieces and copies, a step's bytes, and the step itself."""
 
 import math
+from collections.abc import Callable
+from dataclasses import asdict
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -104,16 +108,18 @@ def _trial_steps(step, x):
             return loss
         losses.append(float(loss))
     return _trial_seen(losses, w)
-def _trial_alone(x):
+def _trial_clipped(grads):
+    length = torch.stack([grad.square().sum() for grad in grads.values()]).sum().sqrt()
+    return {{{{key: grad * min(1.0, 1.0 / float(length)) for key, grad in grads.items()}}}}
+def _trial_alone(x, clipped=_trial_clipped):
     w, losses = pieces(_trial_weights, 0, 1), []
     for number in range({STEPS}):
         loss = _trial_loss_of(w, x, lambda y: y, lambda y: y, range(_trial_stages))
-        grads = torch.autograd.grad(loss, list(w.values()))
-        length = torch.stack([grad.square().sum() for grad in grads]).sum().sqrt()
+        grads = dict(zip(w, torch.autograd.grad(loss, list(w.values()))))
         with torch.no_grad():
-            for weight, grad in zip(w.values(), grads):
-                weight -= 0.5 * grad * min(1.0, 1.0 / float(length))
-        losses.append(float(loss))
+            for key, grad in clipped(grads).items():
+                w[key] -= 0.5 * grad
+        losses.append(float(loss.detach()))
     return _trial_seen(losses, _trial_mine({{{{key: weight.detach() for key, weight in w.items()}}}}))
 """
 
@@ -173,6 +179,71 @@ def norms_of_all(trial, rank: int) -> np.ndarray:
     parts = [part for member in tensor_group(rank, trial.p) for part in np.split(trial.given[member], [8])]
     copies = 3 * np.sin(np.arange(12) * (2 + rank // 2 * (trial.p == 4)) + 1)  # as in PAIRS
     return np.array([sum(map(np.linalg.norm, [*parts, *np.split(copies, 2)]))])
+
+
+def stepped(steps: Callable[[dict, Callable, int], Callable]):
+    """A slip: one process takes the ten steps, with steps(space, clipped, p) in place of the clipping of gradients."""
+
+    def slip(trial, rank: int) -> np.ndarray:
+        import torch  # here: a wrong answer alone needs it in the notebook's kernel
+
+        (_, stages, parts), x = SIDES[trial.p], torch.from_numpy(trial.given[rank])
+        at = {"data": rank // (stages * parts), "pipe": rank // parts % stages, "tensor": rank % parts}
+        space = {"torch": torch, "rank": rank, "_trial_mesh": SimpleNamespace(get_local_rank=at.__getitem__)}
+        exec(trial.exercise.setup.format(**asdict(trial.draw)), space)
+        return space["_trial_alone"](x, steps(space, space["_trial_clipped"], trial.p)).numpy()
+
+    return slip
+
+
+def summed(space, clipped, p: int):
+    return lambda grads: clipped({key: grad * SIDES[p][0] for key, grad in grads.items()})
+
+
+def piled_up(space, clipped, p: int):
+    whole: dict = {}
+
+    def steps(grads):
+        whole.update({key: whole.get(key, 0) + grad for key, grad in grads.items()})
+        return clipped(whole)
+
+    return steps
+
+
+def stage_alone(space, clipped, p: int):
+    last = SIDES[p][1] - 1
+    ends = {"tokens": 0, "places": 0, "norm": last, "head": last}
+
+    def steps(grads):
+        stages = [{key: g for key, g in grads.items() if ends.get(key, key[1]) == stage} for stage in range(last + 1)]
+        return {key: grad for stage in stages for key, grad in clipped(stage).items()}
+
+    return steps
+
+
+def where(holds: Callable[[Any], bool]):
+    """A slip that is told by something else than the numbers it leads to: any answer, where holds(trial)."""
+    return lambda trial, rank: trial.answers[rank]["values"] if holds(trial) else np.empty(0)
+
+
+def only_losses_are_wrong(trial) -> bool:
+    """The weights are right on all ranks, to rounding."""
+    pairs = zip(trial.answers, trial.expected, strict=True)
+    return all(np.allclose(seen["values"][STEPS:], expected[STEPS:], 1e-3, 1e-3) for seen, expected in pairs)
+
+
+def losses_part(trial) -> int:
+    """The first step after which ranks of one tensor group return different losses; STEPS if there is none."""
+    parts = SIDES[trial.p][2]
+    losses = [seen["values"][:STEPS].astype(np.float64) for seen in trial.answers]
+    apart = [~np.isclose(losses[rank], losses[rank // parts * parts], 1e-5) for rank in range(trial.p)]
+    return int(np.argmax([*np.any(apart, axis=0), True]))
+
+
+def group_beside_the_mesh(trial) -> bool:
+    """An all_reduce among ranks that are no group of the mesh."""
+    groups = {tuple(sorted(event.group)) for event in trial.recording.events if event.op == "all_reduce"}
+    return any(len(group) > 1 and not kind_of_group(group, trial.p) for group in groups)
 
 
 EXERCISES = (
@@ -264,6 +335,23 @@ EXERCISES = (
         budget=step_budget,
         hides=step_hides,
         rtol=1e-3,
+        slips={
+            where(group_beside_the_mesh): "it calls all_reduce among ranks that are no group of the mesh, and so adds "
+            "gradients of different weights; give each call group=data, pipe or tensor",
+            where(only_losses_are_wrong): "the weights are right, and only the loss that it returns is wrong; it is a "
+            "mean over the data group, and a sum over the pipe group",
+            where(lambda trial: losses_part(trial) == 0): "ranks of one tensor group return different losses in the "
+            "first step; they read the same part of x, and g adds up what their pieces give",
+            where(lambda trial: losses_part(trial) < STEPS): "ranks of one tensor group return the same loss at first "
+            "and different ones later, so their copies of a weight drift apart; f adds up the gradient where x enters "
+            "the pieces, and all ranks clip by the same norm",
+            stepped(summed): "the gradients were summed over the data group and not divided by the number of copies",
+            stepped(lambda space, clipped, p: lambda grads: grads): "the gradients were not clipped: if their norm is "
+            "above 1, each is divided by it",
+            stepped(piled_up): "backward() adds to the gradients of the step before; set them to None after the update",
+            stepped(stage_alone): "each stage has clipped by the norm of its own weights; add up the squares over the "
+            "pipe group first",
+        },
         hints=(
             "mesh.get_group('data') is your data group. Your copy of the model reads "
             "x.chunk(copies)[mesh.get_local_rank('data')]; f is F.apply(y, tensor), and g is G.apply(y, tensor).",

@@ -85,24 +85,27 @@ WRONG = {
         "rank 0 has no all_reduce with ranks 0,2 in flight",
     ),
     "hooks not removed": (SOLVED.replace("hook.remove()", "pass"), "never waits for its all_reduce"),
-    "summed, not averaged": (SOLVED.replace("p.grad /= copies", "pass"), " should "),
+    "summed, not averaged": (SOLVED.replace("p.grad /= copies", "pass"), "not divided by the number of copies"),
     "averaged over all ranks": (
         SOLVED.replace("(p.grad, group=data, async_op=True)", "(p.grad, async_op=True)").replace(
             "p.grad /= copies", "p.grad /= world_size"
         ),
-        " should ",
+        "among ranks that are no group of the mesh",
     ),
-    "no f": (SOLVED.replace("lambda y: F.apply(y, tensor)", "lambda y: y"), " should "),
-    "no g": (SOLVED.replace("lambda y: G.apply(y, tensor)", "lambda y: y"), " should "),
-    "not clipped": (SOLVED.replace("min(1.0, 1.0 / norm)", "1.0"), " should "),
+    "no f": (SOLVED.replace("lambda y: F.apply(y, tensor)", "lambda y: y"), "so their copies of a weight drift apart"),
+    "no g": (
+        SOLVED.replace("lambda y: G.apply(y, tensor)", "lambda y: y"),
+        "return different losses in the first step",
+    ),
+    "not clipped": (SOLVED.replace("min(1.0, 1.0 / norm)", "1.0"), "the gradients were not clipped"),
     "clipped by the norm of its own stage": (
         SOLVED.replace("    dist.all_reduce(squares, group=pipe)\n", ""),
-        "on 8 ranks",
+        "each stage has clipped by the norm of its own weights",
     ),
-    "gradients pile up": (SOLVED.replace("p.grad = None", "pass"), " should "),
+    "gradients pile up": (SOLVED.replace("p.grad = None", "pass"), "adds to the gradients of the step before"),
     "the loss of its own part": (
         SOLVED.replace("    dist.all_reduce(loss, group=data)\n    loss /= copies\n", ""),
-        " should ",
+        "only the loss that it returns is wrong",
     ),
     "every copy reads the whole batch": (
         SOLVED.replace('mine = x.chunk(copies)[mesh.get_local_rank("data")]', "mine = x"),
