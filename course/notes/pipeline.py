@@ -13,7 +13,7 @@ NOTES = Notes(
         Part(
             14,
             "GPipe: micro-batches",
-            "The same four with four sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, then "
+            "The same four with three sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, then "
             "the Timeline: where is rank 0's, where rank 3's?",
         ),
         Part(
