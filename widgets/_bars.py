@@ -10,7 +10,7 @@ single call went, which the live Timeline tells.
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
 
@@ -22,36 +22,61 @@ HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#f0e442")  # of 
 LATE = "#d55e00"
 WORK = 'fill-opacity=".16" fill="#888"'
 LEAST = 0.02  # of the run: a shorter wait is not worth a mark
+TOLD = 0.2  # of the run: of shorter waits for one rank the headline says nothing
 NEEDS_ALL = re.compile("all_reduce|all_gather|reduce_scatter|(monitored_)?barrier|recv")  # see js/spans.js
 Span = tuple[float, float]
 
 
-def svg(calls: list[dict], ranks: int, error: float) -> tuple[str, str]:
-    """The picture as SVG text, and its headline. `calls` are what js/spans.js calls Measured; `error` is by how many
+def svg(calls: list[dict], ranks: int, error: float, said: str) -> str:
+    """The picture as SVG text, below its headline. `calls` are what js/spans.js calls Measured; `error` is by how many
     seconds the times of two ranks may be wrong against each other."""
-    end = max((until(call) for call in calls), default=0.0) or 1e-9
+    end = _end(calls)
     ops = list(dict.fromkeys(call["op"] for call in calls))
     hues = {op: HUES[i % len(HUES)] for i, op in enumerate(ops)}
-    mine = [[call for call in calls if call["rank"] == rank] for rank in range(ranks)]
-    held = [_length([span for call in of_rank for span in held_by(call)]) / end for of_rank in mine]
-    late = _late(calls, error, end)
-    said = _headline(held, end, [rank for rank, _ in late])
+    held, late = _held(calls, ranks, end), _late(calls, error, end)
     keys, top = _legend(hues, bool(late))
     parts = [f'<text x="8" y="18">{escape(said)}</text>', keys]
-    for rank, of_rank in enumerate(mine):
-        marks = [at for who, at in late if who == rank]
+    for rank in range(ranks):
+        of_rank = [call for call in calls if call["rank"] == rank]
+        marks = [at for who, at, _ in late if who == rank]
         parts.append(_line(rank, of_rank, top + ROW * rank, hues, end, held[rank], marks))
     low = top + ROW * ranks
     parts.append(_axis(end, low))
-    return _still.sheet(WIDTH, low + 24, f"{_still.TEXT}.s text{{font-size:12px}}", parts), said
+    return _still.sheet(WIDTH, low + 24, f"{_still.TEXT}.s text{{font-size:12px}}", parts)
 
 
-def _headline(held: list[float], end: float, late: list[int]) -> str:
-    """What a glance should take away: which rank was held most of the time, and which one the others waited for."""
-    most = max(range(len(held)), key=held.__getitem__)
-    said = f"{duration(end)}; rank {most} was held longest, {_share(held[most])} of the time"
-    last, times = max(Counter(late).items(), key=lambda pair: pair[1], default=(0, 0))
-    return f"{said}; rank {last} came last {times} times" if times > 1 and times > len(late) / 2 else said
+def headline(calls: list[dict], ranks: int, error: float) -> str:
+    """What a glance should take away: the rank that others waited for much of it, else how long ranks were held."""
+    if not calls:
+        return "No rank called torch.distributed"
+    end = _end(calls)
+    late = _late(calls, error, end)
+    waited: dict[int, list[Span]] = defaultdict(list)
+    for rank, _, spans in late:
+        waited[rank] += spans
+    longest = {rank: _length(spans) for rank, spans in waited.items()}  # spans of several ranks may overlap
+    last = max(longest, key=longest.__getitem__, default=0)
+    if waited and longest[last] > TOLD * end:
+        times = sum(rank == last for rank, *_ in late)
+        often = f"{times} times" if times > 1 else "once"
+        return f"Rank {last} came last {often}: others waited {duration(longest[last])} of {duration(end)} for it"
+    held = _held(calls, ranks, end)
+    most = max(range(ranks), key=held.__getitem__)
+    if len(set(map(_share, held))) == 1:
+        return f"Each rank was held {_share(held[most])} of {duration(end)}"
+    return f"Rank {most} was held longest, {_share(held[most])} of {duration(end)}"
+
+
+def _end(calls: list[dict]) -> float:
+    return max((until(call) for call in calls), default=0.0) or 1e-9
+
+
+def _held(calls: list[dict], ranks: int, end: float) -> list[float]:
+    """Of each rank the share of the time in which calls held it."""
+    spans: list[list[Span]] = [[] for _ in range(ranks)]
+    for call in calls:
+        spans[call["rank"]] += held_by(call)
+    return [_length(mine) / end for mine in spans]
 
 
 def _share(part: float) -> str:
@@ -67,6 +92,13 @@ def held_by(call: dict) -> list[Span]:
     begun, issued, waits, waited, _ = call["times"]
     spans = [(begun, issued), (waits, waited)]
     return [(a, b) for a, b in spans if a is not None and b is not None]
+
+
+def _waits(call: dict) -> list[Span]:
+    """When somebody waited for a call to end; a monitored_barrier is over for all when it returns."""
+    begun, issued, waits, waited, _ = call["times"]
+    a, b = (begun, issued) if call["op"] == "monitored_barrier" else (waits, waited)
+    return [(a, b)] if a is not None and b is not None else []
 
 
 def _unsure(call: dict) -> list[Span]:
@@ -89,8 +121,9 @@ def _length(spans: Iterable[Span]) -> float:
     return sum(b - a for a, b in merged(spans))
 
 
-def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float]]:
-    """(rank, begin) of the calls that surely came last to what others were already waiting for."""
+def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float, list[Span]]]:
+    """(rank, begin, spans) of the calls that surely came last to what others were already waiting for, and when they
+    waited."""
     sides = defaultdict(list)
     for call in calls:
         if call["match"] is not None:
@@ -100,10 +133,10 @@ def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float]
         *others, last = sorted(together, key=lambda call: call["times"][0])
         came = last["times"][0]
         if others and came - others[-1]["times"][0] > error:
-            waited = [_length((a, min(b, came)) for a, b in held_by(call) if a < came) for call in others
+            waited = [[(a, min(b, came)) for a, b in _waits(call) if a < came] for call in others
                       if until(call) > came or NEEDS_ALL.match(call["op"])]  # fmt: skip
-            if max(waited, default=0.0) > LEAST * end:
-                found.append((last["rank"], came))
+            if max(map(_length, waited), default=0.0) > LEAST * end:
+                found.append((last["rank"], came, [span for spans in waited for span in spans]))
     return found
 
 

@@ -57,9 +57,14 @@ lendKeys();
 
 
 @cache
+def _source(path: Path) -> str:
+    return lean(path.read_text())
+
+
+@cache
 def join(entry: str, without: str = "") -> str:
-    """The module `widgets/js/<entry>` with everything it imports, as one module; what it says is as it was written.
-    The module `without`, and what only that one imports, is left out: nothing may call it.
+    """The module `widgets/js/<entry>` with everything it imports, as one module, without comments and indentation. The
+    module `without`, and what only that one imports, is left out: nothing may call it.
 
     A dependency becomes `const { exports } = (() => { ...; return { exports }; })();`: what it does not export stays
     private. Only `import { a, b } from "./x.js";` and `export function | class | const | let` are understood, and no
@@ -68,7 +73,7 @@ def join(entry: str, without: str = "") -> str:
     joined: dict[str, str] = {}
 
     def add(name: str) -> str:
-        source = (HERE / "js" / name).read_text()
+        source = _source(HERE / "js" / name)
         for needed in _IMPORT.findall(source):
             if needed not in joined and needed != without:
                 body = add(needed)
@@ -155,8 +160,8 @@ def html(widget: Widget) -> str:
     return PAGE.format(
         title=escape(repr(widget)),
         css=lean(css),
-        host=lean(join("host.js").replace("export ", "")),
-        esm=lean(esm.replace("export default", "const widget =")),
+        host=join("host.js").replace("export ", ""),
+        esm=esm.replace("export default", "const widget ="),
         **{name: as_script(kept) for name, kept in page_state(widget).items()},
     )
 

@@ -57,10 +57,11 @@ class Drift(Drawn):
         traits.setdefault("step", last)
         noun = "line" if at is None else "model"
         ranks, models = len(paths), len(self._alike)
+        self._whose = f"one {noun} for all ranks" if models == 1 else f"{ranks} ranks, {models} {noun}s"
         super().__init__(
             self._drawn(WIDE),
             self._drawn(NARROW),
-            headline=f"one {noun} for all ranks" if models == 1 else f"{ranks} ranks, {models} {noun}s",
+            headline=f"All ranks have one {noun}" if models == 1 else f"{self._whose}: {self._apart(said)}",
             size=f"{last} steps",
             told=[self._told(step) for step in range(last + 1)],
             phases=[["training", last]],
@@ -71,16 +72,25 @@ class Drift(Drawn):
         )
 
     def summary(self) -> str:
-        return self.headline
+        return self._whose
 
     def fallback(self) -> str:
         """The last step, with some before it faintly."""
         ghosts = [step for step in GHOSTS if step < len(self.told) - 1]
         parts = [*self._ground(WIDE), *(self._lines(WIDE, step, 0.25) for step in ghosts), self._lines(WIDE, -1)]
         head = [words(self.headline, 4, 18), words(self.told[-1], 4, 36, "rd-small rd-light")]
-        legend = words(self.legend[0], 4, TALL + 60, "rd-small rd-light")
-        drawn = [*head, '<g transform="translate(0 42)">', *parts, "</g>", legend]
-        return _still.image(_still.sheet(WIDE, TALL + 68, STYLE, drawn), f"{self.headline}: {self.told[-1]}")
+        pale = [f"Pale: step{'s' * (len(ghosts) > 1)} {', '.join(map(str, ghosts))}."] if ghosts else []
+        legend = [
+            words(line, 4, TALL + 60 + 16 * k, "rd-small rd-light") for k, line in enumerate([*self.legend, *pale])
+        ]
+        drawn = [*head, '<g transform="translate(0 42)">', *parts, "</g>", *legend]
+        tall = TALL + 52 + 16 * len(legend)
+        return _still.image(_still.sheet(WIDE, tall, STYLE, drawn), f"{self.headline}: {self.told[-1]}")
+
+    def _apart(self, said: list) -> str:
+        """ "up to 2.1 apart": at the last step, and at the x where models differ most."""
+        ends = zip(*(path[-1] for path in said), strict=True)
+        return f"up to {max(max(ys) - min(ys) for ys in ends):.1f} apart"
 
     def _told(self, step: int) -> str:
         if self._line:

@@ -68,8 +68,9 @@ class Memory(Drawn):
             phases=merged,
             **traits,
         )
-        worst = max(range(len(plain.moments)), key=self.runs[3].totals.__getitem__)
-        self._parts = [part for part, start, end in wide[0] if start <= worst < end]  # the still: at ZeRO-3's peak
+        first, second = self.runs[1].totals, self.runs[2].totals
+        shown = max(range(len(plain.moments)), key=lambda at: first[at] - second[at])  # where ZeRO-2 differs most
+        self._parts = [part for part, start, end in wide[0] if start <= shown < end]
 
     def summary(self) -> str:
         return f"{self.name}, {self.runs[0].ranks} ranks"

@@ -81,8 +81,18 @@ class SlotGrid(Asked):
 
     def fallback(self) -> str:
         """All orders on one clock."""
-        said = "; ".join(map(_verdict, self.made))
+        said = "; ".join([_headline(self.made), *map(_verdict, self.made)])
         return _still.image(_svg(self.made, self.recorded), said)
+
+
+def _headline(orders: list[Order]) -> str:
+    """As js/slot-grid.js says it."""
+    right = [order for order in orders if not order.stuck]
+    if not right:
+        return "An order that comes to a standstill"
+    best, worst = (f(right, key=lambda order: order.bubble) for f in (min, max))
+    said = f"{best.name}: each rank idles {100 * best.bubble:.0f} % of the time"
+    return said if best.bubble == worst.bubble else f"{said}, {worst.name} {100 * worst.bubble:.0f} %"
 
 
 def _verdict(order: Order) -> str:
@@ -123,7 +133,8 @@ def _svg(orders: list[Order], recorded: dict) -> str:
     entries.append(('class="i"', "idle"))
     if any(slot.action.stage >= order.ranks for order in orders for slot in order.slots):
         entries.append((f'fill="{LATER["F"]}"', "paler: a rank's second stage"))
-    x, low = 0, 13
+    parts.append(f'<text y="13">{escape(_headline(orders))}</text>')
+    x, low = 0, 35
     for box, said in entries:
         long = 34 + round(8.4 * len(said))
         if x + long > WIDTH:

@@ -52,6 +52,7 @@ class Timeline(Asked):
     calls = traitlets.List().tag(sync=True)
     ranks = traitlets.Int(0).tag(sync=True)
     cut = traitlets.Int(0).tag(sync=True)
+    headline = traitlets.Unicode().tag(sync=True)
     network = traitlets.Unicode("").tag(sync=True)  # what it ran on, in words; "" for the machine as it is
     clocks = traitlets.List().tag(sync=True)  # of each machine the ranks and the error; [] of a run on one
 
@@ -71,7 +72,8 @@ class Timeline(Asked):
         self.error = uncertainty(clocks)  # of times of two ranks against each other
         if len(clocks) > 1:
             traits.setdefault("clocks", [{"ranks": [*clock.ranks], "error": clock.error} for clock in clocks])
-        super().__init__(calls=calls, ranks=run.ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
+        said = _bars.headline(calls, run.ranks, self.error)
+        super().__init__(headline=said, calls=calls, ranks=run.ranks, cut=max(0, len(events) - MOST_CALLS), **traits)
 
     @traitlets.validate("chosen")
     def _within(self, proposal):
@@ -86,8 +88,8 @@ class Timeline(Asked):
         """The calls of all ranks on a time axis: one run's times, which another run will not have."""
         if self.ranks > MOST_LINES:
             return super().fallback()
-        picture, said = _bars.svg(self.calls, self.ranks, self.error)
-        return _still.image(picture, f"{self!r}: {said}")
+        picture = _bars.svg(self.calls, self.ranks, self.error, self.headline)
+        return _still.image(picture, f"{self!r}: {self.headline}")
 
 
 def _call(event) -> dict:

@@ -127,11 +127,13 @@ class Tokens(Followed):
         if self.lost:
             return f"{len(self.lost)} of {total} tokens did not come to the expert that the router chose"
         most, least = (f(range(self.experts), key=self.load.__getitem__) for f in (max, min))
-        each = "A token" if self.k == 1 else f"A token goes to {self.k} experts and"
-        got = f"expert {most} gets {self.load[most]}, expert {least} gets {self.load[least] or 'none'}"
+        each = (
+            "Each token goes to its expert and back" if self.k == 1 else f"Each token goes to {self.k} experts and back"
+        )
+        got = f"expert {most} gets {self.load[most]}, expert {least} {self.load[least] or 'none'}"
         if self.load[least] == self.load[most]:
             got = f"each expert gets {self.load[most]}"
-        return f"{each} comes back to its rank: {got}"
+        return f"{each}: {got}"
 
     def _told(self, op: str) -> list[str]:
         colour = "the colour of its expert" if self.k == 1 else "the colours of its experts, cut by their weights"

@@ -36,6 +36,7 @@ class WaitFor(Widget):
     _css = styles("frame.css", "wait-for.css")
     edges = traitlets.List().tag(sync=True)
     ranks = traitlets.Int().tag(sync=True)
+    headline = traitlets.Unicode().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, edges, ranks: int, **traits):
@@ -44,7 +45,7 @@ class WaitFor(Widget):
             if not (0 <= rank < ranks and 0 <= other < ranks):
                 raise ValueError(f"rank {max(rank, other)}: there are ranks 0 to {ranks - 1} in this picture")
         picture = _svg(edges, ranks) if ranks <= MOST_RANKS else ""
-        super().__init__(edges=edges, ranks=ranks, picture=picture, **traits)
+        super().__init__(edges=edges, ranks=ranks, headline=_headline(edges), picture=picture, **traits)
 
     def summary(self) -> str:
         return f"ranks={self.ranks}, waiting={len({rank for rank, _, _ in self.edges})}"
@@ -54,6 +55,31 @@ class WaitFor(Widget):
         if not self.picture:
             return f"<span>{escape(words)}</span>"
         return _still.image(self.picture, words)
+
+
+def _headline(edges) -> str:
+    """What holds all up: ranks that wait for none, or ranks that wait for each other."""
+    others = {rank: {other for waits, other, _ in edges if waits == rank} for rank, *_ in edges}
+    reached = {rank: _reached(rank, others) for rank in others}
+    missing = sorted({other for _, other, _ in edges} - set(others))
+    circle = sorted(rank for rank in others if rank in reached[rank])
+    if missing and not circle:
+        return f"{named(missing).capitalize()} hold{'s' * (len(missing) == 1)} up {named(sorted(others))}"
+    if circle and all(reached[rank] >= set(circle) for rank in circle):
+        how = {1: "waits for itself", 2: "wait for each other"}.get(len(circle), "wait in a circle")
+        return f"{named(circle).capitalize()} {how}"
+    return f"{named(sorted(others)).capitalize()} can never go on"
+
+
+def _reached(rank: int, others: dict[int, set[int]]) -> set[int]:
+    """Every rank that this one waits for, itself or through others."""
+    found: set[int] = set()
+    todo = [rank]
+    while todo:
+        new = others.get(todo.pop(), set()) - found
+        found |= new
+        todo += new
+    return found
 
 
 def text(edges) -> str:

@@ -37,8 +37,8 @@ def write_scripts(folder: Path) -> None:
     from plotly.offline import get_plotlyjs
 
     for kind in _kinds():
-        _write(folder, kind.__name__, lean(kind._esm).replace("export default", "return"))
-    _write(folder, "host", lean(join("host.js").replace("export ", "")) + "return { mount, revived };")
+        _write(folder, kind.__name__, kind._esm.replace("export default", "return"))
+    _write(folder, "host", join("host.js").replace("export ", "") + "return { mount, revived };")
     sheets = sorted((base.HERE / "css").glob("*.css"), key=lambda sheet: sheet.name != "theme.css")
     (folder / "widgets.css").write_text(lean("".join(sheet.read_text(encoding="utf-8") for sheet in sheets)))
     (folder / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")

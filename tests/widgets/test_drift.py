@@ -35,6 +35,8 @@ def test_ranks_that_agree_share_a_line_in_stripes(show):
         repr(both) == "Drift(3 ranks, 2 lines)"
         and repr(Drift([APART[0]] * 2, POINTS)) == "Drift(one line for all ranks)"
     )
+    assert Drift([APART[0]] * 2, POINTS).headline == "All ranks have one line"
+    assert both.headline == "3 ranks, 2 lines: up to 2.0 apart"  # at 2: -0.5 + 2 of the ones, -1.5 + 5 of the other
     assert both.told[1] == "Ranks 0, 1: 0.50 + 1.00 x. Rank 2: 1.00 + 1.00 x."
     of = "[node.getAttribute('stroke-dasharray'), node.getAttribute('stroke-dashoffset')]"
     stripes = show(both).locator("[data-way]").evaluate_all(f"(nodes) => nodes.map((node) => {of})")
@@ -63,10 +65,10 @@ def test_the_still_has_the_last_lines_the_data_and_the_numbers():
     drift = Drift(APART, POINTS)
     html = drift.fallback()
     assert html == Drift(APART, POINTS).fallback() and len(html) < 6000
-    assert 'alt="2 ranks, 2 lines: Rank 0: -0.50 + 1.00 x. Rank 1: -1.50 + 2.50 x."' in html
+    assert 'alt="2 ranks, 2 lines: up to 2.0 apart: Rank 0: -0.50 + 1.00 x. Rank 1: -1.50 + 2.50 x."' in html
     picture = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
     lines = [picture.split('opacity="1"')[1].split("</g>")[0].count("data-way"), picture.count('opacity="0.25"')]
-    assert lines == [2, 1], "the end, and step 1 faintly"
+    assert lines == [2, 1] and "Pale: step 1.<" in picture, "the end, and step 1 faintly"
     assert [len(re.findall("h0", d)) for d in re.findall(r'stroke-width="11" d="([^"]+)"', picture)] == [3, 3]
 
 

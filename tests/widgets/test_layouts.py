@@ -6,11 +6,12 @@ What a place must be is worked out here anew: a rank's depth in a binomial tree 
 
 import pytest
 
-from collectives import Schedule, Transfer, all_reduce, all_to_all, broadcast, gather, scatter
+from collectives import CATALOGUE, Schedule, Transfer, all_reduce, all_to_all, broadcast, gather, scatter
 from collectives.groups import btree, depths
 from collectives.state import Cell, empty_cells
 from tests.widgets.conftest import ask, wait_for_wall
 from widgets import Player
+from widgets.zoo import _schedules
 
 BOXES = """selector => [...document.querySelectorAll(selector)].map((node) => {
     const { left, top, right, bottom } = node.getBoundingClientRect();
@@ -36,7 +37,7 @@ def students_tree():
 @pytest.mark.parametrize(
     "schedule, offered",
     [
-        (all_reduce.ring(ranks=4), ["ring", "row"]),
+        (all_reduce.ring(ranks=6), ["ring", "row"]),
         (all_reduce.ring(ranks=16), ["row", "ring"]),  # too long to be taken in at a glance
         (all_reduce.ring(ranks=2), ["row"]),
         (all_reduce.bidirectional_ring(ranks=6), ["row", "ring"]),
@@ -79,7 +80,7 @@ def test_in_a_tree_a_rank_stands_as_low_as_it_is_deep(show, schedule, depth):
     assert page.locator(".rs-branch").get_attribute("d").count("M") == schedule.ranks - 1
 
 
-@pytest.mark.parametrize("nodes, local", [(2, 2), (4, 8), (16, 4), (2, 32)])
+@pytest.mark.parametrize("nodes, local", [(2, 4), (4, 8), (16, 4), (2, 32)])
 def test_machines_are_frames_around_their_ranks_and_nobody_else(show, nodes, local):
     page = show(Player(all_reduce.hierarchical(nodes=nodes, local=local)))
     frames, cards = boxes(page, ".rs-box"), boxes(page, ".rs-card")
@@ -90,6 +91,31 @@ def test_machines_are_frames_around_their_ranks_and_nobody_else(show, nodes, loc
     first = cards[:local]
     below = cards[local : 2 * local]  # the same number on the next machine stands right below
     assert all(a["left"] == pytest.approx(b["left"], abs=0.2) for a, b in zip(first, below, strict=True))
+
+
+@pytest.mark.parametrize("collective", CATALOGUE)
+def test_a_player_of_four_ranks_is_at_most_400_pixels_high_with_every_algorithm(show, collective):
+    """At 1280 pixels; machines of few ranks stand beside each other, in one frame each."""
+    high = []
+    for schedule in _schedules(collective, 4):
+        page = show(Player(schedule, step=1))
+        box = page.locator(".rs-frame").bounding_box()
+        high.append((schedule.algorithm, box["height"]))
+        frames, cards = boxes(page, ".rs-box"), boxes(page, ".rs-card")
+        for machine, frame in enumerate(frames):
+            assert [within(card, frame) for card in cards] == [rank // 2 == machine for rank in range(4)]
+        assert not frames or len({frame["top"] for frame in frames}) == 1
+    assert high and max(tall for _, tall in high) <= 400, high
+
+
+def test_a_ring_of_four_can_still_be_drawn_as_a_ring(show):
+    page = show(Player(all_reduce.ring(ranks=4), step=1))
+    assert page.input_value(".rs-shape") == "row"
+    assert len({box["top"] for box in boxes(page, ".rs-card")}) == 1
+    page.click(".rs-more")
+    page.select_option(".rs-shape", "ring")
+    assert page.input_value(".rs-shape") == "ring"
+    assert len({box["top"] for box in boxes(page, ".rs-card")}) == 2
 
 
 def within(box, outer):
@@ -252,6 +278,7 @@ def test_on_a_projector_all_of_it_fits_and_is_large(show, name):
     assert sizes and [found for found in sizes if found[1] < 18] == []
     names = boxes(page, ".rs-name")
     assert all(apart(a, b) for i, a in enumerate(names) for b in names[:i])
+    assert boxes(page, ".rs-caption")[0]["right"] <= 1280, "the sentence is cut"
     page.keyboard.press("PageDown")
     page.keyboard.press("p")
     page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")

@@ -4,6 +4,7 @@ import pytest
 
 from collectives import Schedule, Transfer, all_reduce
 from collectives.state import empty_cells
+from tests.pictures.scenes import forgotten
 from tests.widgets.conftest import settle, wait_for_wall
 from widgets import Player
 from widgets import base as pages
@@ -278,6 +279,36 @@ def test_a_recorded_step_shows_the_lines_that_sent(show):
     page.focus("input[type=range]")
     page.keyboard.press("ArrowRight")
     assert page.inner_text(".rs-sources") == "line 4: dist.send(x, 1)\nline 9: dist.send(y, 0)  (rank 1)"
+
+
+def test_the_lines_of_the_cell_stand_beside_the_picture_and_those_of_the_step_are_lit(show):
+    """All lines that send, in their order in the cell; four of them scroll, and what is lit is seen."""
+    steps = [
+        ("copy", "One sends.", [Transfer(k % 2, 1 - k % 2, 0)], [(k % 2, 9 - k, f"dist.send(x, {k})")])
+        for k in range(4)
+    ]
+    page = show(Player(Schedule.from_steps("send_recv", "recorded", 2, 1, steps)))
+    plain = [f"line {line}: dist.send(x, {9 - line})" for line in (6, 7, 8, 9)]
+    assert page.locator(".rs-sources div").all_inner_texts() == plain and page.locator(".rs-lit").count() == 0
+    page.focus("input[type=range]")
+    for k in range(4):
+        page.keyboard.press("ArrowRight")
+        assert page.locator(".rs-lit").all_inner_texts() == [f"{plain[3 - k]}  (rank {k % 2})"]
+        lit, shown = (page.locator(name).bounding_box() for name in (".rs-lit", ".rs-sources"))
+        assert shown["y"] <= lit["y"] and lit["y"] + lit["height"] <= shown["y"] + shown["height"] + 1
+
+
+def test_the_arrow_of_a_stuck_rank_says_who_waits_for_whom(show):
+    """One in each direction is one label; of several ranks the badges say it, as labels would cover each other."""
+
+    def labels(*edges):
+        run = forgotten().schedule
+        run.stuck = list(edges)
+        return show(Player(run)).locator(".rs-stuckway .rs-tagtext").all_text_contents()
+
+    assert labels((3, 0, "recv")) == ["3 waits for 0"]
+    assert labels((0, 1, "recv"), (1, 0, "recv")) == ["wait for each other"]
+    assert labels((0, 1, "recv"), (1, 2, "recv"), (2, 0, "recv")) == []
 
 
 @pytest.mark.parametrize("ranks", [4, 8, 16])

@@ -179,7 +179,7 @@ def test_what_is_saved_beside_it_is_on_a_time_axis():
     bundle, metadata = timeline(OVERLAPPED)._repr_mimebundle_()
     assert bundle["text/plain"] == "Timeline(ranks=2, events=4)" and metadata["measured"]
     _, words, bars = still(OVERLAPPED)
-    assert words[0] == "1 s; rank 1 was held longest, 95 % of the time"
+    assert words[0] == "Rank 1 was held longest, 95 % of 1 s"
     assert {"rank 0", "rank 1", "all_reduce", "send", "recv", "25 % held", "95 % held", "0", "1 s"} < {*words}
     scale = 760 - 66 - 84
     for rank, seconds in enumerate((0.25, 0.95)):
@@ -211,10 +211,21 @@ def test_a_still_marks_the_rank_that_came_last_unless_the_clocks_do_not_tell():
         for rank in range(2)
     ]
     text, words, _ = still(late)
-    assert words[0].endswith("rank 1 came last 3 times") and "came last, others waited" in words
+    assert words[0] == "Rank 1 came last 3 times: others waited 1.5 s of 2.6 s for it"  # 3 times 0.5 s
+    assert "came last, others waited" in words
+    short = still([*late, call(0, 9.0, 9.1, 9.1, 9.2, 9.2)])[1]  # a sixth of the run is not what it is about
+    assert short[0] == "Rank 0 was held longest, 22 % of 9.2 s"
     (marks,) = re.findall(r'<path fill="#d55e00" d="((?:M\d+ \d+l-5-8h10z)+)"/>', text)
     assert marks.count("M") == 3
     assert "came last" not in still(late, [Clock((0,), 0.0, 0.3), Clock((1,), 0.0, 0.3)])[0]
+
+
+def test_ranks_that_wait_at_the_same_time_are_counted_once():
+    """Ranks 1 and 2 wait for a message of rank 0 each, all the time until 1 s; not for 2 s."""
+    pairs = [Match(n, f"message #{n} from rank 0", 2) for n in range(2)]
+    waits = [call(rank, 0, 0, 0, 1, 1, match=pairs[rank - 1]) for rank in (1, 2)]
+    sends = [call(0, 0.9 + 0.05 * n, 1, 1, 1, 1, match=pairs[n]) for n in range(2)]
+    assert still([*waits, *sends])[1][0] == "Rank 0 came last 2 times: others waited 950 ms of 1 s for it"
 
 
 def test_a_still_cuts_nothing_and_stays_small():

@@ -110,6 +110,17 @@ def test_the_flat_ring_chokes_the_cards_and_the_hierarchy_does_not(flat):
     assert flat.evaluate("[model.get('shown'), model.get('step')]") == [1, 20]
 
 
+def test_amounts_are_on_the_busiest_links_if_these_are_few_and_on_the_chosen_one(flat):
+    said = ".rs-carried"
+    written = lambda: [words for words in flat.locator(said).all_text_contents() if words]  # noqa: E731
+    assert len(written()) == 8 and all("1.94 GB" in words for words in written())
+    flat.select_option(".rs-run", index=1)  # 64 are busiest, equally
+    assert written() == []
+    flat.focus(".rs-scrub input")
+    flat.keyboard.press("ArrowDown")
+    assert len(written()) == 1
+
+
 def widths(page):
     width = "(nodes) => nodes.map((node) => parseFloat(getComputedStyle(node).strokeWidth))"
     return page.locator(".rs-wire").evaluate_all(width)

@@ -283,7 +283,9 @@ def test_of_a_recorded_run_the_lines_on_the_way_are_shown(show, tmp_path, loaded
     assert page.inner_text(".rs-detail") == RUN == schedule.trace(2, 0, 2, buffer="x").sentence
     assert page.inner_text(".rs-sources") == "line 4: dist.send(x, 1)  (step 1)\nline 9: dist.send(y, 2)  (step 3)"
     page.keyboard.press("Escape")
-    assert page.inner_text(".rs-sources") == "line 9: dist.send(y, 2)  (rank 1)"
+    sources = "line 4: dist.send(x, 1)\nline 6: dist.send(x, 0)\nline 9: dist.send(y, 2)  (rank 1)"
+    assert page.inner_text(".rs-sources") == sources
+    assert page.locator(".rs-sources .rs-lit").all_inner_texts() == ["line 9: dist.send(y, 2)  (rank 1)"]
 
 
 def test_a_trace_over_a_maximum_claims_no_sum(show):
@@ -311,3 +313,22 @@ def test_a_trace_through_a_library_s_call_is_dashed_there(show):
     page.click("[data-slot='2']")
     dashes = "nodes => nodes.map((node) => getComputedStyle(node).strokeDasharray)"
     assert page.locator(".rs-arrow .rs-line").evaluate_all(dashes) == ["none", "6px, 5px"]
+
+
+def test_a_cell_on_the_way_shows_what_it_held_when_it_was_sent(show):
+    """At the end of a ring of four all hold the sum; some sent a part of it on the way to rank 3's chunk 3."""
+    ring = all_reduce.ring(ranks=4)
+    page = show(Player(ring, step=6))
+    text = (
+        """slot => document.querySelector(`[data-slot="${slot}"]`).nextElementSibling.nextElementSibling.textContent"""
+    )
+    states = [ring.start(), *(ring.states(k) for k in range(6))]
+    found = ring.trace(3, 3, 5)
+    hops = zip(found.hops, found.steps, strict=True)
+    last = {hop.src: step for hop, step in hops if hop.src not in (3, hop.dst)}
+    page.click(f"[data-slot='{3 * 4 + 3}']")
+    held = {rank: page.evaluate(text, rank * 4 + 3) for rank in last}
+    assert held == {rank: str(states[step].cells["data"][rank, 3]) for rank, step in last.items()}
+    assert len(set(held.values())) > 1
+    page.keyboard.press("Escape")
+    assert {page.evaluate(text, rank * 4 + 3) for rank in range(4)} == {"a3+b3+c3+d3"}

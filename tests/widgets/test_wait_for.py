@@ -41,6 +41,22 @@ def test_many_ranks_are_told_in_words_and_wrong_ones_refused():
         WaitFor([(0, 4, "")], 4)
 
 
+@pytest.mark.parametrize(
+    "edges, words",
+    [
+        (EDGES, "Rank 2 holds up ranks 0, 1, 3"),
+        ([(0, 1, ""), (1, 3, ""), (0, 2, "")], "Ranks 2, 3 hold up ranks 0, 1"),
+        ([(0, 1, ""), (1, 0, ""), (2, 0, "")], "Ranks 0, 1 wait for each other"),
+        ([(0, 1, ""), (1, 2, ""), (2, 0, "")], "Ranks 0 to 2 wait in a circle"),
+        ([(1, 1, "")], "Rank 1 waits for itself"),
+        ([(0, 1, ""), (1, 0, ""), (2, 3, ""), (3, 2, "")], "Ranks 0 to 3 can never go on"),
+    ],
+)
+def test_the_headline_names_who_holds_up_the_others(show, edges, words):
+    assert WaitFor(edges, 4).headline == words
+    assert show(WaitFor(edges, 4)).inner_text(".rs-title") == words
+
+
 def lit(page):
     return page.evaluate("""() => ({
         arrows: [...document.querySelectorAll(".rs-wait.rs-lit")].map((node) => node.dataset.ends),

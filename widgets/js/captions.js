@@ -98,16 +98,19 @@ function madeBy({ made, dst }) {
   return made === "computed" ? `computed by rank ${dst} itself` : `${made} on rank ${dst}`;
 }
 
-/** The lines of code that sent in the step just done (of a recording): "line 7: dist.send(...)", ranks together. */
-export function sourcesOf(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
+/**
+ * The lines of code that send, of all steps in their order in the cell, and whether each has sent in the step just done:
+ * then it says which ranks it was, unless all: "line 7: dist.send(...)  (rank 1)". @returns {[string, boolean][]}
+ */
+export function codeOf(/** @type {Schedule} */ { sources, ranks }, /** @type {Run} */ { step }) {
+  /** @type {Map<string, number[]>} */
   const lines = new Map();
-  for (const [rank, line, code] of schedule.sources?.[run.step - 1] ?? []) {
+  const all = (sources ?? []).flatMap((sent, k) => sent.map(([rank, line, code]) => ({ rank, line, code, now: k + 1 === step })));
+  for (const { rank, line, code, now } of all.sort((one, other) => one.line - other.line)) {
     const key = `line ${line}: ${code}`;
-    lines.set(key, [...(lines.get(key) ?? []), rank]);
+    lines.set(key, [...(lines.get(key) ?? []), ...(now ? [rank] : [])]);
   }
-  return [...lines].map(([words, ranks]) =>
-    ranks.length === schedule.ranks ? words : `${words}  (${rankNames(ranks)})`,
-  );
+  return [...lines].map(([words, who]) => [who.length % ranks ? `${words}  (${rankNames(who)})` : words, who.length > 0]);
 }
 
 function sumOf(cell, ranks) {

@@ -129,3 +129,22 @@ function merged(/** @type {Cell} */ one, /** @type {Cell} */ other) {
   return [[...counts.keys()], [...counts.values()]];
 }
 
+/** What every buffer holds before the first step. @returns {Cell[]} */
+export function startOf(/** @type {import("./schedule.js").Meta} */ { start, ranks, chunks, start_values: values, stale }) {
+  const empty = new Cell([]);
+  const cells = start.flatMap((given) => {
+    const buffer = new Array(ranks * chunks).fill(empty);
+    if (given === "own") return buffer.map((_, i) => new Cell([originOf(Math.floor(i / chunks), i % chunks)]));
+    for (const [rank, chunk, ...pairs] of given) {
+      const parts = Array.from({ length: pairs.length / 2 }, (_, i) => new Cell([originOf(pairs[2 * i], pairs[2 * i + 1])]));
+      buffer[rank * chunks + chunk] = parts.reduce((all, part) => all.with(part, "+", false));
+    }
+    return buffer;
+  });
+  for (const [rank, buffer, chunk, value] of [...(values ?? []), ...(stale ?? [])]) {
+    const slot = (buffer * ranks + rank) * chunks + chunk;
+    const { origins, sign, times } = cells[slot];
+    cells[slot] = new Cell(origins, value, sign, times);
+  }
+  return cells;
+}

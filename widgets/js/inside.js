@@ -14,6 +14,7 @@
  * @property {"cards" | "columns" | "tiles"} kind
  * @property {number} w
  * @property {number} h
+ * @property {boolean} slim without a line of amounts
  * @property {number} full how long the bar of a column that has sent most is
  * @property {number} chip width of the chunk's number beside its cell; 0 where there is no room for it
  * @property {{w: number, h: number}} size of every cell
@@ -50,7 +51,7 @@ export function card({ chunks, buffers }, w, tall, scale, slim) {
   });
   const h = head + foot + stacked * (name + chunks * cellH);
   const size = { w: cellW, h: cellH - 3 };
-  return { kind: "cards", w, h, full: 0, chip, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
+  return { kind: "cards", slim, w, h, full: 0, chip, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
 }
 
 /** The number above, the cells as bands, room for a bar that grows from below. @returns {Inside} */
@@ -70,7 +71,7 @@ export function column(
   });
   const h = head + foot + buffers.length * (name + chunks * cellH);
   const size = { w, h: cellH - (cellH > 10 ? 2 : 0.8) };
-  return { kind: "columns", w, h, full: foot - 10, chip: 0, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
+  return { kind: "columns", slim: true, w, h, full: foot - 10, chip: 0, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
 }
 
 /** The number above, the cells in as many columns as it takes, a bar below. @returns {Inside} */
@@ -91,7 +92,7 @@ export function tile(
   });
   const h = head + foot + buffers.length * (rows * cellH + 3);
   const size = { w: cellW * 0.94, h: cellH - (cellH > 10 ? 2 : 0.7) };
-  return { kind: "tiles", w, h, full: 0, chip: 0, size, rows, corner, names: [] };
+  return { kind: "tiles", slim: true, w, h, full: 0, chip: 0, size, rows, corner, names: [] };
 }
 
 /**

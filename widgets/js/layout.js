@@ -64,7 +64,7 @@ function levels(/** @type {number} */ ranks, /** @type {{parent: number[], depth
 /** @returns {Places} */
 function machines(/** @type {number} */ ranks, /** @type {number} */ local) {
   const nodes = ranks / local;
-  const stacks = Math.ceil(nodes / TALLEST);
+  const stacks = areFew(ranks) ? nodes : Math.ceil(nodes / TALLEST); // few have one line
   const lines = Math.ceil(nodes / stacks);
   const at = range(ranks).map((rank) => {
     const node = Math.floor(rank / local);
@@ -106,8 +106,9 @@ function machines(/** @type {number} */ ranks, /** @type {number} */ local) {
 
 const SMALLEST_CARD = 84; // beside others of its line; where lines are many, it pays only when it can be wider
 const MARGIN = 66; // for the name of a machine
-const FEW = 4; // ranks, whose picture is
-const LOW = 340; // pixels high in a notebook
+const FEW = 4; // ranks, with which all of a widget is
+const LOW = 398; // pixels high in a notebook
+const PHONE = 600; // pixels wide, where cards are above each other
 const NOTE = 20; // for a line that says how chunks run on
 const EDGE = 8; // on the right of a row of columns
 
@@ -122,7 +123,9 @@ export function layOut(/** @type {Schedule} */ schedule, /** @type {Room} */ roo
   const w = Math.min(pitch - clamp(pitch * 0.28, 14, 120), 380 * scale * Math.min(schedule.buffers.length, 2));
   const air = airOf(schedule, room, false, lines);
   const share = shareOf(tall, air, lines);
-  const made = card(schedule, w, share, scale, scale > 1 || shape !== "row" || stacks > 0);
+  const slim = scale > 1 || shape !== "row"; // on a projector there is no room for amounts
+  const whole = card(schedule, w, share, scale, slim);
+  const made = whole.h > share ? card(schedule, w, share, scale, true) : whole;
   const bulky = (shape !== "row" || scale > 1) && made.h > share + (scale > 1 ? 0 : 40);
   if (bulky && shape === "row") return denseRow(schedule, room, places);
   if (!narrow && !bulky) return spread(schedule, room, places, made, air);
@@ -132,9 +135,15 @@ export function layOut(/** @type {Schedule} */ schedule, /** @type {Room} */ roo
   return spread(schedule, room, places, tile(schedule, small, shareOf(left, tight, lines), scale), tight);
 }
 
-/** The room a picture of this width takes in a notebook: no more than a laptop shows at once, of few ranks less. */
-export function notebookHeight(/** @type {number} */ width, /** @type {number} */ ranks) {
-  return ranks <= FEW ? LOW : clamp(width * 0.48, 380, 480);
+/** The room a picture of this width takes in a notebook: no more than a laptop shows at once. Of few ranks less: `around`
+ * are the pixels of the widget that are not the picture. */
+export function notebookHeight(/** @type {number} */ width, /** @type {number} */ ranks, /** @type {number} */ around) {
+  if (!areFew(ranks)) return clamp(width * 0.48, 380, 480);
+  return LOW - (width < PHONE ? 60 : around);
+}
+
+export function areFew(/** @type {number} */ ranks) {
+  return ranks <= FEW;
 }
 
 /** Room above every line, and from one line to the next: for arcs, arrows and their labels. */
@@ -151,13 +160,13 @@ function airOf(schedule, { shape, scale }, dense, lines) {
 
 /** Room for the arrows that show who is stuck. */
 function belowOf({ stuck = [] }) {
-  return Math.max(0, ...stuck.map(([rank, other]) => Math.min(24 + 6 * Math.abs(rank - other), 60)));
+  return Math.max(0, ...stuck.map(([rank, other]) => Math.min(30 + 6 * Math.abs(rank - other), 66)));
 }
 
 /** Room for the arcs over a row that there are: none where all messages go to neighbours. */
 function bandOf({ ranks }, links) {
   const reach = Math.max(0, ...[...links].map((link) => Math.abs((link % ranks) - Math.floor(link / ranks))));
-  return reach < 2 ? 6 : Math.min(28 + 12 * reach, 110);
+  return reach < 2 ? 6 : Math.min(28 + 12 * reach, areFew(ranks) ? 46 : 110);
 }
 
 /** How tall a rank may be, so that all lines fit. */

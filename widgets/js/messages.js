@@ -21,6 +21,7 @@ import { fixed, rect, text, tint } from "./svg.js";
  * @typedef {import("./trace.js").Trace} Trace
  */
 
+const MOST_WORDS = 2; // of ranks that wait: more would cover each other
 const MOST_ARROWS = 120; // beyond that, one faint web instead of single arrows
 
 /**
@@ -49,11 +50,18 @@ export function arrows(layout, messages, { rank, chunk }) {
   return [...drawn, ...labels].join("");
 }
 
-/** A dashed arrow from each rank that is stuck to the one that it waits for. */
+/** A dashed arrow from each rank that is stuck to the one that it waits for, with words on it where they fit. */
 export function waits(/** @type {Layout} */ layout, /** @type {[number, number, string][]} */ stuck) {
   const size = layout.dense ? 5 : 10 * layout.scale;
-  const drawn = stuck.slice(0, MOST_ARROWS).map(([rank, other]) => shaft(waitOf(layout, rank, other), size));
-  return `<g class="rs-stuckway" style="--rs-stroke:${fixed(size * 0.3)}px">${drawn.join("")}</g>`;
+  const ways = stuck.slice(0, MOST_ARROWS).map(([rank, other]) => ({ rank, other, curve: waitOf(layout, rank, other) }));
+  const labels = ways.map(({ rank, other, curve }) => {
+    const both = stuck.some(([from, to]) => from === other && to === rank);
+    const words = both ? "wait for each other" : `${rank} waits for ${other}`;
+    const fits = Math.hypot(curve[6] - curve[0], curve[7] - curve[1]) > (9 * words.length + 20) * layout.scale;
+    return layout.dense || !fits || stuck.length > MOST_WORDS || (both && rank > other) ? "" : tag(layout, curve, { parts: [], sign: "", words }, false);
+  });
+  const drawn = ways.map(({ curve }) => shaft(curve, size));
+  return `<g class="rs-stuckway" style="--rs-stroke:${fixed(size * 0.3)}px">${drawn.join("")}${labels.join("")}</g>`;
 }
 
 /** Whether the other side sends back in the same step: the two arrows then keep apart. */

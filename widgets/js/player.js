@@ -7,26 +7,22 @@
  */
 
 import { gateOf } from "./asking.js";
-import { counters, explain, placeOf, position, sentence, sourcesOf, story, stuckAt } from "./captions.js";
+import { placeOf } from "./captions.js";
 import { guarded } from "./errors.js";
-import { Flight, Stage } from "./stage.js";
+import { Flight } from "./flight.js";
 import { Frame } from "./frame.js";
-import { typeFor, VIEWS } from "./labels.js";
-import { layOut, notebookHeight } from "./layout.js";
+import { VIEWS } from "./labels.js";
 import { Playback } from "./playback.js";
-import { reserve } from "./reserve.js";
-import { retrace, sourcesOn } from "./trace.js";
+import { readable, roomOf } from "./room.js";
 import { decode, Run } from "./schedule.js";
+import { Stage } from "./stage.js";
 import { shapesOf, survey } from "./survey.js";
 import { StateTable } from "./table.js";
+import { NUMBERS, Telling, TOLD } from "./telling.js";
 import { KEYS, Transport } from "./transport.js";
 import { plural } from "./words.js";
 
 const LONGEST_FLIGHT = 900; // ms
-const MOST_LINES = 4; // of code that have room kept for them
-const LOWEST = 260; // pixels of a picture, whatever stands beside it
-const LAPTOP = 720; // pixels of a window that shows a question and its picture at once
-const ASKED = 45; // of the line of code above them
 
 /** @type {[string, string]} */
 const TRACE = ["Enter", "trace: where the content of that cell came from (or click a cell); Esc or a second time ends it"];
@@ -41,6 +37,7 @@ class PlayerView {
   /** @type {Transport} */ transport;
   /** @type {StateTable} */ table;
   /** @type {import("./predict.js").Gate} where there is a question */ gate;
+  /** @type {import("./room.js").Given} */ room;
   /** @type {number | null} the slot that the pointer was pressed on */ pressed = null;
 
   /**
@@ -58,6 +55,7 @@ class PlayerView {
     this.#build(el);
     this.stage = new Stage(this.parts.stage, schedule, this.run);
     this.parts.view.value = this.stage.view;
+    this.telling = new Telling(this.frame, schedule, this.stage);
     this.flight = new Flight(this.stage);
     if (model.get("question")) this.#ask();
     this.#wire();
@@ -78,14 +76,10 @@ class PlayerView {
     const reacts = { press: (key) => this.#press(key), resized: () => this.#measure(), open, blanked };
     const keys = KEYS.toSpliced(AFTER, 0, TRACE, ...(this.model.get("question") ? [ANSWER] : []));
     this.frame = new Frame(el, { name: "rs-player", title: this.schedule.title, size: this.size, picks, keys }, reacts, this.signal);
-    this.frame.body.innerHTML = `<div class="rs-stage"></div>
-      <div class="rs-telling"><div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b class="rs-where"></b> <span
-        class="rs-sentence"></span></div><span class="rs-heard rs-hidden"></span></div><pre class="rs-sources" hidden></pre></div>
-      <div class="rs-foot"><div class="rs-counters"></div><div class="rs-detail" aria-hidden="true"></div></div>`;
+    this.frame.body.innerHTML = `<div class="rs-stage"></div>${TOLD}${NUMBERS}`;
     this.root = this.frame.root;
-    const names = ["stage", "told", "where", "sentence", "heard", "detail", "counters", "view", "shape", "sources"];
     /** @type {Record<string, any>} */
-    this.parts = Object.fromEntries(names.map((name) => [name, this.frame.find(`.rs-${name}`)]));
+    this.parts = Object.fromEntries(["stage", "view", "shape"].map((name) => [name, this.frame.find(`.rs-${name}`)]));
     this.parts.shape.value = this.shape;
     this.transport = new Transport(this.schedule, this.playback);
     this.frame.find(".rs-foot").before(this.transport.node);
@@ -102,7 +96,7 @@ class PlayerView {
     parts.stage.addEventListener("pointerdown", (event) => (this.pressed = this.stage.slotAt(event)));
     parts.stage.addEventListener("pointerup", (event) => this.#release(event));
     parts.stage.addEventListener("pointermove", (event) => this.#point(event));
-    parts.stage.addEventListener("pointerleave", () => this.#detail());
+    parts.stage.addEventListener("pointerleave", () => this.telling.detail());
 
     this.playback.attend(this, root, [parts.stage], () => this.#measure(), signal, () => this.#greet());
     signal.addEventListener("abort", () => this.flight.land());
@@ -154,34 +148,10 @@ class PlayerView {
     if (fresh === "first" && !still()) this.playback.begin();
   }
 
-  /** Sentence, counters and scrubber. */
+  /** The words, the scrubber. */
   #tell() {
-    const { schedule, run, parts } = this;
-    const words = sentence(schedule, run);
-    const steps = this.root.classList.contains("rs-closed") ? null : schedule.steps;
-    const where = position(schedule, run.step, steps);
-    say(parts.where, opening(where));
-    say(parts.sentence, words);
-    this.transport.update(where, words);
-    const counts = counters(schedule, run).map(
-      ([name, value]) => `<span><span class="rs-muted">${name}</span> <b>${value}</b></span>`,
-    );
-    parts.counters.innerHTML = counts.join("");
-    parts.sources.hidden = schedule.sources === null;
-    this.root.dataset.step = String(run.step);
-    this.#detail();
-  }
-
-  /** A line about what is traced, else about what is pointed at, else about what is followed or wrong; and lines of code. */
-  #detail(/** @type {number | null} */ slot = null) {
-    const { schedule, run, stage, parts } = this;
-    const { traced, rank } = stage;
-    const cell = slot ?? stage.followed ?? (rank === null ? (schedule.framed ?? null) : null);
-    const about = rank === null ? "" : story(schedule, run, rank);
-    const words = cell === null ? about : explain(schedule, run, cell);
-    this.root.classList.toggle("rs-traces", traced !== null);
-    for (const node of [parts.detail, parts.heard]) say(node, traced ? retrace(schedule, traced) : words);
-    say(parts.sources, (traced ? sourcesOn(schedule, traced) : sourcesOf(schedule, run)).join("\n"));
+    this.transport.update(...this.telling.tell());
+    this.root.dataset.step = String(this.run.step);
   }
 
   /** A press on a cell traces it, or chooses it at a gate; the keyboard is in the player afterwards. */
@@ -203,7 +173,7 @@ class PlayerView {
     this.flight.land();
     this.stage.tracing = slot;
     this.stage.showStep();
-    this.#detail();
+    this.telling.detail();
   }
 
   /** Whether the picture stands before a closed gate that asks for cells. */
@@ -240,14 +210,14 @@ class PlayerView {
     this.playback.release();
     if (answer.step) this.playback.go(answer.step);
     if (!this.room) return;
-    this.#hold();
+    this.telling.hold();
     this.room.tall = 0; // what was drawn hid something
     this.#measure();
   }
 
   #point(event) {
     const slot = this.stage.slotAt(event);
-    if (slot !== null) this.#detail(slot);
+    if (slot !== null) this.telling.detail(slot);
   }
 
   #show(view) {
@@ -258,6 +228,7 @@ class PlayerView {
 
   #reshape(shape) {
     this.shape = shape;
+    this.reshaped = true;
     this.#draw();
   }
 
@@ -276,77 +247,38 @@ class PlayerView {
       stage.chunk = place < 0 ? null : place % chunks;
     }
     stage.showStep();
-    this.#detail();
+    this.telling.detail();
   }
 
   /** Draws anew if there is other room than before. */
   #measure() {
     const { stage } = this.parts;
-    const { on } = this.frame.projector;
     const width = Math.floor(stage.clientWidth);
-    const tall = on ? Math.max(stage.clientHeight, 200) : Math.max(notebookHeight(width, this.schedule.ranks) - this.#beside(), LOWEST);
-    if (width === 0 || (width === this.room?.width && tall === this.room.tall)) return;
-    if (width !== this.room?.width) this.#hold();
-    this.room = { width, tall, scale: on ? 1.5 : 1 };
+    if (width && width !== this.room?.width) this.telling.hold();
+    const room = roomOf(this.frame, stage, this.schedule.ranks, this.gate?.node);
+    if (width === 0 || (width === this.room?.width && room.tall === this.room.tall)) return;
+    this.room = room;
     this.#draw();
-  }
-
-  /** Pixels of what stands with the picture for a while, so that all of it is on the screen: the question, the keys. */
-  #beside() {
-    const asks = this.gate ? this.gate.node.offsetHeight + this.#bars() : 0;
-    return asks + this.frame.find(".rs-keys").offsetHeight;
-  }
-
-  /** What JupyterLab's bars take of a laptop's window. */
-  #bars() {
-    const notebook = this.root.closest(".jp-WindowedPanel-outer");
-    return notebook ? Math.max(0, LAPTOP - notebook.clientHeight + ASKED) : 0;
-  }
-
-  /** Keeps room for the longest sentence and for the most lines of code, so that the controls hold still. */
-  #hold() {
-    const { schedule, parts, frame } = this;
-    const lines = schedule.sources?.map((sent) => new Set(sent.map(([, line, code]) => `${line} ${code}`)).size) ?? [];
-    parts.sources.style.setProperty("--rs-lines", String(Math.min(Math.max(...lines, 2), MOST_LINES)));
-    if (frame.projector.on) return void (parts.told.style.minHeight = "");
-    return reserve(parts.told, schedule.captions.map((caption, k) => [opening(position(schedule, k + 1)), `${caption} ${stuckAt(schedule, k + 1)}`]));
   }
 
   #draw() {
     this.flight.land();
     this.table.update(this.run.seek(this.playback.step));
-    this.stage.resize({ ...this.room, shape: this.#readable() });
+    this.parts.shape.value = this.#readable();
+    this.stage.resize({ ...this.room, shape: this.parts.shape.value });
     this.#tell();
   }
 
-  /**
-   * A ring that has too little room is drawn as a row, if that has enough: on a wall for words in its cells, in a notebook
-   * beside a question. So is what a question hides, ring or tree, as its places would tell the way.
-   */
+  /** What a question hides, ring or tree, is a row, as its places would tell the way. */
   #readable() {
     const { room, schedule, shape, root } = this;
-    const { view } = this.stage;
     if (root.classList.contains("rs-asks-words") && root.classList.contains("rs-closed") && !schedule.local) return "row";
-    const fits = (/** @type {import("./survey.js").Shape} */ other) => {
-      const layout = layOut(schedule, { ...room, shape: other });
-      return room.scale > 1 ? typeFor(schedule, layout, view).room > 0 : layout.kind === "cards" && layout.height <= room.tall;
-    };
-    return shape === "ring" && !fits("ring") && fits("row") ? "row" : shape;
+    return this.reshaped && room.scale === 1 ? shape : readable(schedule, room, shape, this.stage.view);
   }
-}
-
-/** @returns {string} "Step 2 of 6, reduce-scatter." */
-function opening(/** @type {string} */ where) {
-  return `${where}.`.replace(/^./, (letter) => letter.toUpperCase());
 }
 
 function still() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
-}
-
-/** Only new words reach a screen reader. */
-function say(/** @type {HTMLElement} */ node, /** @type {string} */ words) {
-  if (node.textContent !== words) node.textContent = words;
 }
 
 export default () => {

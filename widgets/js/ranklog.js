@@ -14,20 +14,13 @@ import { guarded } from "./errors.js";
 import { listenToKeys } from "./keys.js";
 import { hearThoughLate } from "./late.js";
 import { Log } from "./log.js";
-import { styleOf } from "./terminal.js";
+import { diffRows, pieces } from "./rows.js";
+import { fewWords, phrase, sign, together, urgent } from "./states.js";
 import { rankNames } from "./words.js";
 
 const SHOWN = 400; // lines in the page at first, and more for each press of "earlier"
 const SHOWN_IN_GRID = 60;
-const LONGEST = 2000; // characters of a line in the page: its beginning and its end
 const MANY = 16; // ranks, beyond which there is no room for words on their chips
-const EQUAL_AT_MOST = 3; // lines in a row that all ranks share, before only their number is shown
-
-/** @type {Record<string, string>} a sign on the chip */
-const SIGNS = { running: "●", waiting: "◐", stuck: "■", done: "✓", failed: "✕" };
-const URGENT = ["stuck", "failed"];
-
-/** @typedef {[state: string, note: string, seconds: number]} State `seconds` is 0 where it is not worth saying */
 
 class RankLogView {
   /** @type {HTMLButtonElement[]} */ chips;
@@ -156,7 +149,7 @@ class RankLogView {
   }
 
   #drawChips() {
-    /** @type {State[]} */
+    /** @type {import("./states.js").State[]} */
     const states = this.model.get("states");
     const many = this.log.ranks > MANY;
     states.forEach((state, rank) => {
@@ -241,133 +234,6 @@ function logOf(model) {
   log.take(model.get("batch"));
   if (model.get("finished")) log.close();
   return log;
-}
-
-function sign(/** @type {State} */ [state]) {
-  return SIGNS[state] ?? "○";
-}
-
-/** "all_reduce #2, line 4, for 12 s", "stuck in recv from rank 1, line 3", "done"; "" for who just runs. */
-function fewWords(/** @type {State} */ [state, note, seconds]) {
-  const place = state === "stuck" && note ? `stuck in ${note}` : note || (state === "running" ? "" : state);
-  return [place, lasting(seconds)].filter(Boolean).join(", ");
-}
-
-/** "waiting, all_reduce #2, line 4, for 12 s" */
-function phrase(/** @type {State} */ [state, note, seconds]) {
-  return [state, note, lasting(seconds)].filter(Boolean).join(", ");
-}
-
-function lasting(seconds) {
-  if (!seconds) return "";
-  return seconds < 120 ? `for ${seconds} s` : `for ${Math.floor(seconds / 60)} min`;
-}
-
-/** "rank 5: running, line 7, for 12 s · ranks 0-4,6-31: waiting, all_reduce #2, line 4, for 12 s": the few first. */
-function together(/** @type {State[]} */ states) {
-  /** @type {Map<string, {ranks: number[], state: State}>} */
-  const groups = new Map();
-  states.forEach((state, rank) => {
-    const key = `${state[0]}\n${state[1]}`;
-    const group = groups.get(key) ?? { ranks: [], state };
-    group.ranks.push(rank);
-    if (state[2] > group.state[2]) group.state = state;
-    groups.set(key, group);
-  });
-  return [...groups.values()]
-    .sort((a, b) => a.ranks.length - b.ranks.length || a.ranks[0] - b.ranks[0])
-    .map(({ ranks, state }) => `${rankNames(ranks)}: ${phrase(state)}`)
-    .join(" · ");
-}
-
-/** What is worth interrupting a screen reader for: "stuck: ranks 0-2; failed: rank 3". */
-function urgent(/** @type {State[]} */ states) {
-  const said = URGENT.map((urgentState) => {
-    const ranks = states.flatMap(([state], rank) => (state === urgentState ? [rank] : []));
-    return ranks.length ? `${urgentState}: ${rankNames(ranks)}` : "";
-  });
-  return said.filter(Boolean).join("; ");
-}
-
-/** The text of a row; of a very long one the beginning and the end. */
-function pieces({ text, styles }) {
-  const left = text.length - LONGEST;
-  if (left <= 0) return runs(text, styles, 0, text.length);
-  const gap = document.createTextNode(` ... ${left.toLocaleString("en")} characters left out here ... `);
-  return [...runs(text, styles, 0, LONGEST / 2), gap, ...runs(text, styles, text.length - LONGEST / 2, text.length)];
-}
-
-/** The characters `from` to `end`, one node per stretch of equal style. */
-function runs(text, styles, from, end) {
-  if (styles === null) return [document.createTextNode(text.slice(from, end))];
-  const nodes = [];
-  while (from < end) {
-    let to = from + 1;
-    while (to < end && styles[to] === styles[from]) to++;
-    nodes.push(styled(text.slice(from, to), styleOf(styles.charCodeAt(from))));
-    from = to;
-  }
-  return nodes;
-}
-
-function styled(words, { fg, bg, bold, dim, italic, underline, inverse }) {
-  const node = document.createElement("span");
-  node.textContent = words;
-  const [front, back] = inverse ? [bg || "paper", fg || "ink"] : [fg, bg];
-  if (front) node.style.color = color(front);
-  if (back) node.style.backgroundColor = color(back);
-  node.className = [bold && "rs-bold", dim && "rs-dim", italic && "rs-italic", underline && "rs-underline"]
-    .filter(Boolean)
-    .join(" ");
-  return node;
-}
-
-function color(name) {
-  if (name.startsWith("rgb")) return name;
-  return /^\d+$/.test(name) ? `var(--rs-ansi${name})` : `var(--rs-${name})`;
-}
-
-/** The lines of diff.js `versions`: the odd ones out marked, long stretches of equal lines only as their number. */
-function diffRows(lines) {
-  const differ = lines.filter((line) => line.length > 1).length;
-  const said = differ ? `Ranks differ on ${differ} of ${lines.length} lines:` : "All ranks agree.";
-  const nodes = [diffRow("", said, "rs-agree")];
-  for (let i = 0; i < lines.length; i++) {
-    let end = i;
-    while (end < lines.length && lines[end].length === 1) end++;
-    if (end - i > EQUAL_AT_MOST) {
-      nodes.push(diffRow("", `${end - i} lines on which all ranks agree`, "rs-agree"));
-      i = end - 1;
-    } else {
-      lines[i].forEach((version, place) => nodes.push(versionRow(version, place, lines[i].length)));
-    }
-  }
-  return nodes;
-}
-
-/** One text of a line: "=" what most ranks have, "≠" what others have instead, with the stretch that differs marked. */
-function versionRow({ text, ranks, from, to }, place, count) {
-  if (count === 1) return diffRow("all", text);
-  const sign = place ? "≠" : "=";
-  const row = diffRow(`${sign} ${rankNames(ranks)}`, text ?? "(no such line)", place ? "rs-odd" : "rs-most");
-  if (!place || text === null || from === to) return row;
-  const mark = document.createElement("mark");
-  mark.textContent = text.slice(from, to);
-  row.lastElementChild?.replaceChildren(text.slice(0, from), mark, text.slice(to));
-  return row;
-}
-
-function diffRow(who, words, kind = "") {
-  const row = document.createElement("div");
-  row.className = `rs-row ${kind}`;
-  for (const [name, text] of [["rs-who", who], ["rs-words", words]]) {
-    const part = document.createElement("span");
-    part.className = name;
-    part.textContent = text;
-    part.title = name === "rs-who" ? text : "";
-    row.append(part);
-  }
-  return row;
 }
 
 export default () => {

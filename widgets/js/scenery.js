@@ -45,11 +45,10 @@ export function nameIn(/** @type {number} */ w, /** @type {number} */ rank) {
   return w > 84 ? `rank ${rank}` : String(rank);
 }
 
-function card(schedule, { cards, scale, chip, names, cell, shape }, rank) {
+function card(schedule, { cards, scale, chip, names, cell, slim }, rank) {
   const { x, y, w, h } = cards[rank];
   const { chunks, ranks, buffers } = schedule;
-  const large = scale > 1; // on a projector there is no room for amounts
-  const slim = large || shape !== "row";
+  const large = scale > 1;
   const track = { x: x + 8, y: y + h - (slim ? 9 : 26), w: w - 16, h: 4 };
   const numbers = range(chunks * buffers.length).map((i) => {
     const box = cell((Math.floor(i / chunks) * ranks + rank) * chunks + (i % chunks));

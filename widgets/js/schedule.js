@@ -9,7 +9,7 @@
  * Left out: sentences (captions.js), time (playback.js) and drawing (stage.js).
  */
 
-import { Cell, originOf } from "./cell.js";
+import { Cell, originOf, startOf } from "./cell.js";
 
 /**
  * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/_packing.py)
@@ -186,11 +186,10 @@ export class Run {
     return this.step ? this.done[this.step - 1].slots : [];
   }
 
-  /** What a slot held before the step just done. @returns {Cell} */
-  before(/** @type {number} */ slot) {
-    const { slots, before } = this.done[this.step - 1];
-    const at = slots.indexOf(slot);
-    return at < 0 ? this.cells[slot] : before[at];
+  /** What a slot held before a step (from 1) that is done. @returns {Cell} */
+  heldBefore(/** @type {number} */ slot, /** @type {number} */ step) {
+    const later = this.done.slice(step - 1, this.step).find(({ slots }) => slots.includes(slot));
+    return later ? later.before[later.slots.indexOf(slot)] : this.cells[slot];
   }
 
   /** Whether the step just done shows only the effect of a library's call. */
@@ -284,26 +283,6 @@ export class Run {
 /** Which cell a slot is. @returns {{buffer: number, rank: number, chunk: number}} */
 export function unpack(/** @type {number} */ slot, /** @type {number} */ ranks, /** @type {number} */ chunks) {
   return { buffer: Math.floor(slot / chunks / ranks), rank: Math.floor(slot / chunks) % ranks, chunk: slot % chunks };
-}
-
-/** @returns {Cell[]} */
-function startOf(/** @type {Schedule} */ { start, ranks, chunks, start_values: values, stale }) {
-  const empty = new Cell([]);
-  const cells = start.flatMap((given) => {
-    const buffer = new Array(ranks * chunks).fill(empty);
-    if (given === "own") return buffer.map((_, i) => new Cell([originOf(Math.floor(i / chunks), i % chunks)]));
-    for (const [rank, chunk, ...pairs] of given) {
-      const parts = range(pairs.length / 2).map((i) => new Cell([originOf(pairs[2 * i], pairs[2 * i + 1])]));
-      buffer[rank * chunks + chunk] = parts.reduce((all, part) => all.with(part, "+", false));
-    }
-    return buffer;
-  });
-  for (const [rank, buffer, chunk, value] of [...(values ?? []), ...(stale ?? [])]) {
-    const slot = (buffer * ranks + rank) * chunks + chunk;
-    const { origins, sign, times } = cells[slot];
-    cells[slot] = new Cell(origins, value, sign, times);
-  }
-  return cells;
 }
 
 /** [0, 1, ... count - 1] @returns {number[]} */

@@ -210,5 +210,19 @@ export function overview(/** @type {Call[][]} */ ranks, /** @type {number} */ en
   const most = sums.reduce((best, sum, rank) => (sum.held > sums[best].held ? rank : best), 0);
   const { away, held, hidden } = sums[most];
   const known = ranks[most].some(({ unsure }) => unsure.length) ? "at least " : "";
-  return `Rank ${most} was held longest: ${seconds(held)} of ${seconds(end)}. Its calls were under way for ${seconds(away)}, of which ${known}${seconds(hidden)} were hidden behind its own work. Choose a call with the arrow keys or the mouse.`;
+  const overlap = hidden > 0 || known ? `, of which ${known}${seconds(hidden)} were hidden behind its own work` : "";
+  return `Rank ${most} was held longest: ${seconds(held)} of ${seconds(end)}. Its calls were under way for ${seconds(away)}${overlap}. Choose a call with the arrow keys or the mouse.`;
+}
+
+/** " · 2 machines, their clocks ± 412 µs": the most by which times of two machines may be wrong against each other. */
+export function accuracy(/** @type {Clock[]} */ clocks) {
+  const [most, next] = clocks.map(({ error }) => error).sort((a, b) => b - a);
+  return next === undefined ? "" : ` · ${plural(clocks.length, "machine")}, their clocks ± ${seconds(most + next)}`;
+}
+
+/** The same call on all ranks, in their order, by its number. @returns {Map<number, Call[]>} */
+export function matchesOf(/** @type {Call[][]} */ ranks) {
+  const found = new Map();
+  for (const call of ranks.flat()) if (call.match !== null) found.set(call.match, [...(found.get(call.match) ?? []), call]);
+  return found;
 }

@@ -7,8 +7,7 @@
  * The code of the picture: a chunk is a hue and a number, a rank is a place and a label. A copy is a hollow arrow, a
  * reduction a filled one with the sign of its operation, and the bar in a cell has one segment per rank whose data is in it.
  *
- * A Flight moves one step's chunks frame by frame and writes the cells when they have landed. Left out: when a step is
- * taken (playback.js).
+ * Left out: the clock of what flies (flight.js), and when a step is taken (playback.js).
  */
 
 import { arrowOf, flightOf, pointOn } from "./arrows.js";
@@ -20,7 +19,7 @@ import { answers, arrows, marks, packet, slotsOn, trail, waits, wrong } from "./
 import { range } from "./schedule.js";
 import { survey } from "./survey.js";
 import { fixed, tint } from "./svg.js";
-import { trace } from "./trace.js";
+import { sentOn, trace } from "./trace.js";
 
 const MOST_FLYING = 600;
 const BOLD = 0.62; // of a character of a name or a badge, in its size
@@ -56,6 +55,8 @@ export class Stage {
     this.tracing = null;
     /** @type {import("./trace.js").Trace | null} where it came from */
     this.traced = null;
+    /** @type {Map<number, import("./cell.js").Cell>} by slot, what cells on it held when that was sent */
+    this.past = new Map();
     this.survey = survey(schedule);
     /** @type {{node: Element, way: import("./arrows.js").Curve}[]} */
     this.flying = [];
@@ -99,7 +100,7 @@ export class Stage {
   write(/** @type {Iterable<number>} */ slots) {
     const written = writable(this.layout);
     for (const slot of slots) {
-      const cell = this.run.cells[slot];
+      const cell = this.#cell(slot);
       const box = this.cells[slot];
       const bar = /** @type {Element} */ (box.nextElementSibling);
       const before = this.kinds[slot];
@@ -159,11 +160,20 @@ export class Stage {
     });
   }
 
+  /** What a cell shows: on a trace what it held when that was sent, else what it holds now. */
+  #cell(/** @type {number} */ slot) {
+    return this.past.get(slot) ?? this.run.cells[slot];
+  }
+
   /** The cells on a trace stay bright, the others step back. */
   #light(/** @type {import("./trace.js").Trace | null} */ traced) {
     for (const slot of slotsOn(this.traced)) this.cells[slot].classList.remove("rs-onway", "rs-traced");
     for (const slot of slotsOn(traced)) this.cells[slot].classList.add("rs-onway");
     if (traced) this.cells[traced.slot].classList.add("rs-traced");
+    const past = traced ? sentOn(this.run, traced) : new Map();
+    const changed = new Set([...this.past.keys(), ...past.keys()]);
+    this.past = past;
+    this.write(changed);
     this.svg.classList.toggle("rs-tracing", traced !== null);
     this.traced = traced;
   }
@@ -188,7 +198,7 @@ export class Stage {
     });
     if (flights.length > MOST_FLYING) return false;
     const held = (/** @type {import("./schedule.js").Transfer} */ { count, srcBuffer, src, chunk }) => {
-      const cell = run.before(run.slot(srcBuffer, src, chunk));
+      const cell = run.heldBefore(run.slot(srcBuffer, src, chunk), run.step);
       return count === 1 ? labelOf(cell, this.view, this.type, this.schedule, chunk) : "";
     };
     this.layers.packets.innerHTML = flights.map(({ part }) => packet(layout, part, held(part))).join("");
@@ -242,7 +252,7 @@ export class Stage {
   /** A cell, its colour and its bar: one segment per contributor; the whole cell where there is no room for text. */
   #look(/** @type {number} */ slot) {
     const { layout, schedule, type, view } = this;
-    const { contributors, kind } = this.run.cells[slot];
+    const { contributors, kind } = this.#cell(slot);
     const wide = !type.room || view === "contributors";
     const empty = !contributors.length;
     const place = slot % schedule.chunks;
@@ -269,39 +279,4 @@ function waitsFor(/** @type {number[]} */ others) {
 
 function middle({ x, y, w, h }) {
   return { x: x + w / 2, y: y + h / 2, w, h };
-}
-
-/** One step's chunks under way. */
-export class Flight {
-  constructor(/** @type {Stage} */ stage) {
-    this.stage = stage;
-    this.animation = 0;
-    /** @type {number[] | null} slots to write on landing */
-    this.landing = null;
-  }
-
-  /** Lets the step just done fly for `long` milliseconds. False if it has too much to fly. */
-  start(/** @type {number[]} */ changed, /** @type {number} */ long) {
-    if (!this.stage.takeOff()) return false;
-    this.landing = changed;
-    const begin = performance.now();
-    const draw = (/** @type {number} */ now) => {
-      const t = Math.min(1, Math.max(0, (now - begin) / long));
-      this.stage.fly(t);
-      if (t < 1) this.animation = requestAnimationFrame(draw);
-      else this.land();
-    };
-    this.stage.fly(0);
-    this.animation = requestAnimationFrame(draw);
-    return true;
-  }
-
-  /** Ends the flight now, if there is one. */
-  land() {
-    if (!this.landing) return;
-    cancelAnimationFrame(this.animation);
-    this.stage.land();
-    this.stage.write(this.landing);
-    this.landing = null;
-  }
 }

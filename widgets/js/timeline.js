@@ -11,10 +11,12 @@
  */
 
 import { behindQuestion } from "./asking.js";
-import { compare, describe, meeting, overview, spread, stayOf, ticks, totals, wrongBy } from "./spans.js";
+import { axis, Bars, borders, latencyOf, listOf, SLIM } from "./calls.js";
+import { accuracy, compare, describe, matchesOf, meeting, overview, spread, stayOf, totals, wrongBy } from "./spans.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { fixed, hue } from "./svg.js";
+import { LOOKS } from "./transport.js";
 import { plural, seconds } from "./words.js";
 
 /** @type {[string, string][]} */
@@ -26,9 +28,7 @@ const WALKS = [
   ["+ −", "zoom in or out, around the chosen call"],
   ["[ ]", "earlier or later"],
   ["0", "all of it"],
-  ["p", "projector mode; b blanks the screen, Esc leaves"],
-  ["Esc", "gives the keyboard back to the notebook"],
-  ["?", "this list"],
+  ...LOOKS.slice(1),
 ];
 const ZOOM = `<span class="rs-zoom"><button type="button" data-key="-" aria-label="zoom out">−</button>
   <button type="button" data-key="+" aria-label="zoom in">+</button>
@@ -37,8 +37,6 @@ const LABEL = 84; // pixels for the names of the ranks, in a notebook
 const AXIS = 24;
 const PROJECTED = 1.5; // times as large are words on a projector
 const CLOSEST = 1e-6; // seconds that a view shows at least
-const SLIM = 1.2; // pixels of the shortest call
-const LISTED = 200; // calls of a rank
 const NEAR = 8; // pixels beside a call that still hit it
 const NAME = 14; // pixels of the letters on a bar, and TALL of a row with such bars
 const TALL = 110;
@@ -60,21 +58,19 @@ class TimelineView {
     this.ranks = Array.from({ length: model.get("ranks") }, (_, rank) => this.calls.filter((c) => c.rank === rank));
     this.lanes = this.ranks.map((calls) => spread(calls));
     /** @type {Map<number, Call[]>} by match: the same call on all ranks, in their order */
-    this.together = new Map();
-    for (const call of this.ranks.flat()) {
-      if (call.match !== null) this.together.set(call.match, [...(this.together.get(call.match) ?? []), call]);
-    }
+    this.together = matchesOf(this.ranks);
     /** @type {import("./spans.js").Clock[]} */
     this.clocks = model.get("clocks");
     this.wrong = wrongBy(this.clocks);
     this.ops = [...new Set(this.calls.map(({ op }) => op))];
     this.end = Math.max(...this.calls.map(({ until, held }) => Math.max(until, ...held.map((span) => span[1]))), CLOSEST);
     this.named = this.calls.some(({ part }) => part);
+    /** @type {[number, number]} */
     this.view = [0, this.end];
     const network = model.get("network");
-    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}${this.#onMachines()}`;
+    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}${accuracy(this.clocks)}`;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#draw() };
-    this.frame = new Frame(el, { name: "rs-timeline", title: "Timeline", size, picks: ZOOM, keys: WALKS }, reacts, signal);
+    this.frame = new Frame(el, { name: "rs-timeline", title: model.get("headline"), size, picks: ZOOM, keys: WALKS }, reacts, signal);
     this.#build();
     model.on("change:chosen", () => this.#choose());
     const resized = new ResizeObserver(() => this.#draw());
@@ -90,7 +86,7 @@ class TimelineView {
       <span class="rs-perhaps" hidden><i class="rs-unsure"></i>own work, or a wait inside torch</span>
       <span class="rs-parts" hidden><i class="rs-latency"></i>latency, before the bytes</span>
       <span><i class="rs-own"></i>the rank's own work</span>
-      <span><i class="rs-awaited"></i>waits for the last rank of the chosen call</span></div>
+      <span class="rs-met" hidden><i class="rs-awaited"></i>waits for the last rank of the chosen call</span></div>
       <div class="rs-times" tabindex="0" role="group" aria-label="calls of every rank over time; arrow keys walk them"></div>
       <div class="rs-caption" role="status" aria-live="polite"><div class="rs-what"></div><div class="rs-meets"></div></div><pre class="rs-code" hidden></pre>
       <p class="rs-muted rs-cut" hidden></p><div class="rs-hidden"></div>`;
@@ -109,12 +105,6 @@ class TimelineView {
     for (const button of /** @type {NodeListOf<HTMLElement>} */ (this.frame.root.querySelectorAll("[data-key]"))) {
       button.addEventListener("click", () => this.#press(button.dataset.key));
     }
-  }
-
-  /** " · 2 machines, their clocks ± 412 µs": the most by which times of two machines may be wrong against each other. */
-  #onMachines() {
-    const [most, next] = this.clocks.map(({ error }) => error).sort((a, b) => b - a);
-    return next === undefined ? "" : ` · ${plural(this.clocks.length, "machine")}, their clocks ± ${seconds(most + next)}`;
   }
 
   /** @returns {Call | undefined} */
@@ -209,11 +199,12 @@ class TimelineView {
     this.scale = (width - this.label - 8) / (this.view[1] - this.view[0]);
     const height = this.row * this.ranks.length + this.axis;
     const meets = this.sides.length > 1 ? meeting(this.sides, this.wrong) : undefined;
+    this.frame.find(".rs-met").hidden = !meets?.awaited.some((spans) => spans.length);
     /** @type {string[]} */
     this.names = [];
     const rows = this.ranks.map((calls, rank) => this.#rowOf(calls, rank, meets?.awaited));
     const line = meets ? this.#lineAt(meets.lasts) : "";
-    this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${this.#axis(width, height)}${rows.join("")}${this.#between(width)}${line}</svg>`;
+    this.picture.innerHTML = `<svg width="${width}" height="${height}" aria-hidden="true">${axis(this.view, (time) => this.#x(time), { width, height, left: this.label, below: this.axis, scale: this.words })}${rows.join("")}${borders(this.ranks.length, this.wrong, this.row, width)}${line}</svg>`;
     this.picture.querySelectorAll(".rs-name").forEach((node, i) => (node.textContent = this.names[i]));
   }
 
@@ -229,24 +220,6 @@ class TimelineView {
     const [x, end] = [Math.max(from, this.view[0]), Math.min(until, this.view[1])].map((time) => fixed(this.#x(time)));
     const line = `M${fixed(this.#x(times[0]))} ${top}V${bottom}`;
     return error ? `<path class="rs-open" d="M${x} ${top}H${end}V${bottom}H${x}z"/>` : `<path class="rs-came" d="${line}"/>`;
-  }
-
-  /** Lines between neighbours that were on different machines. */
-  #between(/** @type {number} */ width) {
-    const at = this.ranks.map((_, rank) => rank).filter((rank) => rank && this.wrong(rank - 1, rank));
-    return at.length ? `<path class="rs-machine" d="${at.map((rank) => `M0 ${fixed(rank * this.row)}H${width}`).join("")}"/>` : "";
-  }
-
-  #axis(width, height) {
-    const marks = ticks(this.view[0], this.view[1], Math.max(2, Math.floor((width - this.label) / (110 * this.words))));
-    return marks
-      .map(({ at, label }) => {
-        const x = fixed(this.#x(at));
-        const anchor = x > width - 34 * this.words ? "end" : x < this.label + 24 ? "start" : "middle";
-        return `<path class="rs-tick" d="M${x} 0V${height - this.axis + 5}"/>
-          <text class="rs-when" x="${x}" y="${height - 5}" text-anchor="${anchor}">${label}</text>`;
-      })
-      .join("");
   }
 
   #x(/** @type {number} */ time) {
@@ -315,35 +288,6 @@ class TimelineView {
     const near = (this.ranks[rank] ?? []).filter((call) => off(call) * this.scale <= NEAR);
     near.sort((a, b) => off(a) - off(b) || a.until - a.from - (b.until - b.from));
     this.#set(near[0]);
-  }
-}
-
-/** Of a message: from when its last latency began until its first byte was on the links, if all went by the network. */
-function latencyOf(/** @type {Call} */ { op, latency, transfer = 0, from, until }) {
-  if (op !== "recv" || !latency) return null;
-  const begins = Math.max(from, until - transfer - latency);
-  return begins < until - transfer ? /** @type {[number, number]} */ ([begins, until - transfer]) : null;
-}
-
-/** The calls of a rank as a list that is heard, not seen; of very many the first. */
-function listOf(/** @type {Call[]} */ calls, /** @type {number} */ rank) {
-  const list = document.createElement("ol");
-  list.setAttribute("aria-label", `calls of rank ${rank}`);
-  const more = calls.length - LISTED;
-  const told = [...calls.slice(0, LISTED).map(describe), ...(more > 0 ? [`And ${plural(more, "call")} more.`] : [])];
-  for (const words of told) list.appendChild(document.createElement("li")).textContent = words;
-  return list;
-}
-
-/** Bars of one colour as one path; those that fall on pixels which are filled already are left out. */
-class Bars {
-  path = "";
-  full = -Infinity;
-
-  add(x, w, y, h) {
-    if (x + w <= this.full + 0.3 && w <= SLIM) return;
-    this.full = Math.max(this.full, x + w);
-    this.path += `M${fixed(x)} ${fixed(y)}h${fixed(w)}v${fixed(h)}h-${fixed(w)}z`;
   }
 }
 

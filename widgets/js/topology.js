@@ -3,94 +3,27 @@
  *
  * Widths are to one scale for all schedules of the map and all steps, so that what looks thinner is less. Python has
  * worked out the bytes and the busy seconds of every link for each kind of step (steps that look alike to the network
- * are one kind); Loads sums them up over steps. Left out: where things stand (wiring.js).
+ * are one kind). Left out: their carriedIn (loads.js), and where things stand (wiring.js).
  */
 
 import { behindQuestion } from "./asking.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
+import { bottleneck, busiestLinks, carriedIn, Loads } from "./loads.js";
 import { Playback } from "./playback.js";
 import { reserve } from "./reserve.js";
 import { range } from "./schedule.js";
 import { fixed, rect, text } from "./svg.js";
-import { Transport } from "./transport.js";
-import { wire } from "./wiring.js";
+import { LOOKS, MOVES, Transport } from "./transport.js";
+import { wayOf, wire } from "./wiring.js";
 import { bytes, seconds } from "./words.js";
 
-/**
- * @typedef {object} Run one schedule
- * @property {string} title
- * @property {number[]} order of which kind each step is
- * @property {number[]} seconds how long each step takes
- * @property {[string, number][]} phases
- * @property {string[]} captions
- * @typedef {{bytes: Float64Array, seconds: Float64Array}} Use per link: carried, and busy for
- */
-
-const ALIKE = 1e-9; // relative: links closer than this are equally busy
-
-/** What schedules put on the links of a topology. */
-class Loads {
-  /**
-   * @param {Run[]} runs
-   * @param {DataView} data per run and kind of step: the bytes of every link, then the seconds
-   * @param {number} links
-   */
-  constructor(runs, data, links) {
-    this.runs = runs;
-    this.links = links;
-    let from = 0;
-    /** @type {Float64Array[]} */
-    this.kinds = runs.map(({ order }) => {
-      const length = 2 * links * (Math.max(-1, ...order) + 1);
-      const numbers = Float64Array.from(range(length), (i) => data.getFloat64(from + 8 * i, true));
-      from += 8 * length;
-      return numbers;
-    });
-    /** The most bytes that any link carries in all steps of any run, and in a single one. */
-    this.largest = { all: 1, one: 1 };
-    runs.forEach(({ order }, run) => {
-      this.largest.all = Math.max(this.largest.all, ...this.use(run, 0, order.length).bytes);
-      for (const step of range(order.length)) {
-        this.largest.one = Math.max(this.largest.one, ...this.use(run, step, step + 1).bytes);
-      }
-    });
-  }
-
-  /** What the steps [from, to) of a run put on every link. @returns {Use} */
-  use(/** @type {number} */ run, /** @type {number} */ from, /** @type {number} */ to) {
-    const { links } = this;
-    const use = { bytes: new Float64Array(links), seconds: new Float64Array(links) };
-    for (const kind of this.runs[run].order.slice(from, to)) {
-      for (let link = 0; link < links; link++) {
-        use.bytes[link] += this.kinds[run][2 * kind * links + link];
-        use.seconds[link] += this.kinds[run][(2 * kind + 1) * links + link];
-      }
-    }
-    return use;
-  }
-}
-
-/** The links that are busy for the longest time; none where nothing was sent. @returns {number[]} */
-function busiestLinks(/** @type {Use} */ { seconds }) {
-  const most = Math.max(...seconds);
-  return most ? range(seconds.length).filter((link) => seconds[link] >= most * (1 - ALIKE)) : [];
-}
+/** @typedef {import("./loads.js").Run} Run @typedef {import("./loads.js").Use} Use */
 
 /** @type {[string, string][]} */
-const MOVES = [
-  ["Space", "play or pause"],
-  ["← →", "one step back or forward (clickers: Page Up, Page Down)"],
-  ["Home End", "before the first step, all steps"],
-  ["↑ ↓", "the next busier or less busy link"],
-  ["v", "all steps so far, or this step alone"],
-  ["s", "the next schedule"],
-  ["+ −", "faster, slower"],
-  ["p", "projector mode; b pauses and blanks the screen, Esc leaves"],
-  ["Esc", "gives the keyboard back to the notebook"],
-  ["?", "this list"],
-];
+const LINKS = [["↑ ↓", "the next busier or less busy link"], ["v", "all steps so far, or this step alone"], ["s", "the next schedule"]];
 const SPANS = ["all so far", "this step"];
+const FEW = 16; // links that are busiest and have their amounts on them
 const THINNEST = 1.5; // pixels of a wire that carries anything
 
 class MapView {
@@ -138,7 +71,7 @@ class MapView {
       <label class="rs-pick"><span>traffic</span>
         <select class="rs-span">${SPANS.map(option).join("")}</select></label>`;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#draw(), blanked: () => this.playback.pause() };
-    this.frame = new Frame(el, { name: "rs-map", title: this.run.title, size: room.title, picks, keys: MOVES }, reacts, signal);
+    this.frame = new Frame(el, { name: "rs-map", title: this.run.title, size: room.title, picks, keys: [...MOVES, ...LINKS, ...LOOKS] }, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite">
         <div class="rs-told"><b class="rs-where"></b> <span class="rs-sentence"></span></div>
@@ -177,7 +110,7 @@ class MapView {
   #change() {
     const { run, playback } = this;
     this.picks.run.selectedIndex = this.model.get("shown");
-    this.frame.entitle(run.title);
+    this.frame.entitle(run.title + bottleneck(this.loads.use(this.model.get("shown"), 0, run.order.length)));
     playback.steps = run.order.length;
     this.transport = new Transport({ phases: run.phases, steps: run.order.length }, playback);
     const controls = this.frame.find(".rs-controls");
@@ -212,6 +145,7 @@ class MapView {
   #choose(link) {
     this.chosen = link;
     for (const [i, node] of this.nodes.entries()) node.classList.toggle("rs-chosen", i === link);
+    this.#mark();
     this.texts.detail.textContent = link < 0 ? this.#busiest() : `${this.room.links[link]}: ${this.#amount(link)}`;
   }
 
@@ -289,16 +223,22 @@ class MapView {
       node.children[1].style.strokeWidth = width ? `${fixed(width)}` : "";
       node.children[2].style.strokeWidth = `${fixed(width / 4)}`;
     });
-    this.carried.innerHTML = wiring.labels.map((label) => this.#label(label, top)).join("");
+  }
+
+  /** The amounts of the busiest links, if these are few, and of the chosen one. */
+  #mark() {
+    const busiest = busiestLinks(this.use);
+    const marked = new Set([...(busiest.length > FEW ? [] : busiest), this.chosen]);
+    this.carried.innerHTML = this.wiring.labels.map((label) => this.#label(label, marked, busiest)).join("");
     this.#squeeze();
   }
 
-  /** The amounts of a link or a pair of them, where there is room. */
-  #label({ links, x, y, wide }, top) {
+  /** The amounts of a link or a pair of them that are marked, where there is room. */
+  #label({ links, x, y, wide }, marked, top) {
     const { scale } = this.space;
     if (wide < 44 * scale) return "";
     return links.map((link, i) => {
-      const words = this.use.bytes[link] ? `${this.ways.get(link)}${bytes(this.use.bytes[link])}` : "";
+      const words = marked.has(link) && this.use.bytes[link] ? `${this.ways.get(link)}${bytes(this.use.bytes[link])}` : "";
       const name = `rs-carried ${top.includes(link) ? "rs-busiest" : ""}`;
       return text(name, x, y + (4 + 14 * (i - (links.length - 1) / 2)) * scale, words, `data-wide="${fixed(wide - 6)}"`);
     }).join("");
@@ -338,21 +278,8 @@ class MapView {
   #counters() {
     const { room, use, run, playback } = this;
     const time = run.seconds.slice(this.from, playback.step).reduce((sum, step) => sum + step, 0);
-    const carried = (/** @type {number} */ from, /** @type {number} */ to) =>
-      bytes(use.bytes.slice(from, to).reduce((all, one) => all + one, 0));
-    const cards = 2 * room.ranks; // behind the GPUs' links, half of which lead out too
-    /** @type {[string, string][]} */
-    const where = room.kind === "machines"
-      ? [["inside machines", carried(0, room.ranks)], ["between machines", carried(cards, (cards + this.links) / 2)]]
-      : [["over all links", carried(0, this.links)]];
-    return [["takes", seconds(time)], ...where];
+    return [["takes", seconds(time)], ...carriedIn(use, room)];
   }
-}
-
-/** Where a link leads, as an arrow. */
-function wayOf(/** @type {import("./wiring.js").Line} */ { x1, y1, x2, y2 }) {
-  if (y1 !== y2) return y1 > y2 ? "↑" : "↓";
-  return x1 < x2 ? "→" : "←";
 }
 
 export default () => {

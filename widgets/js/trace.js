@@ -67,6 +67,12 @@ function covered(/** @type {Map<number, number>} */ wanted, /** @type {number} *
   return [...wanted.keys()].map((slot) => slot - first).filter((i) => i >= 0 && i < count).sort((a, b) => b - a);
 }
 
+/** What the cells on a trace held when a message took it from them, for the last time. @returns {Map<number, import("./cell.js").Cell>} */
+export function sentOn(/** @type {import("./schedule.js").Run} */ run, /** @type {Trace} */ { slot, hops }) {
+  const sent = hops.filter(({ from, part }) => part.src !== part.dst && from !== slot);
+  return new Map(sent.map(({ from, step }) => [from, run.heldBefore(from, step)]));
+}
+
 /** "rank 2's chunk 1 = b1 + c1: from rank 1 in step 1 (line 6)." */
 export function retrace(/** @type {Schedule} */ schedule, /** @type {Trace} */ { slot, hops, origins }) {
   const { buffers } = schedule;

@@ -25,7 +25,7 @@ class WaitForView {
   constructor({ model, el, signal }) {
     /** @type {Edge[]} */
     const edges = model.get("edges");
-    const given = { name: "rs-waitfor", title: "Wait-for graph", size: plural(model.get("ranks"), "rank"), keys: MOVES };
+    const given = { name: "rs-waitfor", title: model.get("headline"), size: plural(model.get("ranks"), "rank"), keys: MOVES };
     this.frame = new Frame(el, given, { press: (key) => this.#press(key), resized: () => {} }, signal);
     this.frame.body.innerHTML = `<div class="rs-waiting"><div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
       <div class="rs-edges"><table><caption class="rs-hidden">who waits for whom</caption>

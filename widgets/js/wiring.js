@@ -138,3 +138,9 @@ function shared({ ranks }, { width, scale }) {
   const labels = [{ links: [0], x: width / 2, y: y - 14 * scale, wide: width }];
   return { height, thickest: THICKEST * scale, parts, lines, labels };
 }
+
+/** Where a link leads, as an arrow. */
+export function wayOf(/** @type {Line} */ { x1, y1, x2, y2 }) {
+  if (y1 !== y2) return y1 > y2 ? "↑" : "↓";
+  return x1 < x2 ? "→" : "←";
+}
