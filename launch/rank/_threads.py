@@ -17,12 +17,13 @@ from pathlib import Path
 
 import torch
 
+from launch.backends import gloo
 from launch.rank import callsite
 
 _TORCH = str(Path(torch.__file__).parent)
 _WAITING_CODE = tuple(f"{_TORCH}/{part}" for part in ("distributed/", "nn/parallel/", "autograd/"))
 _TAP = str(Path(__file__).with_name("tap.py"))
-_MAKERS = tuple(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "_regroup.py"))
+_MAKERS = (*(str(Path(__file__).with_name(name)) for name in ("interruptible.py", "_regroup.py")), gloo.__file__)
 _WRAPPERS = ("wrapper", "wrapped", "inner", "decorate_context")  # functions of decorators, which say nothing
 _BLOCKING = tuple(sysconfig.get_path("stdlib") + name for name in ("/threading.py", "/selectors.py", "/queue.py"))
 

@@ -1,10 +1,14 @@
 """Waits that can be left (launch/rank/interruptible.py), on real gloo ranks whose connections stay as they are."""
 
 import threading
+import traceback
 
 import pytest
 from torch.distributed import DistStoreError
+from torch.distributed import distributed_c10d as c10d
 
+from launch.backends import gloo
+from launch.rank import _regroup, _threads, interruptible
 from launch.rank._stores import PollStore
 
 COLLECTIVES = {
@@ -180,3 +184,10 @@ def test_a_store_that_is_closed_and_opened_again_lets_out_who_waits_there(tmp_pa
     store.set("never set in the first generation", "here")
     thread.join(10)
     assert said == ["the wait for the other ranks was ended"]
+
+
+def test_a_rank_that_makes_a_group_is_in_torch_also_where_gloos_greeting_is_left_out():
+    """Before torch 2.13 gloo greets, and one more function of ours is below torch's."""
+    makers = [c10d.__file__, gloo.__file__, _regroup.__file__, interruptible.__file__]
+    stack = traceback.StackSummary.from_list([(file, 1, "make", None) for file in makers])
+    assert _threads._in_torch(stack)
