@@ -10,7 +10,7 @@ Left out: calls that are not waited for, and what DDP does in C++.
 from launch.replay._torch_ops import Op, Place, makes, runs
 from launch.shared.capture import BEGIN, END
 
-ITSELF = """_unsafe_view wait_tensor all_gather_into_tensor all_reduce all_to_all_single broadcast
+ITSELF = """_unsafe_view wait_tensor _wrap_tensor_autograd all_gather_into_tensor all_reduce all_to_all_single broadcast
 reduce_scatter_tensor""".split()
 """Ops that only hand their tensor on, and the functional collectives, which are the call itself."""
 

@@ -19,7 +19,10 @@ from launch.replay.provenance import Kind, Piece, Value
 MOST_RUNS = 512  # runs of memory that one op is followed through
 MOST_SUMMED = 256  # rows that are added up by one op
 MOST_RUNNING = 32  # rows of a running sum
-COPIES = ("clone", "copy", "_to_copy", "contiguous", "lift_fresh_copy", "detach_copy", "view_copy", "expand_copy")
+COPIES = (
+    *("clone", "copy", "_to_copy", "contiguous", "lift_fresh_copy", "detach_copy", "view_copy", "expand_copy"),
+    *("all_reduce", "broadcast"),  # the functional collectives work on a copy, and their row comes before the call
+)
 FOLDS = {"maximum": "max", "fmax": "max", "max": "max", "minimum": "min", "fmin": "min", "min": "min"}
 FOLDS |= {"mul": "product", "multiply": "product", "bitwise_and": "band", "bitwise_or": "bor", "bitwise_xor": "bxor"}
 FOLDS |= {"logical_and": "band", "logical_or": "bor", "logical_xor": "bxor"}

@@ -12,11 +12,15 @@ from launch.replay.recording import Recording
 ROWS = 600  # more than an op is followed through
 
 
-def told(gang, source: str, names, ranks: int = 2) -> dict[str, list]:
-    """By name, what rank 0's variable is said to be made of. Of all ranks the numbers are compared."""
+def recorded(gang, source: str, names, ranks: int) -> tuple[Recording, list[dict]]:
     answers = gang.run(source, ranks, keep=["x", *names])
     assert [answer["error"] for answer in answers] == [""] * ranks
-    recording = Recording([answer["recording"] for answer in answers])
+    return Recording([answer["recording"] for answer in answers]), answers
+
+
+def told(gang, source: str, names, ranks: int = 2) -> dict[str, list]:
+    """By name, what rank 0's variable is said to be made of. Of all ranks the numbers are compared."""
+    recording, answers = recorded(gang, source, names, ranks)
     x = [np.ravel(answer["keep"]["x"]) for answer in answers]
     for rank, answer in enumerate(answers):
         for name in names:
@@ -76,6 +80,26 @@ def test_so_are_those_of_variables_and_of_parts_of_them(gang, narrow, wide):
     names = ["y", "part", "there_and_back"]
     made = told(gang, IN_VARIABLES.format(narrow=narrow, wide=wide), names)
     assert all(len(part.terms) == 2 and part.other is None for name in names for part in made[name])
+
+
+FUNCTIONAL = {
+    "waited for by hand": ("fc.wait_tensor(fc.all_reduce(x, 'sum', dist.group.WORLD)).clone()", 1),
+    "waited for by its first use": ("fc.all_reduce(x, 'sum', dist.group.WORLD) * 2", 2),
+    "a DTensor made whole": ("DTensor.from_local(x, init_device_mesh('cpu', (2,)), [Partial()]).full_tensor() * 1", 1),
+}
+
+
+@pytest.mark.parametrize("how", FUNCTIONAL)
+def test_a_functional_collective_is_followed_and_not_accused(gang, how):
+    source = "import torch.distributed._functional_collectives as fc\n"
+    source += "from torch.distributed.tensor import DTensor, Partial, init_device_mesh\n"
+    source += f"x = torch.arange(4.0) + 10 * rank\ny = {FUNCTIONAL[how][0]}\ny = y.clone()\n"
+    recording, answers = recorded(gang, source, ["y"], 2)
+    times = FUNCTIONAL[how][1]
+    for rank, answer in enumerate(answers):
+        assert answer["keep"]["y"] == [times * (2 * i + 10) for i in range(4)]
+        assert [part.terms for part in recording.made_of(rank, "y")] == [((0, 0, times), (1, 0, times))]
+    assert recording.used_before_wait == []
 
 
 MIXED = """
