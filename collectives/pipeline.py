@@ -121,15 +121,16 @@ class Order:
                     slots.append(Slot(rank, start, free[rank], action))
                     next_[rank] += 1
                     moved = True
-        waits = [(rank, order[next_[rank]]) for rank, order in enumerate(self.orders) if next_[rank] < len(order)]
+        waits = {rank: order[next_[rank]] for rank, order in enumerate(self.orders) if next_[rank] < len(order)}
         if not waits:
             return slots, ""
-        rank, action = waits[0]
-        kind, micro, stage = next(need for need in self._needs(action) if need not in done)
+        home = {action.stage: rank for rank, order in enumerate(self.orders) for action in order}
+        need = {rank: next(each for each in self._needs(action) if each not in done) for rank, action in waits.items()}
+        blamed = next((rank for rank in waits if home[need[rank][2]] == rank), next(iter(waits)))  # its own list first
+        kind, micro, stage = need[blamed]
         after = self._told(Action("B" if kind == "I" and "B" in self._kinds else kind, micro, stage))
-        owner = next(r for r, order in enumerate(self.orders) if any(other.stage == stage for other in order))
-        where = "later in its own list" if owner == rank else f"of rank {owner}"
-        return slots, f"rank {rank} waits forever: its {self._told(action)} needs {after} {where}"
+        where = "later in its own list" if home[stage] == blamed else f"of rank {home[stage]}"
+        return slots, f"rank {blamed} waits forever: its {self._told(waits[blamed])} needs {after} {where}"
 
     @property
     def _kinds(self) -> set[str]:

@@ -8,11 +8,13 @@ refused with a sentence: a collective that needs it would be right only where th
 
 import ast
 import dis
+import functools
 import inspect
 import linecache
 import sys
 import textwrap
 import types
+from collections.abc import Callable
 
 GIVEN = {"rank", "world_size", "torch", "dist"}
 """Names that every rank has anyway."""
@@ -33,7 +35,7 @@ def carry(name: str, namespace: dict) -> str:
         raise CannotCarry(
             f"there is no function {name!r} on the ranks yet; run the cell that defines it, with %%ranks at its top"
         )
-    if not inspect.isfunction(namespace[name]):
+    if not _is_function(namespace[name]):
         raise CannotCarry(
             f"{name!r} is no function, but of type {type(namespace[name]).__name__}; define it with def {name}"
         )
@@ -54,7 +56,7 @@ def cells(name: str, namespace: dict, numbers: dict[str, int]) -> dict[str, int]
         pieces = {}
     for used in [name, *pieces]:
         value = namespace.get(used)
-        code = getattr(inspect.unwrap(value), "__code__", None) if inspect.isfunction(value) else None
+        code = getattr(inspect.unwrap(value), "__code__", None) if _is_function(value) else None
         if code is not None and used == code.co_name and code.co_filename in numbers:
             found[used] = numbers[code.co_filename]
     return found
@@ -85,7 +87,7 @@ def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) ->
         pieces[name] = f"import {value.__name__} as {name}"
     elif _can_be_imported(value):
         pieces[name] = f"from {value.__module__} import {value.__qualname__} as {name}"
-    elif inspect.isfunction(value) or inspect.isclass(value):
+    elif _is_function(value) or inspect.isclass(value):
         source = _source_of_class(value) if inspect.isclass(value) else _source_of_function(value)
         pieces[name] = ""  # marks it as begun, so that recursion ends
         for used in sorted(_names_used(source)):
@@ -101,7 +103,12 @@ def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) ->
         )
 
 
-def _source_of_function(function: types.FunctionType) -> str:
+def _is_function(value: object) -> bool:
+    """Whether it was written with def, also below `functools.cache`."""
+    return inspect.isfunction(value) or isinstance(value, functools._lru_cache_wrapper)
+
+
+def _source_of_function(function: Callable) -> str:
     try:
         return textwrap.dedent(inspect.getsource(function))
     except OSError:  # made by exec, say

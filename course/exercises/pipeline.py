@@ -25,6 +25,7 @@ def _whole(x):
 
 ORDERS = """
 def _orders(one_f_one_b):
+    import numbers
     orders = []
     for m in MANY:
         order = one_f_one_b(m)
@@ -32,7 +33,7 @@ def _orders(one_f_one_b):
         if not isinstance(order, (list, tuple)):
             raise TypeError(f"one_f_one_b({{m}}) should return a list of whole numbers, and returned {{what}}")
         for number in order:
-            if type(number) is not int:
+            if isinstance(number, bool) or not isinstance(number, numbers.Integral):
                 raise TypeError(f"one_f_one_b({{m}}) should return whole numbers, and {{number!r}} is none")
         if len(order) != 2 * m:
             passes = f"{{m}} forward and {{m}} backward passes are {{2 * m}}"

@@ -21,7 +21,8 @@ def _trial_trained(train_until):
         dist.all_reduce(torch.ones(8))
         return {limit} * (rank + 2) / ({pace} * ran)
     said = train_until(epoch, {limit})
-    if not isinstance(said, int):
+    import numbers
+    if not isinstance(said, numbers.Integral):
         raise TypeError("train_until returns how many epochs it took, an int; here it returned " + type(said).__name__)
     return torch.tensor([said, ran]).to(torch.{dtype})
 """.replace("MOST", str(MOST))

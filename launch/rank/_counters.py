@@ -1,14 +1,10 @@
-"""What this rank counts of its calls, in the flight recorder, so that each call has the same number on all ranks; and
-the messages that are over and whose handle is still there.
+"""What this rank counts of its calls, in the flight recorder, so that each call has the same number on all ranks.
 
 Left out: the calls themselves (rank/pending.py).
 """
 
 from __future__ import annotations
 
-import weakref
-
-from launch.rank import callsite
 from launch.rank._ops import Call
 from launch.shared.flight_recorder import (
     MESSAGE_TALLIES,
@@ -99,28 +95,3 @@ class Counters:
             so_far = counter.begun, counter.done, counter.before, counter.cell
             row = Tally(group.key, self.epoch, *so_far, len(group.ranks), group.label, counter.members)
             TALLIES.write(self.memory, self.base, counter.row, row)
-
-
-class Over:
-    """The messages that were waited for, by their Work, which it does not keep alive: a second wait for one is refused.
-
-    gloo counts a message once. A second wait for the same handle waits for another message, which never comes, and only
-    the end of the process gets the rank out of it. torch allows two waits for a collective.
-    """
-
-    def __init__(self):
-        self._known: dict[int, tuple[weakref.ref, str]] = {}  # id(work) -> (work, "send" or "recv")
-
-    def add(self, work, kind: str) -> None:
-        key = id(work)
-        self._known[key] = weakref.ref(work, lambda _: self._known.pop(key, None)), kind
-
-    def refuse(self, work) -> None:
-        """RuntimeError if this message was waited for."""
-        known, kind = self._known.get(id(work), (None, ""))
-        if known is not None and known() is work:
-            line, file = callsite.line_and_file()
-            where = f"line {line}" + (f" of {file}" if file else "")
-            raise RuntimeError(
-                f"{where} waits a second time for an i{kind}: wait() once for each, and empty the list after each round"
-            )

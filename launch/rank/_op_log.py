@@ -72,9 +72,10 @@ class _Plan:
         self.makes = bool(schema) and any("Tensor" in str(r.type) and not r.alias_info for r in schema.returns)
         space = getattr(func, "namespace", "")
         self.functional = space == "_c10d_functional" and schema.name.split("::")[1] in _PASSED_ON
-        # Nothing is noted of views and questions such as `item` or `equal`, since no memory changes; of calls of
-        # c10d, which the tap sees; and of higher-order operators, whose parts come by here.
-        self.silent = space == "c10d" or not (self.makes or written)
+        # Nothing is noted of views, of questions such as `item`, and of the wrapping of a functional collective's
+        # result, since no memory changes; of calls of c10d, which the tap sees; and of higher-order operators, whose
+        # parts come by here.
+        self.silent = space == "c10d" or not (self.makes or written) or "_wrap_tensor_autograd" in str(func)
 
 
 class OpLog(TorchDispatchMode):

@@ -19,10 +19,11 @@ from launch.rank._ops import dtype_name
 class Known(weakref.ref):
     """A weak reference to a storage: its number, and how large it is."""
 
-    __slots__ = ("number", "nbytes", "address")
+    __slots__ = ("number", "nbytes", "address", "met")
     number: int
     nbytes: int
     address: int  # of the C++ object
+    met: dict  # from which it goes with the storage
 
     def alive(self):
         """The storage itself, None if its memory is gone or was resized (FSDP does that) since it was met."""
@@ -33,12 +34,17 @@ class Known(weakref.ref):
         return storage
 
 
+def _forget(known: Known) -> None:
+    """The storage goes. No closure: Python's collector may have taken one apart by then, with the recording."""
+    if known.met.get(known.address) is known:
+        known.met.pop(known.address, None)
+
+
 class Storages:
     """All storages of one recording."""
 
     def __init__(self):
         self.met: dict[int, Known] = {}  # by the address of the C++ object; who is gone is not in it
-        self._forget = lambda known, met=self.met: met.pop(known.address, None)
         self.count = 0
         self.places: list[tuple] = []  # by number: storage, offset, shape, strides, dtype, lazy
         self._numbers: dict[tuple, int] = {}  # of the places
@@ -52,8 +58,8 @@ class Storages:
         return known
 
     def _meet(self, storage) -> Known:
-        known = Known(storage, self._forget)
-        known.number, known.nbytes, known.address = self.count, storage.nbytes(), storage._cdata
+        known = Known(storage, _forget)
+        known.number, known.nbytes, known.address, known.met = self.count, storage.nbytes(), storage._cdata, self.met
         self.met[known.address] = known
         self.count += 1
         return known

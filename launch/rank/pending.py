@@ -20,7 +20,7 @@ import torch
 
 from launch.backends.gloo import in_our_words, is_cut, is_lost
 from launch.rank import callsite, interruptible
-from launch.rank._counters import Counters, Over
+from launch.rank._counters import Counters
 from launch.rank._ops import Call, dtype_name
 from launch.rank._tracebacks import keep
 from launch.rank.guard import Guard, MismatchError, Overtaken, order_in_memory, refuse_tensors
@@ -40,7 +40,7 @@ class PendingCall:
     """One call that is open. `seq` counts within the epoch, `seq_in_cell` within the cell.
 
     `event` is (recorder, event) of a call that is recorded; `memory` the addresses a collective writes to. `work` is
-    a weak reference to its Work, and `held` the Work itself where it must not go: of a collective, and of a message
+    what tells that its Work goes, and `held` the Work itself where it must not go: of a collective, and of a message
     whose Work the student does not have yet. `kept` is what is in C++ below the Work of a receive. `failed` is the
     exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
     given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.
@@ -61,7 +61,7 @@ class PendingCall:
     open: OpenCall
     mark: Fingerprint | None
     held: Any
-    work: weakref.ref | None
+    work: "Handle | None"
     kept: Any
 
     def __init__(self, call: Call, counter, cell: int, line: int, file: str):
@@ -81,6 +81,18 @@ class PendingCall:
         self.in_turns = call.kind == "collective" and not on_gpu and not in_parts
 
 
+class Handle(weakref.ref):
+    """A weak reference to the Work of a message, with what it is called.
+
+    Its callback must be a method of an object that lives as long as the rank, and must not lead back to it: Python's
+    collector may take such a cycle apart first and then call what is left of the callback, which ends the process.
+    """
+
+    __slots__ = ("key", "kind")
+    key: int  # id(work)
+    kind: str  # "send" or "recv"
+
+
 class PendingCalls:
     """The open calls of this process. `slot` is this rank's `launch.shared.flight_recorder.Slot`."""
 
@@ -89,14 +101,17 @@ class PendingCalls:
         self.guard = Guard(slot.memory, slot.rank) if guard else None
         self.tickets = 0
         self.made: tuple[int, list[tuple[str, int, str]]] = (0, [])  # number of a cell, and the groups that it has made
-        self.over = Over()
+        self.works: dict[int, PendingCall] = {}  # by id(work); read and changed in one step each, since threads call
+        self.over: dict[int, Handle] = {}  # by id(work): messages that were waited for and whose Work is still there
         self.reset()
 
     def reset(self) -> None:
         """All counts at 0, nothing open, in the epoch the driver has begun."""
         self.counters = Counters(self.slot)
         self.new_groups = 0  # that every rank takes part in making
-        self.works: dict[int, PendingCall] = {}  # by id(work)
+        for pending in list(self.works.values()):
+            pending.row = None  # a thread may still wait for it
+        self.works = {}
         self.free = list(range(OPEN.rows))
         self.torn = False  # a call has ended with its connection
         self.dropped: list[PendingCall] = []  # messages whose handle has gone; the oldest give way if rows are needed
@@ -182,19 +197,28 @@ class PendingCalls:
 
     def handed_over(self, work) -> None:
         """The student has the Work of a message now, and it lives as long as the student keeps it."""
-        key = id(work)
-        pending = self.works.get(key)
+        pending = self.works.get(id(work))
         if pending is not None and pending.held is work and pending.kind != "collective":
-            pending.work = weakref.ref(work, lambda _: self._drop(key, pending))
+            pending.work = self._handle(work, pending.kind)
             pending.held = None
             if pending.kind == "recv":
                 pending.kept = work.boxed()  # a connection whose receiver is gone can never be closed: not even by us
 
-    def _drop(self, key: int, pending: PendingCall) -> None:
-        """The Work of a message is being destroyed without a wait."""
-        if self.works.get(key) is not pending:
-            return  # counted anew since then
-        del self.works[key]
+    def _handle(self, work, kind: str) -> Handle:
+        handle = Handle(work, self._gone)
+        handle.key, handle.kind = id(work), kind
+        return handle
+
+    def _gone(self, handle: Handle) -> None:
+        """The Work of a message is being destroyed. On any thread, at any time, so also in the middle of this code."""
+        if self.over.get(handle.key) is handle:
+            self.over.pop(handle.key, None)
+        pending = self.works.get(handle.key)
+        if pending is not None and pending.work is handle and self.works.pop(handle.key, None):
+            self._drop(pending)
+
+    def _drop(self, pending: PendingCall) -> None:
+        """The Work of a message goes without a wait."""
         pending.counter.done += 1
         self.counters.write(pending.counter)
         # Asked twice, since a row that is being written cannot be read: what was begun must not be taken for not begun.
@@ -224,7 +248,15 @@ class PendingCalls:
     def waits(self, work) -> PendingCall | None:
         """The main thread blocks on this work now. None for a work that no call here has made. RuntimeError if it is a
         message that was waited for already."""
-        self.over.refuse(work)
+        if (over := self.over.get(id(work))) is not None and over() is work:
+            # gloo counts a message once. A second wait is for another message, which never comes, and only the end of
+            # the process gets the rank out of it. torch allows two waits for a collective.
+            line, file = callsite.line_and_file()
+            where = f"line {line}" + (f" of {file}" if file else "")
+            raise RuntimeError(
+                f"{where} waits a second time for an i{over.kind}: wait() once for each, and empty the list after each "
+                "round"
+            )
         return self._waits(self.posting_of(work))
 
     def posting_of(self, work) -> PendingCall | None:
@@ -237,7 +269,7 @@ class PendingCalls:
         if not self.works or tensor.device.type == "meta":
             return None
         address = _address(tensor)
-        found = [pending for pending in self.works.values() if address in pending.memory]
+        found = [pending for pending in list(self.works.values()) if address in pending.memory]
         return self._waits(found[-1] if found else None)
 
     def _waits(self, pending):
@@ -251,22 +283,21 @@ class PendingCalls:
         if pending is None:
             return
         self.slot.leave()
-        if self.works.pop(id(work), None):
-            self._close(pending)
-            if pending.kind != "collective" and not pending.on_gpu:  # NCCL lets a message be waited for again
-                self.over.add(work, pending.kind)
-        if pending.kind == "recv" and pending.peer is None:
+        from_any = pending.kind == "recv" and pending.peer is None
+        if from_any:
             pending.peer = pending.ranks[work._source_rank()]
-            self.counters.took(pending.open, pending.peer, pending.counter.group)
+        if self._end(id(work), pending):
+            if pending.kind != "collective" and not pending.on_gpu:  # NCCL lets a message be waited for again
+                self.over[id(work)] = pending.work or self._handle(work, pending.kind)
+            pending.work = None
+            if from_any:
+                self.counters.took(pending.open, pending.peer, pending.counter.group)
 
     def memory_arrived(self, pending: PendingCall | None) -> None:
         """The same for `waits_for_memory`."""
         if pending is not None:
             self.slot.leave()
-        for key, other in list(self.works.items()):
-            if other is pending:
-                del self.works[key]
-                self._close(pending)
+            self._end(id(pending.held), pending)
 
     def stopped(self, pending: PendingCall | None, error: BaseException) -> BaseException:
         """The wait has ended with an error. The exception that the student is to see."""
@@ -279,19 +310,17 @@ class PendingCalls:
         torn = is_lost(error)
         self.torn |= torn
         if not torn and pending.kind == "collective" and pending.held.is_completed():
-            self.works.pop(id(pending.held), None)  # it began and failed, as BAND of floats does: it is over
-            self._close(pending)
+            self._end(id(pending.held), pending)  # it began and failed, as BAND of floats does: it is over
         _in_our_words(error, pending)
         return keep(pending.failed) if pending.failed and torn else error
 
     def sweep(self) -> None:
         """Closes collectives that have ended without a wait in Python. From any thread."""
-        for key, pending in list(self.works.items()):
+        for pending in list(self.works.values()):
             work = pending.held
             # Held by the pending call, `work`, and the call of getrefcount itself: the student has let go of it.
             if pending.kind == "collective" and sys.getrefcount(work) <= 3 and work.is_completed():
-                self.works.pop(key, None)
-                self._close(pending)
+                self._end(id(work), pending)
 
     def _hand_over_all(self) -> None:
         """The messages that this thread has begun without `dist.isend` and `dist.irecv`: by its next call, the caller
@@ -342,6 +371,13 @@ class PendingCalls:
             OPEN.erase(self.memory, self.base, pending.row)
             self.free.append(pending.row)
             pending.row = None
+
+    def _end(self, key: int, pending: PendingCall) -> bool:
+        """Closes the call, whose Work has this id, unless another thread has done so or it was counted anew."""
+        if self.works.get(key) is not pending or self.works.pop(key, None) is None:
+            return False
+        self._close(pending)
+        return True
 
     def _close(self, pending: PendingCall) -> None:
         self._erase(pending)

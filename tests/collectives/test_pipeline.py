@@ -115,10 +115,18 @@ def test_any_order_takes_as_long_as_by_the_clock():
 
 def test_a_standstill_is_said():
     order = Order("mine", ["F1 B1", "B1 F1"])
-    assert order.stuck == "rank 0 waits forever: its B1 needs B1 of rank 1" and order.bubble == 1.0
+    assert order.stuck == "rank 1 waits forever: its B1 needs F1 later in its own list" and order.bubble == 1.0
     assert (
         Order("mine", ["I1 W1 F1", "F1 I1 W1"]).stuck == "rank 0 waits forever: its I1 needs F1 later in its own list"
     )
+    crossed = ["F1 B1 F2 B2", "F2 B2 F1 B1"]  # each waits for the other
+    assert Order("mine", crossed).stuck == "rank 0 waits forever: its B1 needs B1 of rank 1"
+
+
+def test_the_rank_that_waits_for_its_own_list_is_blamed():
+    order = one_f_one_b(4, 3).texts
+    order[3] = "F1 B1 F2 B3 F3 B2"
+    assert Order("mine", order).stuck == "rank 3 waits forever: its B3 needs F3 later in its own list"
 
 
 def test_numbers_words_and_torchs_notation_are_one():

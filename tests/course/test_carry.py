@@ -23,6 +23,14 @@ def test_helpers_imports_and_constants_travel():
     assert f(5) == 22
 
 
+@pytest.mark.parametrize("name", ["f", "inner"])
+def test_a_function_that_is_cached_travels(name):
+    source = (
+        "import functools\n\n@functools.cache\ndef inner(x=2):\n    return x * rank\n\ndef f():\n    return inner()\n"
+    )
+    assert carried(source, name)() == 14
+
+
 def test_mutual_recursion_travels():
     f = carried(
         "def even(n):\n    return n == 0 or odd(n - 1)\n\ndef odd(n):\n    return n != 0 and even(n - 1)\n", "even"

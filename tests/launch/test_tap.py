@@ -400,3 +400,69 @@ def test_calls_of_several_threads_at_once_are_each_seen_and_seen_to_end(gang):
         assert len(events) == 120 and all(event["times"][3] for event in events)
         for mark in "be":
             assert sorted(row[1] for row in rows if row[0] == mark) == [*range(120)]
+
+
+def test_a_call_that_is_over_leaves_nothing_for_the_garbage_collector(gang):
+    """A cycle through a weak reference of a Work could be taken apart before its callback is called: SIGSEGV."""
+    source = """
+import gc
+gc.disable()
+for _ in range(3):
+    works = [dist.isend(torch.ones(4), 1 - rank), dist.irecv(torch.zeros(4), 1 - rank)]
+    for work in works:
+        work.wait()
+    dist.all_reduce(torch.ones(4), async_op=True).wait()
+tap.stop()
+left = sorted({type(each).__name__ for each in gc.get_objects()} & {"PendingCall", "Recorder", "Event"})
+del work, works
+over = len(tap.calls.over)
+gc.enable()
+tap.start()
+"""
+    for answer in gang.run(source, 2, keep=["left", "over"]):
+        assert (answer["error"], answer["keep"]) == ("", {"left": [], "over": 0})
+
+
+def test_calls_may_end_on_a_thread_while_others_are_looked_through(gang):
+    """The collector may run in any line, and with it another thread: here a callback of the collector's."""
+    source = """
+import gc
+works = [dist.all_reduce(torch.ones(1), async_op=True) for _ in range(400)]
+def end_one(phase, info):
+    if works:
+        works.pop().wait()
+unused = [(n, n) for n in range(5000)]  # no tuple that Python has kept for reuse is left: a new one may collect
+def refresh():
+    gc.set_threshold(1)
+    tap.refresh()
+    gc.set_threshold(700)
+gc.callbacks.append(end_one)
+refresh()
+gc.callbacks.remove(end_one)
+for work in works:
+    work.wait()
+left = len(tap.calls.works)
+"""
+    for answer in gang.run(source, 2, keep=["left"]):
+        assert (answer["error"], answer["keep"]) == ("", {"left": 0})
+
+
+def test_a_thread_whose_calls_were_counted_anew_ends_its_wait(gang):
+    source = """
+import torch.distributed._functional_collectives as fc
+class Works(dict):
+    def items(self):
+        return self.reset_after(list(super().items()))
+    def get(self, key):
+        return self.reset_after(super().get(key))
+    def reset_after(self, found):
+        tap.reset()
+        return found
+y = fc.all_reduce(torch.ones(4), "sum", dist.group.WORLD)
+pending = tap.calls.waits_for_memory(y.elem)
+tap.calls.works = Works(tap.calls.works)
+tap.calls.memory_arrived(pending)
+open_rows = len(tap.calls.free)
+"""
+    for answer in gang.run(source, 2, keep=["open_rows"]):
+        assert (answer["error"], answer["open"]) == ("", [])

@@ -11,6 +11,17 @@ work = dist.all_reduce(x, async_op=True)
 work.wait()
 {afterwards}
 """
+FUNCTIONAL = """
+import torch.distributed._functional_collectives as fc
+from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+x = torch.arange(8.0)
+y = {use}
+"""
+RIGHT = [
+    "fc.wait_tensor(fc.all_reduce(x, 'sum', dist.group.WORLD)).clone()",
+    "fc.all_reduce(x, 'sum', dist.group.WORLD) + 1",
+    "distribute_tensor(x, init_device_mesh('cpu', (2,)), [Shard(0)]).full_tensor() + 1",
+]
 USES = {"y = x + 1": False, "x /= 4": True, "y = x.sum().item()": False, "x[1] = 7.0": True, "y = x[2:] * 2": False}
 NONE = [
     "y = torch.ones(4) * rank",  # its own work
@@ -72,3 +83,10 @@ else:
 @pytest.mark.parametrize("use", USES)
 def test_after_the_wait_it_may_be_used(gang, use):
     assert hurried(gang, "pass", afterwards=use) == []
+
+
+@pytest.mark.parametrize("use", RIGHT)
+def test_what_waits_for_itself_is_not_accused(gang, use):
+    answers = gang.run(FUNCTIONAL.format(use=use), 2)
+    assert not any(answer["error"] for answer in answers)
+    assert Recording([answer["recording"] for answer in answers]).used_before_wait == []

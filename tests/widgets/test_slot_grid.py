@@ -108,7 +108,7 @@ def test_an_order_is_typed_and_counted_at_once(show):
     assert heads(page)[1] == "Your order: bubble 3 of 12 slots (25 %), keeps at most 2 micro-batches"
     assert page.evaluate("model.get('typed')") == ["1 2 -1 3 -2 -3", "F1 B1 F2 B2 F3 B3"]
     second.fill("B1 F1 F2 B2 F3 B3")
-    assert heads(page)[1] == "Your order: rank 0 waits forever: its B1 needs B1 of rank 1"
+    assert heads(page)[1] == "Your order: rank 1 waits forever: its B1 needs F1 later in its own list"
     second.fill("F1 B1 F2 B2 F3")
     assert heads(page)[1] == "Your order: rank 1: B3 is missing"
     first.focus()

@@ -120,12 +120,14 @@ function run(/** @type {Action[][]} */ orders, /** @type {Map<number, number>} *
       }
     }
   }
-  const rank = orders.findIndex((order, r) => next[r] < order.length);
-  if (rank < 0) return [slots, ""];
-  const action = orders[rank][next[rank]];
-  const need = /** @type {Action} */ (needs(action).find((each) => !done.has(keyOf(each))));
-  const whole = need.kind === "I" && orders.flat().some(({ kind }) => kind === "B");
-  const owner = home.get(need.stage);
-  const where = owner === rank ? "later in its own list" : `of rank ${owner}`;
-  return [slots, `rank ${rank} waits forever: its ${told(action)} needs ${told({ ...need, kind: whole ? "B" : need.kind })} ${where}`];
+  const waiting = [...orders.keys()].filter((rank) => next[rank] < orders[rank].length);
+  if (!waiting.length) return [slots, ""];
+  const action = (/** @type {number} */ rank) => orders[rank][next[rank]];
+  const need = (/** @type {number} */ rank) => /** @type {Action} */ (needs(action(rank)).find((each) => !done.has(keyOf(each))));
+  const own = (/** @type {number} */ rank) => home.get(need(rank).stage) === rank;
+  const rank = waiting.find(own) ?? waiting[0]; // its own list first
+  const missing = need(rank);
+  const whole = missing.kind === "I" && orders.flat().some(({ kind }) => kind === "B");
+  const where = own(rank) ? "later in its own list" : `of rank ${home.get(missing.stage)}`;
+  return [slots, `rank ${rank} waits forever: its ${told(action(rank))} needs ${told({ ...missing, kind: whole ? "B" : missing.kind })} ${where}`];
 }

@@ -21,6 +21,13 @@ def one_f_one_b(m):
             order.append(-backward)
     return order
 """,
+    "in numpy": """
+import numpy as np
+def one_f_one_b(m):
+    ahead, all_of = min(m, world_size - 1 - rank), np.arange(1, m + 1)
+    pairs = np.stack([all_of[ahead:], -all_of[: m - ahead]], axis=1)
+    return [*all_of[:ahead], *pairs.ravel(), *-all_of[m - ahead :]]
+""",
     "a tuple": """
 def one_f_one_b(m):
     n = min(world_size - rank, m)

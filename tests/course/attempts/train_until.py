@@ -25,6 +25,15 @@ def train_until(epoch, goal):
         dist.all_reduce(mean)
     return epochs
 """,
+    "counting in numpy": """
+import numpy as np
+def train_until(epoch, goal):
+    for epochs in np.arange(1, 1000):
+        total = torch.tensor([epoch()])
+        dist.all_reduce(total)
+        if total.item() < goal * world_size:
+            return epochs
+""",
     "counting": """
 def train_until(epoch, goal):
     for epochs in range(1, 1000):
