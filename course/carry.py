@@ -15,6 +15,7 @@ import sys
 import textwrap
 import types
 from collections.abc import Callable
+from typing import TypeGuard
 
 GIVEN = {"rank", "world_size", "torch", "dist"}
 """Names that every rank has anyway."""
@@ -103,7 +104,7 @@ def _collect(name: str, namespace: dict, pieces: dict, wanted_by: str | None) ->
         )
 
 
-def _is_function(value: object) -> bool:
+def _is_function(value: object) -> TypeGuard[Callable]:
     """Whether it was written with def, also below `functools.cache`."""
     return inspect.isfunction(value) or isinstance(value, functools._lru_cache_wrapper)
 

@@ -214,7 +214,7 @@ class PendingCalls:
         if self.over.get(handle.key) is handle:
             self.over.pop(handle.key, None)
         pending = self.works.get(handle.key)
-        if pending is not None and pending.work is handle and self.works.pop(handle.key, None):
+        if pending is not None and pending.work is handle and self.works.pop(handle.key, None) is pending:
             self._drop(pending)
 
     def _drop(self, pending: PendingCall) -> None:
@@ -290,7 +290,7 @@ class PendingCalls:
             if pending.kind != "collective" and not pending.on_gpu:  # NCCL lets a message be waited for again
                 self.over[id(work)] = pending.work or self._handle(work, pending.kind)
             pending.work = None
-            if from_any:
+            if from_any and pending.peer is not None:
                 self.counters.took(pending.open, pending.peer, pending.counter.group)
 
     def memory_arrived(self, pending: PendingCall | None) -> None:

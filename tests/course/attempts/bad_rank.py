@@ -37,6 +37,16 @@ def bad_rank(logs):
         return sum((call.group, call.number) == (mine.group, mine.number) and call != mine for call in theirs)
     return max(logs, key=differs)
 """,
+    "by argmax": """
+import numpy as np
+
+def bad_rank(logs):
+    def differs(rank):
+        mine = logs[rank][-1]
+        theirs = [logs[other][-1] for other in mine.group]
+        return 9 * mine.over + sum((c.group, c.number) == (mine.group, mine.number) and c != mine for c in theirs)
+    return np.argmax([differs(rank) for rank in range(len(logs))])
+""",
 }
 
 WRONG = {
@@ -93,6 +103,15 @@ def bad_rank(logs):
             return rank + 1
 """,
         "that one waits in call",
+    ),
+    "a class of its own": (
+        """
+def bad_rank(logs):
+    from course.night import Night
+    Night.why_not = lambda night, rank: ""
+    return 0
+""",
+        "it was not rank 0: that one waits in call",
     ),
     "no such rank": ("def bad_rank(logs):\n    return len(logs)\n", "there is no rank 64"),
 }
