@@ -34,7 +34,8 @@ NOTES = Notes(
             13,
             "The price",
             "`ring_many_ranks`, the table, then the formula and `few_bytes_win`. End at the Race: move N until "
-            "the other plan wins.",
+            "the exchange wins. That is below 80 kB, where the three starts it saves (3 α) weigh more than the 1.5 N "
+            "it sends in addition (1.5 N β).",
         ),
     ),
     ninety=(

@@ -8,7 +8,11 @@ NOTES = Notes(
             8,
             "0 · Start here",
             "Have everybody run the first two cells before you explain anything. (On a shared machine the first start "
-            "takes longest: 43 s where 20 students began at once on two cores.) Then put the picture on the wall, "
+            "takes longest: 43 s where 20 students began at once on two cores.) If a student's kernel does not start, "
+            "they save, stop JupyterLab (Ctrl-C twice in its terminal) and start it again, with `make lab` in the "
+            "checkout or `ringside lab` where the course is installed: both keep what they wrote. `No module "
+            "named 'launch'` means that the kernel is of a Python without the course: start it in one of these two "
+            "ways. Until it runs, two students share a screen. Then put the picture on the wall, "
             "step through it, and ask for each arrow: which line of the code is that, and on which rank?",
         ),
         Part(
