@@ -85,6 +85,12 @@ def test_what_is_withheld_cannot_be_read(students):
     assert len(secret) > 800, "else this test would show nothing"
 
 
+def test_what_the_lecturer_alone_has_is_not_in_the_copy(students):
+    for name in ("room", "exam.py", "withhold.py", "notes", "pack"):
+        assert (chapters.FOLDER / name).exists() and not (students / "course" / name).exists()
+    assert not (students / "tests").exists() and not list(students.rglob("*.keys.json"))
+
+
 def strings(data):
     if isinstance(data, str):
         yield data
