@@ -4,9 +4,10 @@ A line for each student: how many exercises are solved, with how many checks and
 right at first, and which exercises are open. Below it the functions that are alike (course/alike.py): a fact, and not
 yet a judgement. With `--csv` one line for each student and exercise, for a spreadsheet.
 
-A file can be edited. A link, a pipe or a huge file is named and not read. Answers to questions are judged again, but
-for those that are cells of a picture. `--judge` judges each function once more on this machine (course/regrade.py),
-which takes some ten seconds a student and a few for each exercise, and says where the verdict is another one.
+A file can be edited. A link, a pipe or a huge file is named and not read, and so is what does not end in .json.
+Answers to questions are judged again, but for those that are cells of a picture. `--judge` judges each function once
+more on this machine (course/regrade.py), which takes some ten seconds a student and a few for each exercise, and says
+where the verdict is another one.
 
 Left out: a proof that a file is the student's own.
 """
@@ -16,6 +17,7 @@ import json
 import os
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 
 from course import alike, class_page, memory, regrade
@@ -33,17 +35,19 @@ LARGEST = 2**20
 LONGEST = 10_000
 """Characters of one function: the longest of ours has a third of that."""
 
+TOO_LONG = f"its function has more than {LONGEST:,} characters: it is neither judged nor compared"
+
 MOST = 9999
 """Checks that are believed of one exercise."""
 
 
-def read(folder: Path) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict], list[str]]:
-    """By student (the file's name) what they did, what they answered and their functions, and the files that are none
-    of `check.export`.
+def read(folder: Path) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict], dict[str, list], list[str]]:
+    """By student (the file's name) what they did, what they answered, their functions and the names of those that are
+    too long; and the .json files that are none of `check.export`.
 
     OSError if the folder cannot be read.
     """
-    found, said, texts, others = {}, {}, {}, []
+    found, said, texts, long, others = {}, {}, {}, {}, []
     for path in sorted(folder.iterdir()):
         if path.suffix != ".json":
             continue
@@ -58,12 +62,20 @@ def read(folder: Path) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict
             functions = {
                 name: text
                 for name, text in handed.get("functions", {}).items()
-                if name in EXERCISES and isinstance(text, str) and len(text) <= LONGEST
+                if name in EXERCISES and isinstance(text, str)
             }
-            found[path.stem], said[path.stem], texts[path.stem] = works, answers, functions
+            long[path.stem] = [name for name, text in functions.items() if len(text) > LONGEST]
+            texts[path.stem] = {name: text for name, text in functions.items() if name not in long[path.stem]}
+            found[path.stem], said[path.stem] = works, answers
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             others.append(_plain(path.name))
-    return found, said, texts, others
+    return found, said, texts, long, others
+
+
+def skipped(folder: Path) -> list[str]:
+    """The names of what `read` skips: whatever does not end in .json, but for hidden files."""
+    paths = sorted(folder.iterdir())
+    return [_plain(path.name) for path in paths if path.suffix != ".json" and not path.name.startswith(".")]
 
 
 def _text(path: Path) -> str:
@@ -126,7 +138,7 @@ def _right(name: str, given: list[dict]) -> bool | None:
     return right
 
 
-def judge(found: dict[str, dict], texts: dict[str, dict]) -> tuple[dict[str, dict], list[str]]:
+def judge(found: dict[str, dict], texts: dict[str, dict], long: dict[str, list]) -> tuple[dict[str, dict], list[str]]:
     """By student and exercise "right" or the fault, of each function that is there; and sentences about the faults."""
     front = regrade.alone()
     lines = [] if front else ["judged with the network in reach: this machine has no `unshare` for ordinary users"]
@@ -134,10 +146,10 @@ def judge(found: dict[str, dict], texts: dict[str, dict]) -> tuple[dict[str, dic
     for who, functions in texts.items():
         print(f"judging {who}: {len(functions)} functions ...", file=sys.stderr, flush=True)
         verdicts[who] = {name: fault or "right" for name, fault in regrade.judged(functions, front).items()}
+        verdicts[who] |= dict.fromkeys(long[who], TOO_LONG)
         claimed = {name for name, work in found[who].items() if work["solved"] and name in EXERCISES}
-        lines += [
-            f"{who}, {name}: handed in as solved, without its function" for name in sorted(claimed - {*functions})
-        ]
+        missing = sorted(claimed - {*verdicts[who]})
+        lines += [f"{who}, {name}: handed in as solved, without its function" for name in missing]
         lines += [f"{who}, {name}: {fault}" for name, fault in verdicts[who].items() if fault != "right"]
     right = sum(fault == "right" for each in verdicts.values() for fault in each.values())
     return verdicts, [f"{right} of {sum(map(len, verdicts.values()))} functions are right when judged again", *lines]
@@ -167,13 +179,14 @@ def _cell(text: str) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 
-def _page(folder: Path) -> str:
-    found, said, _, others = read(folder)
+def _page(folder: Path, page: Path) -> str:
+    found, said, _, _, others = read(folder)
+    others += [name for name in skipped(folder) if name != page.name]  # it may be in the folder
     return class_page.page(found, {who: predicted(answers) for who, answers in said.items()}, others)
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table of the folder that is named; 0 if every file in it could be read."""
+    """Print the table of the folder that is named; 0 if every .json file in it could be read."""
     folders = [Path(each) for each in arguments if not each.startswith("--")]
     if len(folders) != 1 or not folders[0].is_dir():
         usage = (
@@ -183,12 +196,14 @@ def main(arguments: list[str]) -> int:
         return 2
     for path in (Path(each.removeprefix("--page=")) for each in arguments if each.startswith("--page=")):
         try:
-            return class_page.keep_up(path, lambda: _page(folders[0]))
+            return class_page.keep_up(path, partial(_page, folders[0], path))
         except OSError as error:
             print(f"{path} cannot be written: {error.strerror}; name another file", file=sys.stderr)
             return 1
-    found, said, texts, others = read(folders[0])
-    verdicts, lines = judge(found, texts) if "--judge" in arguments and found else ({}, [])
+    found, said, texts, long, others = read(folders[0])
+    verdicts, lines = {}, [f"{who}, {name}: {TOO_LONG}" for who, names in long.items() for name in names]
+    if "--judge" in arguments and found:
+        verdicts, lines = judge(found, texts, long)
     if not found:
         print(f"There is no file of check.export in {folders[0]}.", file=sys.stderr)
     elif "--csv" in arguments:
@@ -197,6 +212,8 @@ def main(arguments: list[str]) -> int:
         print(*table(found, said), *map(_plain, lines), *map(_plain, alike.sentences(texts)), sep="\n")
     for name in others:
         print(f"{name} is no file of check.export", file=sys.stderr)
+    if names := skipped(folders[0]):
+        print(f"not read, because the name does not end in .json: {', '.join(names)}", file=sys.stderr)
     return int(bool(others) or not found)
 
 

@@ -52,6 +52,22 @@ def test_what_is_no_plain_file_is_named_and_the_others_are_read(folder, make, ca
     assert [line.split()[0] for line in out.splitlines()] == ["who", "anna"]
 
 
+def test_what_is_skipped_is_named_in_one_line(folder, capsys, monkeypatch):
+    for name in ["ben.JSON", "carl\n.ipynb", ".DS_Store", "class.html"]:
+        (folder / name).write_text(json.dumps(HONEST))
+    assert handed_in.main([str(folder)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert err == "not read, because the name does not end in .json: ben.JSON, carl?.ipynb, class.html\n"
+
+    def at_once(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(class_page.keep_up, "__defaults__", (at_once,))
+    handed_in.main([str(folder), f"--page={folder / 'class.html'}"])
+    assert "Not read: ben.JSON, carl?.ipynb<" in (folder / "class.html").read_text()
+
+
 def test_a_name_cannot_forge_a_line_of_the_table(folder, capsys):
     (folder / "ben\ncarl  53 of 53\x1b[2J.json").write_text(json.dumps(HONEST))
     handed_in.main([str(folder)])
@@ -72,12 +88,21 @@ def test_a_name_is_no_formula_of_a_spreadsheet(folder, capsys):
     assert "\n'=1+1,swap" in capsys.readouterr().out.replace("\r", "")
 
 
-def test_a_function_that_is_huge_or_deep_stops_nobody(folder):
+def test_a_function_that_is_huge_or_deep_stops_nobody(folder, capsys, monkeypatch):
     functions = {"swap": "x" * (handed_in.LONGEST + 1), "shift": "(" * 5000}
     (folder / "ben.json").write_text(json.dumps(HONEST | {"functions": functions}))
-    _, _, texts, others = handed_in.read(folder)
-    assert texts["ben"] == {"shift": functions["shift"]} and not others
+    _, _, texts, long, others = handed_in.read(folder)
+    assert texts["ben"] == {"shift": functions["shift"]} and long["ben"] == ["swap"] and not others
     assert alike.nodes("-" * 9000 + "1") == alike.nodes(functions["shift"]) == ()
+    monkeypatch.setattr(regrade, "judged", lambda functions, front: dict.fromkeys(functions, "SyntaxError"))
+    for flags in [], ["--judge"]:
+        handed_in.main([str(folder), *flags])
+        about_swap = [line for line in capsys.readouterr().out.splitlines() if line.startswith("ben, swap")]
+        assert about_swap == [
+            "ben, swap: its function has more than 10,000 characters: it is neither judged nor compared"
+        ]
+    handed_in.main([str(folder), "--judge", "--csv"])
+    assert 'ben,swap,1,2,0,0,"its function has more than' in capsys.readouterr().out
 
 
 def test_a_verdict_that_is_none_does_not_stop_the_judge(monkeypatch):

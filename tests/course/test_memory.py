@@ -116,7 +116,10 @@ def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
         and "shift" in ben
     )
     assert same == "swap: anna and ben handed in the same function, letter for letter"
-    assert err == "carl.json is no file of check.export\n"
+    assert err.splitlines() == [
+        "carl.json is no file of check.export",
+        "not read, because the name does not end in .json: notes.txt",
+    ]
     handed_in.main([str(folder), "--csv"])
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert len(rows) == 2 * ALL

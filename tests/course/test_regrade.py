@@ -40,5 +40,5 @@ def test_a_judge_that_has_no_time_or_dies_is_said(monkeypatch):
 @pytest.mark.parametrize("wrong", [None, 3, {"swap": 3}, {"none": "x"}])
 def test_what_is_no_function_is_not_judged(tmp_path, wrong):
     (tmp_path / "anna.json").write_text(json.dumps({"exercises": {}, "functions": wrong}))
-    _, _, texts, others = handed_in.read(tmp_path)
+    _, _, texts, _, _ = handed_in.read(tmp_path)
     assert not texts.get("anna")
