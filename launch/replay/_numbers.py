@@ -55,11 +55,9 @@ class Numbers:
             return []
         found: list[tuple[int, int]] = []
         for dtype in types if "uint8" not in types else ANY:
-            key = (value.shifted(lo), len(raw), dtype)  # ranks mostly end with the same
-            expected = self._expected.get(key) or self._worked_out(value, lo, len(raw), dtype)
+            expected = self._worked_out(value, lo, len(raw), dtype)
             if expected is None:
                 return []
-            self._expected[key] = expected
             there = decoded(raw, dtype)
             if there is None or len(there) != len(expected[0]):
                 continue
@@ -79,15 +77,22 @@ class Numbers:
     def _types(self, value: Value) -> set[str]:
         """The types of the leaves' numbers."""
         found: set[str] = set()
-        for leaf, *_ in value.terms:
+        seen: set[int] = set()
+        ahead = [leaf for leaf, *_ in value.terms]
+        while ahead:
+            leaf = ahead.pop()
             if leaf in self.known:
                 found |= {dtype for *_, dtype in self.known[leaf]}
-            elif leaf in self.leaves.inside:
-                found |= self._types(self.leaves.inside[leaf])
+            elif leaf in self.leaves.inside and leaf not in seen:  # in a loop each round holds the one before twice
+                seen.add(leaf)
+                ahead += [inner for inner, *_ in self.leaves.inside[leaf].terms]
         return found
 
     def _worked_out(self, value: Value, lo: int, nbytes: int, dtype: str) -> tuple[np.ndarray, np.ndarray] | None:
         """The numbers, and how large what was put together was; None if it cannot be told."""
+        key = (value.shifted(lo), nbytes, dtype)  # ranks mostly hold the same, and so do the rounds of a loop
+        if key in self._expected:
+            return self._expected[key]
         result, size = None, None
         for leaf, shift, times in value.terms:
             there = self._leaf(leaf, lo + shift, nbytes, dtype)
@@ -103,7 +108,8 @@ class Numbers:
             size = np.abs(there) if size is None else np.maximum(size, np.abs(there))
         if result is None or size is None:
             return None
-        return result, np.maximum(size, np.abs(result))
+        self._expected[key] = result, np.maximum(size, np.abs(result))
+        return self._expected[key]
 
     def _leaf(self, leaf: int, lo: int, nbytes: int, dtype: str) -> np.ndarray | None:
         if self.leaves.all[leaf].kind is Kind.ZERO:

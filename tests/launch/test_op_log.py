@@ -113,6 +113,21 @@ def test_reading_does_not_take_the_square_of_the_number_of_parameters(gang):
     assert many < 4.5 * few  # 8 times as many parameters; what does not depend on them is the same
 
 
+ROUNDS = """
+w, x = torch.ones(4), torch.rand(4) + rank
+for _ in range({rounds}):
+    g = x * w
+    dist.all_reduce(g)
+    g /= world_size
+    w -= 0.1 * g
+"""
+
+
+def test_reading_does_not_double_with_each_round_that_uses_the_one_before_twice(gang):
+    few, many = (lines_run(gang.run(ROUNDS.format(rounds=rounds), 2)) for rounds in (8, 16))
+    assert many < 8 * few
+
+
 def lines_run(answers: list[dict]) -> int:
     """How many lines of launch/replay it takes to read a recording."""
     ran = 0
