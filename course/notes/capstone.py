@@ -23,7 +23,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Diagnose: f at the wrong place",
+            "Diagnose a layer",
             "`cap_f_before_norm`. How would you have found it?",
         ),
         Part(
@@ -60,7 +60,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Diagnose: f at the wrong place",
+            "Diagnose a layer",
             "As in the short plan.",
         ),
         Part(

@@ -21,8 +21,8 @@ QUESTIONS = (
     Choose(
         name="cap_qkv",
         topic="tensor parallel",
-        text="Many GPTs keep the matrices of Q, K and V side by side in one of 64 x 192: 64 columns of Q, then K, then "
-        "V. Somebody cuts it by columns among two ranks. What does rank 0 get?",
+        text="Many GPTs keep Q, K and V side by side in one matrix of 64 x 192: first 64 columns of Q, then 64 of "
+        "K, then 64 of V. You cut it by columns into two halves, one for each rank. What does rank 0 get?",
         answers=(
             Answer(
                 "Two heads of each of Q, K and V",
@@ -30,8 +30,8 @@ QUESTIONS = (
             ),
             Answer(
                 "All of Q and half of K",
-                "These are the first 96 columns. Rank 0 then cuts its result into three, and takes columns of Q for K. "
-                "Every shape fits, so no error is raised.",
+                "These are the first 96 columns. Rank 0 then cuts its result into three, and takes columns of Q for "
+                "its K. Every shape fits, so no error is raised.",
             ),
             Answer("An error: the heads do not fit", "96 columns are three times 32: every shape fits."),
             Answer(
@@ -44,15 +44,15 @@ QUESTIONS = (
     Choose(
         name="cap_who_averages",
         topic="mesh",
-        text="Rank 0 holds the left half of a matrix. With whom must it average the gradient of that half?",
+        text="Rank 0 holds the left half of a matrix. With which ranks must it average the gradient of that half?",
         answers=(
             Answer("Rank 1", "Rank 1 holds the right half: other weights, with gradients of their own."),
             Answer("Rank 2", "Rank 2 holds the same half, and was trained on other text."),
             Answer(
-                "Ranks 1, 2 and 3", "Ranks 1 and 3 hold the right half. The mean of two different halves is no use."
+                "Ranks 1, 2 and 3", "Ranks 1 and 3 hold the right half. The mean of two different halves is useless."
             ),
             Answer(
-                "Nobody: its half is its own", "Rank 2 has the same half. If the two do not average, they drift apart."
+                "None: its half is its own", "Rank 2 has the same half. If the two do not average, they drift apart."
             ),
         ),
         right=1,
@@ -62,58 +62,57 @@ QUESTIONS = (
         topic="rounding",
         text="After ten steps the pieces on the four ranks are, bit for bit, the weights that one process gets.",
         true=False,
-        why="The sums are the same, but not the order in which they are added up: each rank adds its own part first. "
-        "The last digits differ.",
+        why="The same numbers are added, but in another order: each rank adds its own part first. So the last "
+        "digits differ.",
     ),
     Statement(
         name="cap_copies",
         topic="rounding",
-        text="After ten steps ranks 0 and 2, which hold the same piece, hold it bit for bit alike.",
+        text="Ranks 0 and 2 hold the same piece. After ten steps it is still the same on both, bit for bit.",
         true=True,
-        why="The same bits at the start, and in every step the same sum out of the same ring, where each chunk is "
-        "added up once and then copied.",
+        why="They start with the same bits, and in every step they get the same sum from the ring, where each chunk "
+        "is added up once and then copied.",
     ),
     FindLine(
         name="cap_f_before_norm",
         topic="diagnose",
-        text="Somebody's layer, on your mesh. Its first loss is right, and so is the gradient of x. After some steps "
-        "the model is not that of one process. Which line is wrong?",
+        text="A colleague's layer, on your mesh. The first loss is right, and so is the gradient of x. After some "
+        "steps the weights differ from those of one process. Which line is wrong?",
         source="""y = norm(x) * w["norm1", i]
 x = x + g(attention(f(y), w, i))
 y = norm(f(x)) * w["norm2", i]
 z = g(mlp(y, w, i))
 x = x + z + w["bias", i]""",
         right=(3,),
-        why="In the backward pass norm2 comes before f, so norm2 gets the gradient of this rank's piece alone, and its "
-        "copies drift apart. f belongs directly in front of the pieces.",
+        why="The backward pass reaches norm2 before f. So norm2 gets only the part of the gradient that comes from "
+        "this rank's pieces, and its copies drift apart. f belongs directly in front of the pieces.",
         wrong=(
-            Answer("1", "Nothing is cut here. Its gradient is whole, because f stands behind it, in line 2."),
+            Answer("1", "Nothing is cut here. Its gradient is whole, because f comes after it, in line 2."),
             Answer("2", "f in front of the pieces, g behind them: as it should be."),
             Answer("4", "g adds up the parts, as it should. Look at where this y comes from."),
-            Answer("5", "The bias stands behind g: it is added once, and its gradient is whole."),
+            Answer("5", "The bias comes after g: it is added once, and its gradient is whole."),
         ),
     ),
     Choose(
         name="cap_gradients",
         topic="bytes",
-        text="The model has 105,408 numbers. A rank trains 49,408 in pieces of matrices and 6,592 in copies. Of which "
-        "gradients must it average with the other copy of the model?",
+        text="The model has 105,408 weights. A rank trains 49,408 of them as pieces of matrices and 6,592 as "
+        "copies. Which gradients must it average with the other copy of the model?",
         answers=(
             Answer(
-                "Of all 105,408", "Half of each cut matrix is on the other rank of its tensor group, which averages it."
+                "All 105,408",
+                "Half of each cut matrix is on the other rank of its tensor group. That rank averages it.",
             ),
             Answer(
-                "Of the 49,408 in pieces",
-                "The copies are alike in the tensor group, which has read the same text. The other copy of the model "
-                "has read other text.",
+                "The 49,408 in pieces",
+                "The 6,592 agree only inside the tensor group, which has read the same text. The other copy of the "
+                "model has read other text.",
             ),
             Answer(
-                "Of the 6,592 in copies",
+                "The 6,592 in copies",
                 "The other copy of the model has the same pieces, and has read other text.",
             ),
-            Answer(
-                "Of all 56,000 that it trains", "The other copy of the model trains the same 56,000, on other text."
-            ),
+            Answer("All 56,000 that it trains", "The other copy of the model trains the same 56,000, on other text."),
         ),
         right=3,
     ),
@@ -144,18 +143,18 @@ x = x + z + w["bias", i]""",
     Number(
         name="cap_score",
         topic="overlap",
-        text="2 MB/s inside a machine, 1 MB/s between. The forward pass all-reduces 4 x 65,536 bytes inside, the "
-        "backward pass as many; 224,000 bytes of gradients go between, over other wires. Computing takes almost no "
-        "time. By how many seconds can overlap shorten the step, at most?",
+        text="2 MB/s inside a machine, 1 MB/s between. The forward pass all-reduces 4 x 65,536 bytes inside, and so "
+        "does the backward pass. 224,000 bytes of gradients go between, over other wires. Computing takes "
+        "almost no time. By how many seconds can overlap shorten the step, at most?",
         right=Answer(
             "4*65536/2e6",
-            "The backward pass takes 4 x 33 ms, and so much of the 224 ms of gradients hides behind it. In the forward "
-            "pass there are no gradients yet.",
+            "The backward pass takes 4 x 33 ms, and that much of the 224 ms of gradients can hide behind it. In the "
+            "forward pass there are no gradients yet.",
         ),
         wrong=(
             Answer("224000/1e6", "All gradients would have to hide, and the backward pass takes only 131 ms."),
             Answer("8*65536/2e6", "That counts the forward pass too, and there are no gradients then."),
-            Answer("224000/1e6-4*65536/2e6", "That much stays exposed. The rest of the 224 ms hides."),
+            Answer("224000/1e6-4*65536/2e6", "That is what stays exposed. The rest of the 224 ms hides."),
         ),
         unit="s",
         within=0.1,
@@ -163,9 +162,9 @@ x = x + z + w["bias", i]""",
     Choose(
         name="cap_pipeline",
         topic="bytes",
-        text="Eight ranks, 2 x 2 x 2: layer 0 on one machine, layer 1 on another. Behind layer 0 both ranks of a "
-        "tensor group have the whole x, and both ranks of the next stage need it. Each rank has a card of its own to "
-        "the other machine. What is the quickest?",
+        text="Eight ranks, 2 x 2 x 2: layer 0 on one machine, layer 1 on another. After layer 0 both ranks of a "
+        "tensor group have the whole x, and both ranks of the next stage need it. Each rank has a network card "
+        "of its own to the other machine. What is fastest?",
         answers=(
             Answer(
                 "Each rank sends all of x to its partner", "It works, but the same x goes between the machines twice."
@@ -189,17 +188,17 @@ x = x + z + w["bias", i]""",
     Statement(
         name="cap_myth_world",
         topic="data parallel",
-        text="Embeddings and norms are copied to all four ranks. To average their gradients over all four instead of "
-        "two gives the same, to rounding.",
+        text="Embeddings and norms are copied to all four ranks. Averaging their gradients over all four ranks "
+        "instead of two gives the same, to rounding.",
         true=True,
-        why="Ranks 0 and 1 have the same gradient a, ranks 2 and 3 the same b. The mean of a, a, b and b is that of "
-        "a and b. It only sends more.",
+        why="Ranks 0 and 1 have the same gradient a, ranks 2 and 3 the same b. The mean of a, a, b and b is the "
+        "mean of a and b. Four ranks only send more.",
     ),
     Statement(
         name="cap_myth_scale",
         topic="data parallel",
-        text="Somebody divides the gradients by 4, where the data group has 2 ranks, and does not clip. With Adam you "
-        "see it in the loss: its steps are half as long.",
+        text="You divide the gradients by 4, although the data group has 2 ranks, and you do not clip. With Adam "
+        "you see this mistake in the loss, because the steps are half as long.",
         true=False,
         why="Adam divides each gradient by a running average of its size, so a factor cancels. The loss looks right. "
         "To find it, compare the gradients with those of one process.",

@@ -6,15 +6,21 @@ QUESTIONS = (
     Number(
         name="cluster_rank",
         topic="torchrun",
-        text="32 machines of 8 GPUs, started by torchrun. The first error is in the log of rank 211. On which machine "
-        "do you look, if machines are counted from 0?",
+        text="32 machines of 8 GPUs, started by torchrun. The first error is in the log of rank 211. On which "
+        "machine do you look? Count machines from 0.",
         right=Answer("26", "Each machine has 8 ranks, so machine 26 has 208 to 215. 211 has LOCAL_RANK 3 there."),
         wrong=(
-            Answer("27", "That is how many machines it takes to have rank 211. The first of them is number 0."),
+            Answer("27", "Rank 211 is on the 27th machine. But the first machine is number 0."),
             Answer("3", "That is its LOCAL_RANK: which GPU of its machine it is."),
-            Answer("211/8", "Numbers of machines are whole. What is left over, 3, is the GPU."),
-            Answer("6", "That is 211 / 32, the number of machines. Divide by the ranks of one machine: 8."),
-            Answer("19", "211 = 6 x 32 + 19 deals ranks out in turn. torchrun gives each machine 8 in a row."),
+            Answer("211/8", "The number of a machine is whole: round down. The remainder, 3, is the GPU."),
+            Answer(
+                "6", "That is 211 / 32: you divided by the number of machines. Divide by the ranks of one machine: 8."
+            ),
+            Answer(
+                "19",
+                "That would be right if ranks were dealt out in turn: 211 = 6 x 32 + 19. torchrun gives "
+                "each machine 8 in a row.",
+            ),
         ),
         unit="",
     ),
@@ -33,8 +39,8 @@ dist.barrier()
 data = read("/shared/data", rank)
 """,
         right=(3,),
-        why="A GPU has its number on its machine. Rank 8 is the first of the second machine and asks for GPU 8, where "
-        "there are 0 to 7. It takes `int(os.environ['LOCAL_RANK'])`.",
+        why="Each machine counts its GPUs from 0. Rank 8 is the first of the second machine and asks for GPU 8, but "
+        "there are only 0 to 7. Write `int(os.environ['LOCAL_RANK'])`.",
         wrong=(
             Answer("1", "NCCL is the backend for GPUs, on one machine and on many."),
             Answer("2", "The rank in the world is right here: each rank has data of its own."),
@@ -53,14 +59,14 @@ data = read("/shared/data", rank)
             ),
             Answer(
                 "The one that --rdzv-endpoint names",
-                "There they meet, and that is all: the store runs there. Numbers are given out afterwards.",
+                "That machine only keeps the store where they meet. Ranks are given out afterwards.",
             ),
             Answer(
-                "That is decided when all are there, and not by you",
-                "torchrun sorts the machines by their addresses. So take every number from the environment, and "
-                "believe nothing of which machine is first.",
+                "That is decided when all are there, not by you",
+                "torchrun sorts the machines by name or address. So take every number from the environment, and "
+                "never assume which machine is first.",
             ),
-            Answer("Both: each begins with rank 0", "Both have a LOCAL_RANK 0. RANK is counted through all machines."),
+            Answer("Both: each begins with rank 0", "Both have a LOCAL_RANK 0. RANK counts across all machines."),
         ),
         right=2,
     ),
@@ -69,15 +75,14 @@ data = read("/shared/data", rank)
         topic="torchrun",
         text="The script, run by torchrun as two nodes of two, prints the weights that the cell has printed.",
         true=True,
-        why="The same four ranks, the same data, the same calls. Which machine a rank is on changes when a message "
-        "comes, and not what is in it.",
+        why="The same four ranks, the same data, the same calls. A rank's machine changes when a message arrives, "
+        "not what is in it.",
     ),
     Choose(
         name="cluster_interface",
         topic="torchrun",
-        text="Two machines. torchrun starts on both, every rank prints its number, and then "
-        "`init_process_group` or the first all_reduce fails with a time-out or `Connection refused`. What do you look "
-        "at first?",
+        text="Two machines. torchrun starts on both, every rank prints its number, and then `init_process_group` or "
+        "the first all_reduce fails with a time-out or `Connection refused`. What do you check first?",
         answers=(
             Answer(
                 "The rendezvous: a wrong --rdzv-endpoint",
@@ -85,21 +90,22 @@ data = read("/shared/data", rank)
             ),
             Answer(
                 "Which address each rank told the others",
-                "Ranks meet in the store and then connect to each other directly. A rank that tells the address of "
-                "the wrong interface, 127.0.1.1 or docker0, is reached by nobody on the other machine.",
+                "Ranks meet in the store and then connect to each other directly. If a rank gives the address of a "
+                "wrong interface (127.0.1.1, or that of docker0), no rank on the other machine can reach it.",
             ),
             Answer(
-                "The number of ranks", "With a wrong number the ranks would wait for more before they have numbers."
+                "The number of ranks",
+                "With too high a number torchrun would still wait for machines, and no rank would have a number.",
             ),
-            Answer("The program: a rank leaves too soon", "It would have to leave before the first call of all."),
+            Answer("The program: a rank leaves too soon", "It would have to leave before the very first collective."),
         ),
         right=1,
     ),
     Number(
         name="cluster_cyclic",
         topic="placement",
-        text="Ranks dealt out in turn: 0 and 2 on one machine, 1 and 3 on the other. The ring is still 0, 1, 2, 3. How "
-        "much leaves each machine?",
+        text="Ranks dealt out in turn: 0 and 2 on one machine, 1 and 3 on the other. The ring is still 0, 1, 2, 3. "
+        "How much leaves each machine, as a multiple of N?",
         right=Answer(
             "4*(p-1)/p",
             "Now every hop goes to the other machine, two out of each. Each hop carries 2(p - 1)/p = 1.5 N.",
@@ -128,13 +134,15 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     --rdzv-backend=c10d --rdzv-endpoint=$first:29500 line.py
 """,
         right=(2,),
-        why="srun starts a task 8 times on each machine, each task is a torchrun, and each torchrun starts 8 ranks. "
-        "One torchrun a machine is enough: `--ntasks-per-node=1`.",
+        why="srun starts 8 tasks on each machine. Each task is a torchrun, and each torchrun starts 8 ranks. One "
+        "torchrun per machine is enough: `--ntasks-per-node=1`.",
         wrong=(
             Answer("1", "Two machines is what is wanted."),
             Answer("3", "It asks for all 8 GPUs of a machine. That is right."),
-            Answer("4", "It takes the name of the first machine of the job, so that all meet there."),
-            Answer("5", "Two torchruns, 8 ranks each: this line is right by itself. But how often is it run?"),
+            Answer("4", "It takes the name of the job's first machine, so that all meet there."),
+            Answer(
+                "5", "Two torchruns, 8 ranks each: this line is right by itself. But how many times does srun run it?"
+            ),
             Answer("6", "All torchruns have to meet at one address: that of the first machine."),
         ),
     ),
@@ -146,12 +154,12 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         answers=(
             Answer(
                 "The ranks on machine 0 go on alone",
-                "Their next collective needs all ranks, and torchrun lets no job go on with fewer: it ends them all.",
+                "Their next collective needs all ranks, so it fails. Then torchrun ends them all.",
             ),
             Answer(
                 "torchrun on machine 0 ends its ranks and waits for a second machine",
-                "Its ranks get an error from their connections. torchrun ends them all, and meets anew: with "
-                "--nnodes=2 that needs two machines.",
+                "Its ranks get an error: a closed connection, or a time-out. torchrun ends them and starts a new "
+                "rendezvous, which needs two machines with --nnodes=2.",
             ),
             Answer(
                 "The job ends at once, on machine 0 too",
@@ -159,8 +167,8 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
             ),
             Answer(
                 "Machine 1's ranks are started on machine 0",
-                "torchrun starts --nproc-per-node ranks on a machine, never more. (With --nnodes=1:2 machine 0 would "
-                "begin anew with its own two ranks.)",
+                "torchrun starts --nproc-per-node ranks on a machine, never more. (With --nnodes=1:2 machine 0 "
+                "would start again with its own ranks alone.)",
             ),
         ),
         right=1,
@@ -174,7 +182,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         wrong=(
             Answer("54*24/419", "Each GPU breaks as often as before, but there are 32 times fewer of them."),
             Answer("54*24/419/32", "Fewer parts break less often: the time gets longer."),
-            Answer("54*24", "Not at all in 54 days? 419 / 32 is still 13."),
+            Answer("54*24", "That is one interruption in 54 days. But 419 / 32 is still 13."),
         ),
         unit="hours",
         within=0.06,
@@ -182,8 +190,8 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Number(
         name="cluster_ring_starts",
         topic="size",
-        text="One flat ring through 16,384 GPUs, 4 bytes. In every step somebody sends to another machine, which takes "
-        "14 microseconds to start. How long does the all-reduce take?",
+        text="One flat ring all-reduces 4 bytes over 16,384 GPUs. In every step some rank sends to another machine, "
+        "and a message between machines takes 14 microseconds to start. How long does the all-reduce take?",
         right=Answer("2*(16384-1)*14e-6", "2(p - 1) steps of 14 microseconds: nearly half a second, for four bytes."),
         wrong=(
             Answer("(16384-1)*14e-6", "That is one round. A ring goes round twice: reduce-scatter, then all-gather."),
@@ -196,18 +204,18 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Statement(
         name="cluster_myth_over",
         topic="nccl",
-        text="When `dist.all_reduce(x)` has returned on NCCL, the sum is in x's memory.",
+        text="When `dist.all_reduce(x)` returns on NCCL, the sum is in x's memory.",
         true=False,
-        why="The call puts the work on a stream of the GPU and returns. What you launch next on the GPU waits for it; "
-        "the processor does not. `x.item()` waits.",
+        why="The call puts the work on a stream of the GPU and returns. What you launch next on the GPU waits for "
+        "it. The CPU does not, until you call something like `x.item()`.",
     ),
     Statement(
         name="cluster_myth_all",
         topic="failures",
         text="When one of 64 ranks dies, torchrun ends the other 63 too, even if it is allowed to restart.",
         true=True,
-        why="torchrun knows one way to recover: all 64 are ended, and with --max-restarts all 64 start again, from the "
-        "first line of the script. (NCCL groups can shrink: dist.shrink_group. A script has to do that itself, "
-        "without torchrun's restarts.)",
+        why="torchrun has one way to recover: it ends all 64, and with --max-restarts it starts all 64 again, from "
+        "the first line of the script. (NCCL groups can shrink, by dist.shrink_group. But a script has to do "
+        "that itself, without torchrun's restarts.)",
     ),
 )

@@ -60,8 +60,8 @@ QUESTIONS = (
         "dist.all_gather(everyone, x)\n"
         "total = torch.stack(everyone).sum(dim=0)\n",
         right=(2,),
-        why="`* world_size` puts one and the same tensor into the list four times. Each vector overwrites the one "
-        "before, and rank 3's remains. It is added four times: 4 x 30 = 120.",
+        why="`* world_size` puts the same tensor into the list four times. Each vector overwrites the one before, "
+        "and rank 3's is the last. It is added four times: 4 x 30 = 120.",
         wrong=(
             Answer("1", "Each rank has its own numbers here, as it should."),
             Answer("3", "This call is right: first the list to fill, then this rank's vector."),
@@ -78,8 +78,8 @@ QUESTIONS = (
     Number(
         name="interview_split",
         topic="composition",
-        text='"Reduce-scatter is an all-reduce of which each rank keeps its piece." Built like that, on a ring, how '
-        "many times the bytes of a real reduce_scatter does each rank send?",
+        text='"Reduce-scatter is an all-reduce, of which each rank keeps only its piece." Built like that, on a '
+        "ring, how many times the bytes of a real reduce_scatter does each rank send?",
         right=Answer(
             "2",
             "2 (p - 1) pieces instead of p - 1. The ring's second half brings every piece to "
@@ -197,7 +197,7 @@ QUESTIONS = (
             ),
             Answer(
                 "DDP calls all_reduce; FSDP calls all_gather and reduce_scatter",
-                "DDP hands over each bucket to all_reduce. Whether that is a ring of two halves, the library decides.",
+                "DDP hands over each bucket to all_reduce. The library decides whether that is a ring of two halves.",
             ),
             Answer(
                 "DDP calls reduce and broadcast; FSDP calls all_gather and reduce_scatter",
@@ -209,8 +209,8 @@ QUESTIONS = (
     Order(
         name="interview_fsdp_order",
         topic="ZeRO",
-        text="On the whiteboard: one layer under FSDP, which frees the weights after the forward pass. Bring one "
-        "training step into its order.",
+        text="On the whiteboard: one layer under FSDP, which frees the weights after the forward pass. Put the "
+        "lines of one training step in order.",
         lines=(
             "all_gather the weights",
             "compute the forward pass",
@@ -238,16 +238,17 @@ QUESTIONS = (
         answers=(
             Answer(
                 "right: a rank that comes late would be missing in the sum",
-                "all_reduce cannot leave a rank out: nobody has the sum before the last vector has come.",
+                "all_reduce cannot leave a rank out: no rank has the sum before the last vector has come.",
             ),
             Answer(
                 "useless: an all_reduce waits for every rank's vector anyway",
-                "Nobody can have the sum before the last vector has come. The barrier costs latency, and adds nothing.",
+                "No rank can have the sum before the last vector has come. The barrier costs latency, and adds "
+                "nothing.",
             ),
             Answer(
                 "right for NCCL, where the call returns at once",
-                "The call returns, but on the GPU the sum is finished only when all vectors have come. What uses it "
-                "waits for it.",
+                "The call returns, but on the GPU the sum is finished only when all vectors have come. Whatever "
+                "uses the sum waits for it.",
             ),
             Answer(
                 "wrong: barriers in a loop end in a deadlock",
@@ -322,22 +323,23 @@ QUESTIONS = (
         answers=(
             Answer(
                 "FSDP over all 512",
-                "8,192 tokens for each GPU. FSDP on such cards needs about 20,000 until computing takes longer than "
-                "sending: the GPUs would wait more than half of the time.",
+                "Each GPU has 8,192 tokens. On such cards FSDP needs about 20,000 before computing takes longer "
+                "than sending. The GPUs would wait more than half of the time.",
             ),
             Answer(
                 "Tensor parallel over 64, FSDP over 8",
-                "Its all_reduces would go through the cards, nine times slower than NVLink, and the layer waits.",
+                "Its all_reduces would go through the cards, nine times slower than NVLink, and each layer waits "
+                "for them.",
             ),
             Answer(
                 "Tensor parallel over 8, FSDP over 64",
-                "NVLink carries what cannot be hidden. Each group of 8 has 65,000 tokens a step, and FSDP sends an "
-                "eighth: 1 s, behind 5 s.",
+                "NVLink carries what cannot be hidden. Each group of 8 has 65,000 tokens a step, and a GPU sends an "
+                "eighth of the bytes for FSDP: 1 s, hidden behind 5 s.",
             ),
             Answer(
                 "Tensor parallel over 8, a pipeline of 64 stages",
-                "80 layers do not go into 64 stages: some have two, and all wait for those. And a batch of 512 "
-                "sequences leaves a bubble of 11 %.",
+                "80 layers do not divide among 64 stages: some have two, and all others wait for those. And a batch "
+                "of 512 sequences leaves a bubble of 11 %.",
             ),
         ),
         right=2,
@@ -355,7 +357,10 @@ QUESTIONS = (
         ),
         wrong=(
             Answer("80*2*3e-6", "That is one start for each call, which a one-shot kernel comes near. A ring has 14."),
-            Answer("80*14*3e-6", "That is one all_reduce for each layer: attention has one, and the MLP."),
+            Answer(
+                "80*14*3e-6",
+                "That is one all_reduce for each layer. There are two: one after attention, one after the MLP.",
+            ),
             Answer("2*14*3e-6", "That is one layer."),
         ),
         unit="s",
@@ -369,12 +374,12 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Ulysses over all 32: two query heads on each",
-                "Two query heads would need a quarter of a head of keys and values: copies, four of each.",
+                "8 heads of keys and values do not divide among 32 GPUs: each would have to be copied to four.",
             ),
             Answer(
                 "Ulysses over the 8 GPUs of a machine, a zig-zag ring over the machines",
                 "8 KV heads on 8 GPUs, over NVLink. Between machines only keys and values travel, hidden behind the "
-                "matrices, and zig-zag gives all ranks as many scores.",
+                "matrices, and zig-zag gives all ranks the same number of scores.",
             ),
             Answer(
                 "A ring over all 32, in the order of the text",

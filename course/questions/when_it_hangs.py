@@ -23,7 +23,7 @@ QUESTIONS = (
             ),
             Answer(
                 "One rank stops first, and the others get an error",
-                "In plain gloo nobody tells them. They wait until a time-out, or until the rank's process ends.",
+                "Plain gloo does not tell them. They wait until a time-out, or until the rank's process ends.",
             ),
         ),
         right=1,
@@ -46,15 +46,15 @@ for epoch in range(3):
     train_step(w, mine)
 """,
         right=(9, 10),
-        why="`mean_loss` holds an all_reduce, and only rank 0 calls it. The others are in `train_step` already: their "
-        "all_reduce of a gradient meets rank 0's of a loss.",
+        why="`mean_loss` holds an all_reduce, and only rank 0 calls it. The others are already in `train_step`, so "
+        "rank 0's all_reduce of the loss meets their all_reduce of the gradient.",
         wrong=(
-            Answer("3", "`detach` is right: nobody wants a gradient of what is printed."),
-            Answer("4", "To sum the losses of all ranks is right, if all ranks call it."),
+            Answer("3", "`detach` is right: what is only printed needs no gradient."),
+            Answer("4", "Summing the losses of all ranks is right, if all ranks make this call."),
             Answer("5", "The sum over all ranks divided by their number is the mean."),
             Answer("7", "All ranks begin with the same zeros."),
-            Answer("8", "All ranks go round three times."),
-            Answer("11", "All ranks call this one. It is what rank 0 does before it that is too much."),
+            Answer("8", "All ranks run three epochs."),
+            Answer("11", "All ranks call this. What does rank 0 alone call before it?"),
         ),
     ),
     FindLine(
@@ -70,27 +70,27 @@ dist.all_reduce(counts)
 counts
 """,
         right=(3,),
-        why="`bincount` returns as many counts as the largest label asks for. Rank 2 has no picture of kind 3, so its "
-        "`counts` has three numbers. It takes `minlength=4`.",
+        why="`bincount` counts only up to the largest label. Rank 2 has no picture of kind 3, so its `counts` has "
+        "three numbers. Write `minlength=4`.",
         wrong=(
             Answer("2", "Each rank has its own pictures. That is the point of it."),
-            Answer("4", "A sum over all ranks is what is wanted. But what is added up on each rank?"),
-            Answer("5", "It only shows what is there."),
+            Answer("4", "A sum over all ranks is right. But what does each rank add to it?"),
+            Answer("5", "This line only shows the result."),
         ),
     ),
     Choose(
         name="clinic_crossed",
         topic="diagnose",
-        text="No rank calls a group's collective twice, and each of the four groups is called by both of its ranks. "
-        "What happens?",
+        text="Each rank makes one call in each of its two groups. What happens?",
         answers=(
             Answer(
                 "It works: in each group both ranks make the same single call",
-                "Each call by itself is fine. But a rank makes its second call only when its first is over.",
+                "Each call by itself is fine. But a rank makes its second call only after its first has finished.",
             ),
             Answer(
                 "It hangs: 0 waits for 1, 1 for 3, 3 for 2, and 2 for 0",
-                "Each rank is in a call of one group, and the other rank of that group is in a call of another group.",
+                "Each rank waits in a call of one group, while its partner in that group waits in a call of its "
+                "other group.",
             ),
             Answer(
                 "It hangs: 0 and 3 wait for each other, and so do 1 and 2",
@@ -106,7 +106,7 @@ counts
     Choose(
         name="clinic_dropped",
         topic="handles",
-        text="When a rank comes out of the barrier, all four have called `isend`. Then each receives. What happens?",
+        text="After the barrier all four ranks have called `isend`. Then each calls `recv`. What happens?",
         answers=(
             Answer(
                 "Each rank gets its left-hand neighbour's x",
@@ -114,7 +114,7 @@ counts
             ),
             Answer(
                 "All wait in the barrier: their sends are not over yet",
-                "`isend` does not block, and a barrier asks only that all ranks are there.",
+                "`isend` does not block, and a barrier only waits until all ranks have called it.",
             ),
             Answer(
                 "All wait in `recv`, for messages that do not exist any more",
@@ -131,15 +131,15 @@ counts
     Choose(
         name="clinic_slow",
         topic="stragglers",
-        text="Rank 3 has a slow disk and comes half a second late to every epoch. What will the doctor say?",
+        text="Rank 3 has a slow disk and is half a second late in every epoch. What will the doctor say?",
         answers=(
             Answer(
                 "Ranks 0, 1 and 2 wait in all_reduce for rank 3",
-                "They do wait, for half a second. But rank 3 runs its own code, and such a rank may still come.",
+                "They do wait, for half a second. But rank 3 is running its own code, so it may still come.",
             ),
             Answer(
                 "Nothing",
-                "Nobody waits forever: rank 3 comes each time. A slow rank is no deadlock, and is not accused of one.",
+                "No rank waits forever: rank 3 comes each time. A slow rank is no deadlock.",
             ),
             Answer(
                 "Rank 3 is too slow",
@@ -188,7 +188,7 @@ counts
                 "Not rank 2's: a killed process cannot write. Its log just ends.",
             ),
             Answer(
-                "That of other ranks, who have done nothing wrong",
+                "Other ranks', which did nothing wrong",
                 "Ranks that exchange messages with rank 2 see its connections close. The rest wait, until a time-out.",
             ),
             Answer(
@@ -218,12 +218,12 @@ counts
     Number(
         name="clinic_hours",
         topic="estimate",
-        text="A job on 512 GPUs hangs. NCCL's time-out is torch's own, 10 minutes, and starting again from the last "
-        "checkpoint loses another 20 minutes. How many GPU hours does the hang cost?",
+        text="A job on 512 GPUs hangs. The time-out is torch's default for NCCL, 10 minutes, and starting again "
+        "from the last checkpoint loses another 20 minutes. How many GPU hours does the hang cost?",
         right=Answer("256", "10 + 20 minutes on each of 512 GPUs: 512 x 1/2 hour. No GPU works while one call waits."),
         wrong=(
             Answer("512/6", "That is the time-out alone. The work since the last checkpoint is lost, too."),
-            Answer("512/3", "That is what starting again loses. Before that all GPUs waited for 10 minutes."),
+            Answer("512/3", "That is the lost work alone. Before it all GPUs waited for 10 minutes."),
             Answer("0.5", "That is one GPU's. The other 511 wait as long."),
             Answer("512*30", "Those are minutes."),
         ),
@@ -263,13 +263,13 @@ counts
         text="The stacks of all four ranks show the same `all_reduce` in the same line. So no rank is missing, and the "
         "network must be to blame.",
         true=False,
-        why="The line may be in a loop, and one rank in another round of it. The number of the call tells them apart: "
-        "the flight recorder has it.",
+        why="The line may be in a loop, and one rank in another round of it. The flight recorder has the number of "
+        "each call, which tells them apart.",
     ),
     Statement(
         name="clinic_myth_after",
         topic="tools",
-        text="When a call of gloo's has timed out, later calls of the same group fail, too.",
+        text="After a gloo call has timed out, later calls of the same group fail, too.",
         true=True,
         why="The time-out closes connections between the ranks. To go on, a job needs a new group; "
         "most jobs start again.",
