@@ -11,7 +11,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Two matrices, one all_reduce",
+            "Two matrices, one after the other",
             "`tp_mlp_calls` and `tp_order`: what stands before relu in each case?",
         ),
         Part(
@@ -43,7 +43,7 @@ NOTES = Notes(
         ),
         Part(
             10,
-            "Two matrices, one all_reduce",
+            "Two matrices, one after the other",
             "As in the short plan. Attention is the same picture: heads instead of columns.",
         ),
         Part(

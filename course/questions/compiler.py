@@ -27,20 +27,20 @@ QUESTIONS = (
     Choose(
         name="xla_text_says",
         topic="compiler",
-        text="`all-reduce(%param.1), replica_groups={{0,1,2,3}}, to_apply=%region_0.0`: what does this line settle?",
+        text="`all-reduce(%param.1), replica_groups={{0,1,2,3}}, to_apply=%region_0.0`: what does this line decide?",
         answers=(
             Answer(
                 "That a ring is used",
-                "The line names no algorithm. The library below picks one when the program runs.",
+                "The line names no algorithm. That is picked when the program runs.",
             ),
             Answer(
                 "How many messages are sent",
                 "That depends on the algorithm, and the line names none.",
             ),
             Answer(
-                "Who takes part, and what each of them has afterwards",
-                "It has the groups, the operation and the function that joins two numbers. How the bytes travel is "
-                "left to the library.",
+                "Which ranks take part, and what each of them has afterwards",
+                "It has the groups, the operation and the function that combines two numbers. How the bytes travel "
+                "is left open.",
             ),
         ),
         right=2,
@@ -49,9 +49,9 @@ QUESTIONS = (
         name="xla_axis",
         topic="groups",
         text="A mesh of 2 x 2: the axes are `data` and `model`, rank r has row r // 2 and column r % 2. "
-        '`psum(mine, "data")` runs along the axis `data`. Which groups will stand in the program?',
+        '`psum(mine, "data")` runs along the axis `data`. Which groups will the program have?',
         answers=(
-            Answer("{0,1} {2,3}", "These two have the same row. Along `data` the row is what changes."),
+            Answer("{0,1} {2,3}", "Ranks 0 and 1 have the same row. Along `data` the row is what changes."),
             Answer(
                 "{0,2} {1,3}",
                 "Along `data` the row changes and the column stays: 0 and 2 are in column 0, 1 and 3 in 1.",
@@ -68,12 +68,12 @@ QUESTIONS = (
         "compiled program have?",
         right=Answer(
             "1",
-            "Nobody uses the maximum, so it is dropped. `again` is `total`, so it is computed once. The sums of `a` "
+            "The maximum is not used, so it is dropped. `again` is `total`, so it is computed once. The sums of `a` "
             "and `b` have the same groups, so both travel in one all-reduce: a bucket, made by the compiler.",
         ),
         wrong=(
             Answer("4", "That is torch, which makes each call. A compiler may drop and join calls."),
-            Answer("3", "The one that nobody uses is dropped. But `again` is the same as `total`."),
+            Answer("3", "The maximum is not used, and is dropped. But `again` is the same as `total`."),
             Answer("2", "`total` and `other` are needed. They have the same groups, so one all-reduce carries both."),
         ),
         unit="all-reduces",
@@ -82,8 +82,8 @@ QUESTIONS = (
     Choose(
         name="xla_data_parallel",
         topic="data parallel",
-        text="The weights are the same on all ranks, the batch is cut into four. Somebody asks for the gradient of "
-        "the mean loss, and writes no collective. What does the compiler put into the program?",
+        text="The weights are the same on all ranks, the batch is cut into four. You ask for the gradient of "
+        "the mean loss, and write no collective. What does the compiler put into the program?",
         answers=(
             Answer(
                 "Nothing: each rank gets the gradient of its rows",
@@ -154,9 +154,9 @@ QUESTIONS = (
     FindLine(
         name="xla_wrong_axis",
         topic="tensor parallel",
-        text="Somebody's training step, on the 2 x 2 mesh: `x` is cut along `data`, the columns of `w` along `model`. "
-        "It runs, and learns nonsense. In the compiled program the gradients are summed in the groups {0,1} {2,3}. "
-        "Which line is wrong?",
+        text="A colleague's training step, on the 2 x 2 mesh: `x` is cut along `data`, the columns of `w` along "
+        "`model`. It runs, and learns nonsense. In the compiled program the gradients are summed in the groups "
+        "{0,1} {2,3}. Which line is wrong?",
         source="""def step(w, x):
     def loss(w):
         return jnp.square(x @ w).mean(axis=0).sum()
@@ -170,15 +170,17 @@ QUESTIONS = (
         wrong=(
             Answer("3", "The mean over this rank's rows, added up over its columns. Line 6 joins these parts."),
             Answer("4", "The gradient of this rank's columns over its rows: that is what has to be averaged."),
-            Answer("6", "Rows are averaged along `data`, columns added up along `model`: the loss of the whole."),
+            Answer("6", "Rows are averaged along `data`, columns added up along `model`: that gives the whole loss."),
         ),
     ),
     Number(
         name="xla_processes",
         topic="compiler",
-        text="Four processes, each with two JAX devices, have met by `jax.distributed.initialize`. How many devices "
+        text="Four processes, each with two JAX devices, have called `jax.distributed.initialize`. How many devices "
         "does `jax.devices()` list on rank 2?",
-        right=Answer("8", "All of the job: 4 x 2. A mesh is made of them. Rank 2's own are `jax.local_devices()`."),
+        right=Answer(
+            "8", "All devices of the job: 4 x 2. A mesh is made of them. Rank 2's own are `jax.local_devices()`."
+        ),
         wrong=(
             Answer("2", "That is `jax.local_devices()`. `jax.devices()` lists those of all processes."),
             Answer("4", "That is the number of processes. Each brings two devices."),
@@ -197,7 +199,7 @@ QUESTIONS = (
                 "all_reduce, and then each keeps its part",
                 "The result is right, but it sends twice as much: each rank also gets the parts that it throws away.",
             ),
-            Answer("reduce_scatter", "Sum, and leave each rank its part: (p-1)/p N sent by each rank."),
+            Answer("reduce_scatter", "It sums, and leaves each rank its part. Each rank sends (p-1)/p N."),
             Answer("all_gather", "It joins parts and adds nothing."),
             Answer("none: each cuts out its part", "A part of one rank's vector is not a part of the sum."),
         ),

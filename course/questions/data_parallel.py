@@ -7,7 +7,7 @@ QUESTIONS = (
         name="dp_repair_late",
         topic="data parallel",
         text="The two models have drifted apart for 30 steps. For 30 more steps every gradient is averaged over both "
-        "ranks. What about the weights?",
+        "ranks. What happens to the weights?",
         answers=(
             Answer(
                 "They come together again, step by step",
@@ -59,12 +59,12 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Layer 0",
-                "The forward pass begins there. The backward pass comes from the loss, and reaches layer 0 last.",
+                "The forward pass begins there. The backward pass starts at the loss, and reaches layer 0 last.",
             ),
-            Answer("Layer 3", "The backward pass comes from the loss, so the last layer is the first to be finished."),
+            Answer("Layer 3", "The backward pass starts at the loss, so the last layer is finished first."),
             Answer(
                 "All at the same time, when backward() is over",
-                "A gradient is finished as soon as its own layer has been passed. There is no reason to wait.",
+                "A gradient is finished as soon as the backward pass has gone through its layer.",
             ),
             Answer(
                 "It differs from run to run, and from rank to rank",
@@ -93,7 +93,7 @@ QUESTIONS = (
         topic="estimate",
         text="16 layers, 25 ms of backward for each, 24 ms to start an all_reduce, 24.6 ms for the bytes of each "
         "layer. With k layers in a bucket, the first bucket waits for k layers of backward, and then the network is "
-        "busy to the end. Which k takes the shortest?",
+        "busy to the end. Which k is fastest?",
         right=Answer(
             "4",
             "k x 25 ms until the first bucket leaves, and 16/k x 24 ms of starts. Their sum is smallest where both are "
@@ -131,12 +131,15 @@ QUESTIONS = (
         name="dp_who_is_slow",
         topic="stragglers",
         text="You look at how long each rank waited for the others after its backward pass: rank 0 180 ms, rank 1 183 "
-        "ms, rank 2 31 ms, rank 3 179 ms. Who is slow?",
+        "ms, rank 2 31 ms, rank 3 179 ms. What is slow?",
         answers=(
             Answer("Ranks 0, 1 and 3", "They wait because they are done. The rank that waits longest was done first."),
-            Answer("Rank 2", "The one that waits the shortest came last: the others were waiting for it."),
-            Answer("The network", "Then all would wait about alike: they are in the same all_reduce."),
-            Answer("Nobody: such numbers are noise", "150 ms in a step, three ranks alike: that is no noise."),
+            Answer("Rank 2", "The rank with the shortest wait came last: the others were waiting for it."),
+            Answer("The network", "Then all would wait about equally long: they are in the same all_reduce."),
+            Answer(
+                "Nobody: such numbers are noise",
+                "Three ranks agree, and wait 150 ms longer than the fourth: that is not noise.",
+            ),
         ),
         right=1,
     ),
@@ -156,7 +159,7 @@ def step(model, x):
 """,
         right=(4,),
         why="Each rank sorts by its own gradients, so the orders differ. Call number 1 adds layer 2 of one rank to "
-        "layer 0 of another. The shapes are alike, so nothing is said.",
+        "layer 0 of another. The shapes are equal, so no error is raised.",
         wrong=(
             Answer("1", "This line only names the function and its arguments."),
             Answer("2", "Old gradients have to go: `backward` adds to what is there."),
@@ -185,17 +188,17 @@ for x in batches:
     optimizer.step()
 """,
         right=(3,),
-        why="Nobody keeps the handle, so nobody can wait. `optimizer.step()` takes gradients that are still being "
-        "summed, on each rank as far as they have come.",
+        why="The handle is dropped, so nothing can wait for it. `optimizer.step()` uses gradients that are still being "
+        "summed, and at that moment each rank has a different part of the sum.",
         wrong=(
-            Answer("2", "To divide before the sum is fine: the mean comes out all the same."),
+            Answer("2", "Dividing before the sum is fine: the result is still the mean."),
             Answer("5", "Every parameter needs its hook."),
             Answer("6", "This hook runs when the gradient is finished: just right."),
             Answer("9", "Old gradients have to go before the next pass."),
             Answer("10", "The hooks run in here. That is what makes it overlap."),
             Answer(
                 "11",
-                "It comes too early only because nothing above it waits. With the handles kept, the wait would stand "
+                "It comes too early only because nothing above it waits. With the handles kept, the wait would come "
                 "right before it.",
             ),
         ),
@@ -212,7 +215,8 @@ for x in batches:
     Statement(
         name="dp_same_gradients",
         topic="data parallel",
-        text="Whatever the size of the buckets, the averaged gradients are the same, to rounding; the bytes, too.",
+        text="Whatever the size of the buckets, the averaged gradients are the same, to rounding, and so are the bytes "
+        "that each rank sends.",
         true=True,
         why="A bucket is only an envelope: the same numbers are added, and each rank sends 2 (p - 1)/p times all of "
         "them. What differs is the number of starts, and when they leave.",

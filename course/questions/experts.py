@@ -11,8 +11,8 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Nowhere: rank 1's expert made them",
-                "The expert's weights are rank 1's. The tokens come out of layers on ranks 0 and 3, which go on "
-                "backward from there.",
+                "The expert's weights are on rank 1. But layers on ranks 0 and 3 computed the tokens, and their "
+                "backward pass needs these gradients.",
             ),
             Answer(
                 "To all ranks, summed: an all_reduce",
@@ -20,7 +20,7 @@ QUESTIONS = (
             ),
             Answer(
                 "5 to rank 0, 2 to rank 3",
-                "Each gradient goes to where its token came from. What came goes, what went comes.",
+                "Each gradient goes back to the rank its token came from. So the two lists of counts swap.",
             ),
             Answer(
                 "To the ranks that rank 1 has sent its own tokens to",
@@ -60,8 +60,8 @@ QUESTIONS = (
         wrong=(
             Answer("2", "Tokens there and back make two. The counts go first, and there is a backward pass."),
             Answer("3", "That is the forward pass: counts, tokens, results."),
-            Answer("4", "Two each way, and the counts: nobody knows yet how many tokens come."),
-            Answer("6", "Counts have no gradient, and backward both lists are known already."),
+            Answer("4", "Two each way, and the counts first: no rank knows yet how many tokens will come."),
+            Answer("6", "Counts have no gradient, and in the backward pass both lists are already known."),
         ),
         unit="calls",
         p=4,
@@ -69,7 +69,7 @@ QUESTIONS = (
     FindLine(
         name="experts_order",
         topic="experts",
-        text="Somebody's layer, with your `exchange`. It runs and every shape is right, but its results are not "
+        text="A colleague's layer, with your `exchange`. It runs and every shape is right, but its results are not "
         "those of one process. Which line is wrong?",
         source="""order = choice.argsort()
 goes = choice.bincount(minlength=world_size).tolist()
@@ -79,7 +79,7 @@ done = exchange(expert(mine), comes, goes)
 return gate[:, None] * done[order]""",
         right=(6,),
         why="done is in the order of x[order]: done[i] belongs to token order[i]. done[order] sorts once more, so "
-        "tokens get results of others. y[order] = done, or done[order.argsort()].",
+        "tokens get results of others. Right is y[order] = done, or done[order.argsort()].",
         wrong=(
             Answer("1", "The tokens for expert 0 first, then those for 1: that is how they have to be sent."),
             Answer("4", "Sorted tokens, and counts of the same choice: these fit."),
@@ -89,8 +89,8 @@ return gate[:, None] * done[order]""",
     Choose(
         name="experts_capacity",
         topic="experts",
-        text="Expert 2 takes at most 2 tokens of each rank. The router of rank 0 has chosen it for 4. What "
-        "happens to the other two in most such models?",
+        text="Expert 2 takes at most 2 tokens from each rank. The router of rank 0 has chosen it for 4 tokens. What "
+        "happens to the other two tokens in most such models?",
         answers=(
             Answer(
                 "They wait for the next step",
@@ -104,7 +104,7 @@ return gate[:, None] * done[order]""",
                 "They go to the expert that has room",
                 "Some routers try the second-best expert. But its room may be taken, too.",
             ),
-            Answer("An error", "It happens in nearly every step of a training, and is planned for."),
+            Answer("An error", "It happens in nearly every step of a training run, and the code expects it."),
         ),
         right=1,
     ),
@@ -116,8 +116,7 @@ return gate[:, None] * done[order]""",
         "sends and receives at the same speed.",
         right=Answer(
             "2.5",
-            "Rank 0's card receives 3 x 40 tokens, where it was 3 x 16. That is the slowest one, and the layer waits "
-            "for it.",
+            "Rank 0's card receives 3 x 40 tokens instead of 3 x 16. It takes longest, and the layer waits for it.",
         ),
         wrong=(
             Answer("1", "Each rank sends nearly as much as before. Look at what rank 0 receives."),
@@ -139,7 +138,7 @@ return gate[:, None] * done[order]""",
         "number, perfectly balanced. How many bytes does each GPU send in one forward and backward pass?",
         right=Answer(
             "4*(p-1)/p*4096*2*4096*2",
-            "Four exchanges of 4096 x 2 rows of 8,192 bytes, 67 MB each. An eighth of each stays at home.",
+            "Four exchanges of 4096 x 2 rows of 8,192 bytes, 67 MB each. An eighth of each stays on the GPU.",
         ),
         wrong=(
             Answer(
@@ -147,7 +146,7 @@ return gate[:, None] * done[order]""",
                 "That is half: one direction only, or one expert for each token. Forward it goes there and back, and "
                 "backward, too; each token goes to two experts.",
             ),
-            Answer("4*4096*2*4096*2", "An eighth of the tokens stay at home: (p - 1)/p of that."),
+            Answer("4*4096*2*4096*2", "An eighth of the tokens stays on the GPU: (p - 1)/p of that."),
             Answer(
                 "4*2*(p-1)/p*4096*2*4096*2",
                 "The extra 2 is that of a ring all_reduce. Here nothing is reduced: each row is sent once.",
@@ -178,7 +177,7 @@ return gate[:, None] * done[order]""",
             ),
             Answer(
                 "All tokens, all heads: an all_gather",
-                "It would do, with four times the memory and the work done four times. Less is enough.",
+                "It would work, but each rank would hold the keys and values of all eight heads. Less is enough.",
             ),
         ),
         right=1,
@@ -200,8 +199,8 @@ return gate[:, None] * done[order]""",
         "with the ring?",
         right=Answer(
             "p/2",
-            "The ring sends two parts of the text p - 1 times: 2 (p - 1). Ulysses keeps a p-th of each of its four: "
-            "4 (p - 1)/p. So p/2 times as much.",
+            "Count in parts, one rank's share of a tensor. The ring sends two, p - 1 times: 2 (p - 1). Ulysses sends "
+            "four, but a p-th of each stays on the rank: 4 (p - 1)/p. So p/2 times as much.",
         ),
         wrong=(
             Answer("1/2", "Two tensors instead of four, but the ring sends them p - 1 times, not once."),

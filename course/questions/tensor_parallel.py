@@ -24,9 +24,9 @@ QUESTIONS = (
         topic="tensor parallel",
         text="`y = relu(x @ A) @ B`, with A cut by columns and B by rows. How many collectives does the forward pass "
         "need?",
-        right=Answer("1", "What comes out of A's columns is just what B's rows need. Only the end is a sum."),
+        right=Answer("1", "The columns of A give exactly what the rows of B need. Only the end is a sum."),
         wrong=(
-            Answer("0", "Each rank ends with one part of a sum, as large as y. Somebody has to add them up."),
+            Answer("0", "Each rank ends with one part of a sum, as large as y. These parts have to be added up."),
             Answer(
                 "2",
                 "One for each matrix would be right if h had to be whole in between. B's rows need only the rank's own "
@@ -48,8 +48,8 @@ QUESTIONS = (
             ),
             Answer(
                 "relu needs the finished sum",
-                "x_r @ A_r is a part of a sum, and relu of a sum is not the sum of the relus: an all_reduce before "
-                "relu, of h, which is four times as wide as y in most models.",
+                "x_r @ A_r is a part of a sum, and relu of a sum is not the sum of the relus. You would have to "
+                "all-reduce h before relu, and h is four times as wide as y in most models.",
             ),
             Answer(
                 "Each rank would hold more numbers of A and B",
@@ -87,7 +87,7 @@ QUESTIONS = (
     FindLine(
         name="tp_bias",
         topic="tensor parallel",
-        text="Somebody's layer on four ranks; A and b1 are cut by columns, B by rows, b2 is whole on every rank. It "
+        text="A colleague's layer on four ranks; A and b1 are cut by columns, B by rows, b2 is whole on every rank. It "
         "trains, but its first loss is not that of the unsharded model. Which line is wrong?",
         source="""x = F.apply(x)
 h = torch.relu(x @ A + b1)
@@ -96,7 +96,7 @@ return G.apply(y)""",
         right=(3,),
         why="G adds up four copies of b2. b2 belongs behind G: G.apply(h @ B) + b2.",
         wrong=(
-            Answer("1", "F has nothing to do forward, and the loss is a matter of the forward pass."),
+            Answer("1", "F does nothing forward, and the first loss needs only the forward pass."),
             Answer("2", "b1 is cut as the columns of A are: each rank adds its own part, once."),
             Answer("4", "G is where it should be. Look at what it adds up."),
         ),
@@ -104,18 +104,18 @@ return G.apply(y)""",
     Choose(
         name="tp_drift",
         topic="tensor parallel",
-        text="A layer before the block has a learned number, `scale`, and every rank has a copy of it. Somebody "
+        text="A layer before the block has a learned number, `scale`, and every rank has a copy of it. A colleague "
         "forgets F. What will happen?",
         answers=(
             Answer("The first loss is wrong", "F does nothing forward. The first loss is right, on all ranks."),
-            Answer("An error: the gradients do not fit", "They have the right shapes, and nobody compares numbers."),
+            Answer("An error: the gradients do not fit", "They have the right shapes, and no rank compares numbers."),
             Answer(
                 "The copies of `scale` drift apart",
                 "Each rank gets its own part of the gradient of x, and moves its copy by that.",
             ),
             Answer(
                 "Nothing: x is the same on all ranks",
-                "x is. Its gradient is not: each rank has gone back through its own piece.",
+                "x is the same. Its gradient is not: each rank has gone back through its own piece.",
             ),
         ),
         right=2,
@@ -148,18 +148,18 @@ return G.apply(y)""",
     Statement(
         name="tp_sequence",
         topic="tensor parallel",
-        text="On rings, the reduce_scatter and the all_gather of the table send more bytes than the all_reduce that "
+        text="On rings, the reduce_scatter and the all_gather in the table send more bytes than the all_reduce that "
         "they replace.",
         true=False,
-        why="An all_reduce is a reduce_scatter and an all_gather. It now does the first half before the layer norm, "
-        "and the second after it. (Megatron-LM also gathers the input again in backward, to save memory: 5/4 of the "
-        "bytes.)",
+        why="An all_reduce is a reduce_scatter and an all_gather. Sequence parallel does the first half before the "
+        "layer norm, and the second after it. (Megatron-LM also gathers the input again in backward, to save memory: "
+        "5/4 of the bytes.)",
     ),
     Number(
         name="tp_factor",
         topic="mesh",
-        text="The all_reduces of one step, on the network above: how many times longer do they take in all with tensor "
-        "parallel between the machines than with tensor parallel inside? Within 30 % is right.",
+        text="Add up the times of all all_reduces of one step on the network above. How many times longer do they take "
+        "with tensor parallel between the machines than inside? Within 30 % is right.",
         right=Answer(
             "13.7",
             "Inside, 65 ms for tensor parallel and 28 for the gradients. Between, 1,282 and 2: nearly 14 times.",
@@ -190,8 +190,8 @@ return G.apply(y)""",
             ),
             Answer(
                 "Tensor parallel over 4, and the rest between the machines by sharding or a pipeline",
-                "Tensor parallel stays on the fast wires. What goes between the machines can be fetched ahead, or is "
-                "little.",
+                "Tensor parallel stays on the fast wires. What goes between the machines is small, or can be "
+                "sent early.",
             ),
             Answer(
                 "Data parallel over 32",
@@ -216,8 +216,8 @@ return G.apply(y)""",
         name="tp_bound",
         topic="roofline",
         text="FSDP on H100s: 989e12 operations a second, a network card of 50e9 bytes a second for each GPU. A rank "
-        "sends 3 times 2 bytes for each weight and step, and computes 6 operations for each weight and token. From how "
-        "many tokens per GPU and step on does computing take longer than sending?",
+        "sends 3 times 2 bytes for each weight and step, and computes 6 operations for each weight and token. With "
+        "more than how many tokens per GPU and step does computing take longer than sending?",
         right=Answer(
             "989e12/50e9",
             "6 Psi T / F = 6 Psi / B, so T = F / B: about 20,000 tokens. With fewer, the GPU waits for its card.",
