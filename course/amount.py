@@ -45,7 +45,7 @@ def amount(said: object, p: int | None = None) -> float | None:
     try:
         value = _Reader(said.strip(), p).all()
         return float(value) if math.isfinite(value) else None
-    except (ValueError, ArithmeticError, RecursionError):
+    except (ValueError, TypeError, ArithmeticError, RecursionError):  # TypeError: the root of -2 is complex
         return None
 
 

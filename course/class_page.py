@@ -1,11 +1,12 @@
-"""`ringside handed-in FOLDER --page FILE`: the class's progress as a page that is written anew while files come.
+"""`ringside handed-in FOLDER --page FILE`: the class's progress as a page, updated every ten seconds.
 
-Open FILE in a browser: it reloads itself. A row for each student, a bar for the exercises that are solved; below it the
-exercises that most of those who tried them have not solved.
+Open FILE in a browser: it reloads itself. Each student has a row with a bar of solved exercises. Below the table are
+the five exercises that the most students have tried and not solved.
 
 Left out: verdicts of `--judge`, which take minutes. Until then a file is believed.
 """
 
+import sys
 import time
 from collections import Counter
 from html import escape
@@ -53,13 +54,19 @@ def page(found: dict[str, dict], predicted: dict[str, tuple[int, int]], others: 
 
 
 def keep_up(path: Path, make, wait=time.sleep) -> int:
-    """Write `make()` to the file again and again until Ctrl-C. OSError if it cannot be written."""
+    """Write `make()` to the file again and again until Ctrl-C; 1 if it cannot be written, which is said."""
     print(f"open {path}; Ctrl-C ends it", flush=True)
     try:
         while True:
-            beside = path.with_name(f".{path.name}.part")
-            beside.write_text(make(), encoding="utf-8")
-            beside.replace(path)  # as a whole: the browser may read it now
+            text = make()
+            try:
+                beside = path.with_name(f".{path.name}.part")
+                beside.write_text(text, encoding="utf-8")
+                beside.replace(path)  # as a whole: the browser may read it now
+            except (OSError, ValueError) as error:  # ValueError: "." has no name
+                why = getattr(error, "strerror", "it is a folder")
+                print(f"{path} cannot be written: {why}; name another file", file=sys.stderr)
+                return 1
             wait(SECONDS)
     except KeyboardInterrupt:
         return 0

@@ -5,9 +5,9 @@ right at first, and which exercises are open. Below it the functions that are al
 yet a judgement. With `--csv` one line for each student and exercise, for a spreadsheet.
 
 A file can be edited. A link, a pipe or a huge file is named and not read, and so is what does not end in .json.
-Answers to questions are judged again, but for those that are cells of a picture. `--judge` judges each function once
-more on this machine (course/regrade.py), which takes some ten seconds a student and a few for each exercise, and says
-where the verdict is another one.
+Answers to questions are graded again, except clicks on the cells of a picture: those count as the file says. `--judge`
+judges each function once more on this machine (course/regrade.py), which takes some ten seconds a student and a few for
+each exercise, and says where the verdict is another one.
 
 Left out: a proof that a file is the student's own.
 """
@@ -25,7 +25,7 @@ from course.ask import for_browser
 from course.exercises import EXERCISES
 from course.quantity import is_right
 from course.questions import QUESTIONS
-from course.questions.question import Choose, FindLine, Number, Order, Question, Statement
+from course.questions.question import Choose, Click, FindLine, Number, Order, Question, Statement
 
 COLUMNS = ("who", "exercise", "solved", "attempts", "hints", "solution", "judged again")
 
@@ -56,8 +56,9 @@ def read(folder: Path) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict
                 raise ValueError(path.stem)
             handed = json.loads(_text(path))
             works = memory.read(handed["exercises"])
-            for work in works.values():
+            for name, work in works.items():
                 work["attempts"] = max(0, min(work["attempts"], MOST))
+                work["hints"] = work["hints"][: len(EXERCISES[name].hints) if name in EXERCISES else 0]
             answers = memory.read_answers(handed.get("answers"))  # none in a file of before
             functions = {
                 name: text
@@ -118,13 +119,13 @@ def predicted(answers: dict[str, list[dict]]) -> tuple[int, int]:
 
 
 def _right(name: str, given: list[dict]) -> bool | None:
-    """Whether the first answer to a question is right, judged again but for cells of a picture; None: nobody knows."""
+    """Whether the first answer is right; the file is believed about the cells of a picture only. None: unknown."""
     if not given or given[0]["said"] is None:
         return None
     said, right = given[0]["said"], given[0]["right"]
     match QUESTIONS.get(name):
         case Question(sealed=True):  # this copy does not know
-            return right
+            return None
         case Choose(answers=answers, right=number):
             return said == answers[number].text
         case Statement(true=true):
@@ -133,9 +134,11 @@ def _right(name: str, given: list[dict]) -> bool | None:
             return said in [f"line {number}" for number in numbers]
         case Order() as order:
             return said == ", ".join(str(place + 1) for place in for_browser(order)["order"])
-        case Number() as number if (judged := is_right(number, said)) is not None:
-            return judged
-    return right
+        case Number() as number:
+            return is_right(number, said)
+        case Click():
+            return right
+    return None
 
 
 def judge(found: dict[str, dict], texts: dict[str, dict], long: dict[str, list]) -> tuple[dict[str, dict], list[str]]:
@@ -198,7 +201,7 @@ def main(arguments: list[str]) -> int:
         try:
             return class_page.keep_up(path, partial(_page, folders[0], path))
         except OSError as error:
-            print(f"{path} cannot be written: {error.strerror}; name another file", file=sys.stderr)
+            print(f"{folders[0]} cannot be read: {error.strerror}", file=sys.stderr)
             return 1
     found, said, texts, long, others = read(folders[0])
     verdicts, lines = {}, [f"{who}, {name}: {TOO_LONG}" for who, names in long.items() for name in names]

@@ -18,6 +18,7 @@ QUESTIONS = (
             Answer("2*(p-1)/p", "1.5 N is what it sends and what it receives together: 3/4 N out, 3/4 N in."),
         ),
         unit="N",
+        p=4,
     ),
     Number(
         name="reduce_scatter_value",

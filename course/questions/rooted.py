@@ -15,6 +15,7 @@ QUESTIONS = (
             Answer("(p-1)/p", "That would be one piece for each of the others. Here each gets the whole vector."),
         ),
         unit="N",
+        p=4,
     ),
     Number(
         name="broadcast_tree",
@@ -43,6 +44,7 @@ QUESTIONS = (
             Answer("1/p", "1/4 N is one message. There are three of them.", 1),
         ),
         unit="N",
+        p=4,
     ),
     Choose(
         name="gather_busiest",

@@ -6,7 +6,12 @@ import os
 import pytest
 
 from course import alike, class_page, handed_in, regrade, ringside
+from course.exercises import EXERCISES
+from course.quantity import is_right
+from course.questions import QUESTIONS
+from course.questions.question import Number
 
+NEEDS_ITS_PICTURE = "broadcast_tree"
 HONEST = {"exercises": {"swap": {"attempts": 2, "solved": "x"}}, "answers": {}, "functions": {}}
 
 
@@ -76,10 +81,11 @@ def test_a_name_cannot_forge_a_line_of_the_table(folder, capsys):
 
 
 def test_numbers_that_are_none_are_not_added_up(folder, capsys):
-    works = {"swap": {"attempts": int("9" * 4000)}, "shift": {"attempts": -5}}
+    works = {"swap": {"attempts": int("9" * 4000), "hints": [*range(5000)]}, "shift": {"attempts": -5}}
     (folder / "ben.json").write_text(json.dumps(HONEST | {"exercises": works}))
     assert handed_in.main([str(folder)]) == 0
-    assert capsys.readouterr().out.splitlines()[2].split()[4] == str(handed_in.MOST)
+    hints = len(EXERCISES["swap"].hints)
+    assert capsys.readouterr().out.splitlines()[2].split()[4:6] == [str(handed_in.MOST), str(hints)]
 
 
 def test_a_name_is_no_formula_of_a_spreadsheet(folder, capsys):
@@ -133,6 +139,25 @@ def test_the_page_of_the_class_is_written_anew_until_ctrl_c(folder, tmp_path, mo
     assert "shift (1)" in seen[1] and "Not read: carl.json" in seen[1]
 
 
-def test_a_page_that_cannot_be_written_is_said(folder, capsys):
-    assert handed_in.main([str(folder), "--page=/nowhere/class.html"]) == 1
+@pytest.mark.parametrize("page", ["/nowhere/class.html", ".", "/", ""])
+def test_a_page_that_cannot_be_written_is_said(folder, capsys, page):
+    assert handed_in.main([str(folder), f"--page={page}"]) == 1
     assert "name another file" in capsys.readouterr().err
+
+
+def test_a_folder_that_disappears_is_said(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(class_page.keep_up, "__defaults__", (lambda _: folder.rename(tmp_path / "moved"),))
+    assert handed_in.main([str(folder), f"--page={tmp_path / 'class.html'}"]) == 1
+    assert capsys.readouterr().err == f"{folder} cannot be read: No such file or directory\n"
+
+
+def test_a_claim_that_cannot_be_graded_does_not_count():
+    claimed = [{"said": "6", "right": True}]
+    names = [NEEDS_ITS_PICTURE, *(f"made up {number}" for number in range(1000))]
+    assert handed_in.predicted(dict.fromkeys(names, claimed)) == (0, 0)
+
+
+@pytest.mark.parametrize("name", [name for name, each in QUESTIONS.items() if isinstance(each, Number)])
+def test_numbers_are_graded_without_their_picture(name):
+    right = is_right(QUESTIONS[name], QUESTIONS[name].right.text)
+    assert right is (None if name == NEEDS_ITS_PICTURE else True)

@@ -100,7 +100,8 @@ def test_a_class_hands_in_and_is_read_as_one_table(file, tmp_path, capsys):
     memory.attempted("shift")
     memory.hinted("shift", 3)
     memory.solved("shift", "def shift(x): ...")
-    for name, said, right in [("a", "4", False), ("a", "6", True), ("b", "yes", True), ("c", None, False)]:
+    given = [("shift_steps", "9", False), ("shift_steps", "1", True), ("alike", "true", True), ("drift", None, False)]
+    for name, said, right in given:
         memory.answered(name, said, right)
     memory.export(str(folder / "anna.json"))
     (folder / "carl.json").write_text("[]")
@@ -170,7 +171,7 @@ CLICKED = next(name for name, each in QUESTIONS.items() if isinstance(each, Clic
     ],
 )
 def test_an_answer_is_judged_again_whatever_the_file_claims(name, said, right):
-    """The claim counts for cells of a picture alone, which is not there."""
+    """Except for clicks on a picture, which is not there."""
     claim = right if name == CLICKED else not right
     told = handed_in.table({"anna": {}}, {"anna": {name: [{"said": said, "right": claim}]}})[1]
     assert f"{int(right)} of 1" in told
