@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from markupsafe import Markup
 
 from course.pack.paper import right
+from course.quantity import quantity
 from course.questions.question import Choose, FindLine, Number, Question, Statement
 from widgets.question import rich
 
@@ -57,17 +58,23 @@ class Room:
             case Statement():
                 return ["true", "false"]
             case FindLine(source=source):
-                return source.strip("\n").splitlines()
+                lines = source.strip("\n").splitlines()
+                return [f"{number:2}  {line}" for number, line in enumerate(lines, start=1) if line.strip()]
         return []
 
     def answer(self, phone: str, text: str) -> str:
         """Take a phone's answer, in place of an earlier one; why not, if it is none."""
         if self.stage:
             return "The room has answered: wait for the next question."
-        if self.choices and not (text.isascii() and text.isdigit() and int(text) < len(self.choices)):
+        if isinstance(self.asked, Number):
+            number = quantity(text, self.asked.unit, self.asked.p)
+            if number is None or not math.isfinite(number):
+                return "Write a number, such as 1.5 or 3e-6."
+            text = f"{number:.6g}"
+        elif text.isascii() and text.isdigit() and int(text) < len(self.choices):
+            text = str(int(text))
+        else:
             return "Choose one of the answers."
-        if not self.choices and (text := _number(text)) == "":
-            return "Write a number, such as 1.5 or 3e-6."
         if phone not in self.said and len(self.said) >= MOST_ANSWERS:
             return f"There are {MOST_ANSWERS} answers already."
         self.said[phone] = text
@@ -102,14 +109,6 @@ class Room:
         """The part of it that changes while answers come."""
         values = {"bars": self.bars(), "right": right(self.asked), "code": isinstance(self.asked, FindLine)}
         return _page("result.html.j2", room=self, **values)
-
-
-def _number(text: str) -> str:
-    try:
-        number = float(text.strip().replace(",", "."))
-    except ValueError:
-        return ""
-    return f"{number:.6g}" if math.isfinite(number) else ""
 
 
 def _page(template: str, **values) -> str:

@@ -1,11 +1,11 @@
 """The HTTP server of a room: `ringside room CHAPTER` on the lecturer's machine, until Ctrl-C.
 
-Everybody in the network can reach it, so it is small: it knows five addresses, takes requests of a few hundred bytes,
+Everybody in the network can reach it, so it is small: it knows five addresses, takes requests of at most 8,392 bytes,
 waits seconds for each, and holds a bounded number of them. It answers only for its own names (Host) and takes an answer
 only from its own page (Origin): no other web site can ask or post through a browser in the room. The lecturer's page
 has a secret address, and only that machine is served it. Nothing is written to a disk or sent elsewhere.
 
-Left out: encryption. Who shares the network can read the answers, which have no names.
+Left out: encryption. Anyone on the same network can read the answers; no names are sent with them.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import re
 import secrets
 import socket
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPException, HTTPMessage, parse_headers
@@ -22,7 +23,7 @@ from urllib.parse import parse_qs
 
 from course.room.room import Room
 
-MOST_CONNECTIONS = 200
+MOST_CONNECTIONS = 200  # from other machines, and as many from this one, which shows the wall
 HEAD, BODY = 8192, 200  # bytes of a request
 SECONDS = 5.0  # for a request and its answer
 
@@ -66,7 +67,7 @@ class Site:
 
     def __init__(self, room: Room, own: list[str]):
         self.room, self.own, self.secret = room, own, secrets.token_urlsafe(16)
-        self.connections = 0
+        self.connections: Counter[bool] = Counter()  # from this machine or not
 
     def reply(self, request: Request) -> Reply:
         """What a request gets."""
@@ -121,15 +122,17 @@ class Site:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, one request."""
-        if self.connections >= MOST_CONNECTIONS:
+        peer = writer.get_extra_info("peername")[0]
+        here = ipaddress.ip_address(peer).is_loopback
+        if self.connections[here] >= MOST_CONNECTIONS:
             writer.transport.abort()
             return
-        self.connections += 1
+        self.connections[here] += 1
         try:
             writer.transport.set_write_buffer_limits(0)  # so that drain waits until all is sent
             async with asyncio.timeout(SECONDS):
                 try:
-                    reply = self.reply(await read(reader, writer.get_extra_info("peername")[0]))
+                    reply = self.reply(await read(reader, peer))
                 except (ValueError, HTTPException, asyncio.LimitOverrunError):
                     reply = Reply(HTTPStatus.BAD_REQUEST, "This is no request of the page.")
                 writer.write(bytes(reply))
@@ -138,7 +141,7 @@ class Site:
         except (OSError, EOFError, asyncio.CancelledError):  # too slow, or gone, or the room ends
             writer.transport.abort()
         finally:
-            self.connections -= 1
+            self.connections[here] -= 1
 
 
 async def read(reader: asyncio.StreamReader, peer: str) -> Request:
@@ -169,9 +172,11 @@ async def run(room: Room, address: str, port: int) -> None:
     site = Site(room, [])
     servers = []
     for host in hosts:
-        servers.append(await asyncio.start_server(site.serve, host, port, limit=HEAD))
+        servers.append(await asyncio.start_server(site.serve, host, port, limit=HEAD, start_serving=False))
         port = servers[0].sockets[0].getsockname()[1]  # of port 0: the same for both
     site.own += [f"{host}:{port}".removesuffix(":80") for host in [*hosts, "localhost"]]
+    for each in servers:
+        await each.start_serving()
     print(f"on the wall:  http://{site.own[-2]}/{site.secret}")
     print(f"for phones:   http://{site.own[0]}/")
     print("Ctrl-C ends it; nothing is kept.", flush=True)

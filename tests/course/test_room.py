@@ -20,6 +20,7 @@ from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Choose
 from course.room import room, server
 from course.room.room import Room
+from widgets.question import rich
 
 OWN = "192.168.1.7:8080"
 PHONE = "A" * 22
@@ -46,13 +47,13 @@ def answered(site, text, phone=PHONE):
 
 
 def test_answers_become_bars_and_then_what_is_right(site):
-    for number, text in enumerate(["126/64", "1.5", "1,50", "63"]):
+    for number, text in enumerate(["3/2", "1.5", "1,50", "63"]):
         answered(site, text, f"{number:022}")
-    assert site.room.bars() == [("1.5", 2), ("63", 1)]  # a formula is no number
+    assert site.room.bars() == [("1.5", 3), ("63", 1)]
     assert "<progress" not in site.room.result()
     site.room.go_on()
     shown, why = site.room.result(), right(site.room.asked)[1].split("`")[0]
-    assert '<progress max="2" value="1">' in shown and why not in shown
+    assert '<progress max="3" value="1">' in shown and why not in shown
     site.room.go_on()
     assert why in site.room.result()
 
@@ -64,13 +65,44 @@ def test_a_phone_answers_once_and_can_change_it_until_the_answers_are_shown(site
     assert "has answered" in answered(site, "3").text and site.room.said == {PHONE: "2"}
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("ring_many_ranks", "4,032", "4032"),
+        ("ring_many_ranks", "2*(p-1)/p", "1.96875"),
+        ("long_message", "2.02 ms", "0.00202"),
+    ],
+)
+def test_numbers_are_read_as_in_the_chapter(name, text, kept):
+    asked = Room([QUESTIONS[name]])
+    assert (asked.answer(PHONE, text), asked.said[PHONE]) == ("", kept)
+
+
+def test_a_choice_counts_however_it_is_written():
+    asked = Room([QUESTIONS["choose_nan"]])
+    assert not asked.answer(PHONE, "01") and asked.bars()[1][1] == 1
+
+
+def test_lines_have_the_numbers_that_the_answer_names_and_blank_ones_are_not_offered():
+    question = QUESTIONS["dp_no_handle"]
+    choices, lines = Room([question]).choices, question.source.strip("\n").splitlines()
+    assert [(int(choice.split()[0]), choice[4:]) for choice in choices] == [
+        (number, line) for number, line in enumerate(lines, start=1) if line
+    ]
+    assert len(choices) < len(lines)
+
+
+def test_a_number_without_a_unit_is_asked_without_one():
+    assert "in :" not in Room([QUESTIONS["groups_rank_5"]]).phone(PHONE)
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_phone_is_told_what_is_right_before_the_wall(name):
     if not room.can_be_asked(QUESTIONS[name]):
         pytest.skip("phones are too small for it")
     asked = Room([QUESTIONS[name]])
     page = asked.phone(PHONE)
-    assert right(QUESTIONS[name])[1] not in page and asked.result()
+    assert rich(right(QUESTIONS[name])[1]) not in page and asked.result()
     assert page.count('name="answer"') == max(len(asked.choices), 1)
 
 
@@ -146,7 +178,7 @@ def test_what_is_too_long_or_no_request_is_refused_and_the_next_is_served(site, 
     refused, served = _in_a_thread(asyncio.run, both())
     unread = len(sent) > server.HEAD and not refused  # then the system may drop the answer
     assert unread or refused.startswith(b"HTTP/1.1 400")
-    assert served.startswith(b"HTTP/1.1 200 OK") and site.connections == 0
+    assert served.startswith(b"HTTP/1.1 200 OK") and not site.connections.total()
 
 
 def test_who_sends_slowly_or_opens_many_connections_is_cut_off(site, monkeypatch):
@@ -158,19 +190,42 @@ def test_who_sends_slowly_or_opens_many_connections_is_cut_off(site, monkeypatch
             for _, writer in slow:
                 writer.write(b"GET / HTTP/1.1\r\nX: ")
                 await writer.drain()
-            while site.connections < 2:
+            while site.connections.total() < 2:
                 await asyncio.sleep(0)
             one_more = await _said(port, b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n")
             monkeypatch.setattr(server, "SECONDS", 0.1)  # those that are open keep the seconds they began with
             for _, writer in slow:
                 writer.close()
-            while site.connections:
+            while site.connections.total():
                 await asyncio.sleep(0.01)
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET /")
             return one_more, await _until_its_end(reader)
 
     assert _in_a_thread(asyncio.run, all_of_them()) == (b"", b"")
+
+
+def test_phones_that_take_every_connection_leave_the_wall_its_own(site):
+    site.connections[False] = server.MOST_CONNECTIONS
+
+    async def wall():
+        async with _served(site) as port:
+            return await _said(port, f"GET /{site.secret} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n".encode())
+
+    assert _in_a_thread(asyncio.run, wall()).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_it_takes_no_request_before_it_knows_its_addresses(site, monkeypatch):
+    start, serving = asyncio.start_server, []
+
+    async def start_and_stop(*arguments, **named):
+        started = await start(*arguments, **named)
+        serving.append(started.is_serving())
+        started.close()
+        raise OSError("seen")
+
+    monkeypatch.setattr(asyncio, "start_server", start_and_stop)
+    assert _in_a_thread(server.main, site.room, "127.0.0.1", 0) == 1 and serving == [False]
 
 
 def _in_a_thread(function, *arguments):
@@ -212,7 +267,13 @@ def command(tmp_path):
     command = [sys.executable, "-m", "course.ringside", "room", "05", "--address", "127.0.0.1", "--port", "0"]
     environ = os.environ | {"PYTHONPATH": str(FOLDER.parent), "HOME": str(tmp_path)}
     process = subprocess.Popen(
-        command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     wall, phones = (process.stdout.readline().split()[-1] for _ in range(2))
     process.stdout.readline()
