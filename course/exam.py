@@ -1,10 +1,12 @@
 """`ringside exam SEED [FOLDER]`: an exam of 60 minutes, as a notebook for students and a key with a rubric for you.
 
-It takes six questions that are chosen or judged, five that are computed, and two functions to write, each from another
-chapter: a point a minute. SEED is any text of 12 characters or more; the same text gives the same exam, and the course
-is public, so keep it as you keep the exam. Without one a seed is drawn and printed.
+It has six multiple-choice or true-or-false questions, five numbers to compute, and two functions to write; no two
+questions are from the same chapter. It has 60 points, one a minute. SEED is any text of 12 characters or more; the same
+text gives the same exam, and the course is public, so keep it as you keep the exam. Without one a seed is drawn and
+printed.
 
-The functions are handed in as always (`check.export`), so `ringside handed-in FOLDER --judge` judges them.
+`check.export` hands in every function solved on an account, also before the exam, so the functions are marked in the
+notebook; `ringside handed-in FOLDER --judge` only helps.
 
 Left out: other numbers in the questions. Questions that need the chapter around them are not taken.
 """
@@ -22,6 +24,7 @@ from course.chapters import FOLDER, notebooks
 from course.exercises import EXERCISES
 from course.pack.paper import right
 from course.pages import to_html
+from course.quantity import quantity
 from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Choose, Number, Question, Statement
 
@@ -35,9 +38,9 @@ MILESTONE = 2  # points for each hint that a function follows that is not right
 
 TO_CHOOSE = (
     "forgotten alike some_rank_sends_63 rank_2_raises rank_21 same_seed free_after_send gather_busiest thousand_ranks "
-    "choose_nan choose_gradients all_to_all_rank_1 few_bytes_win groups_who_calls topology_myth_threshold "
-    "compose_scatter_gather compose_half dp_no_sync dp_who_is_slow dp_hook_order tp_myth_batch xla_partial "
-    "experts_capacity clinic_timeout clinic_killed cluster_interface cluster_power cap_qkv interview_checkpoint"
+    "choose_nan choose_gradients few_bytes_win groups_who_calls topology_myth_threshold compose_scatter_gather "
+    "dp_no_sync dp_who_is_slow dp_hook_order tp_myth_batch xla_partial experts_capacity clinic_timeout "
+    "clinic_killed cluster_interface cluster_power cap_qkv interview_checkpoint"
 ).split()
 
 TO_COMPUTE = (
@@ -58,6 +61,8 @@ TITLE = """# Exam
 60 minutes, 60 points. Write below each question what you answer and **why**: without a reason it counts less. Paper and
 your own notes are allowed, the chapters are not. Run the first cell now, and the last one at the end: it writes the
 file that you hand in, together with this notebook."""
+MARK_THE_CELL = """Mark the functions in the notebook that each student handed in. `ringside handed-in FOLDER --judge`
+judges the last version that passed on that account, which can be from before the exam."""
 ANSWER = "My answer: \n\nBecause: "
 
 
@@ -104,7 +109,7 @@ def _asked(number: int, question: Question) -> str:
         case Statement():
             return f"{text}\n\nTrue or false?"
         case Number(unit=unit, p=p):
-            return f"{text}\n\nIn {unit}{f', with p = {p}' if p else ''}."
+            return f"{text}\n\nIn {unit}{f', with p = {p}' if p else ''}." if unit else text
     raise TypeError(f"{question.name} cannot be asked on paper")
 
 
@@ -122,14 +127,14 @@ def _stub(name: str) -> str:
 def key(seed: str) -> str:
     """What is right and how it is marked, in Markdown."""
     names, written = chosen(seed)
-    parts = [f"# Key to the exam `{seed}`\n\nA point a minute. Halves may be given."]
+    parts = [f"# Key to the exam `{seed}`\n\nA point a minute. Halves may be given.\n\n{MARK_THE_CELL}"]
     parts += [_marked(number, QUESTIONS[name]) for number, name in enumerate(names, start=1)]
     for number, name in enumerate(written, start=len(names) + 1):
         steps = "\n".join(f"- {hint}" for hint in EXERCISES[name].hints)
         ours = (FOLDER / "solutions" / f"{name}.py").read_text(encoding="utf-8").strip()
         parts.append(
-            f"## {number}: `{name}` ({WRITTEN_POINTS})\n\n{WRITTEN_POINTS} if `ringside handed-in FOLDER --judge` says "
-            f"right. If not, read it: {MILESTONE} for each of these that it follows.\n\n{steps}\n\n"
+            f"## {number}: `{name}` ({WRITTEN_POINTS})\n\n{WRITTEN_POINTS} if the function in the notebook is right. "
+            f"If not, {MILESTONE} for each of these that it follows.\n\n{steps}\n\n"
             f"```python\n{ours}\n```"
         )
     return "\n\n".join(parts) + "\n"
@@ -145,13 +150,22 @@ def _marked(number: int, question: Question) -> str:
             others = [each for place, each in enumerate(question.answers) if place != question.right]
         case Number(wrong=wrong):
             others = list(wrong)
+            lines[2] = f"2 for the answer: **{_shown(question, question.right.text)}** {question.unit}".rstrip()
             lines[2] += f", within {question.within:.0%}" if question.within else ""
         case _:
             others = []
     if others:
         lines.append("Nothing for these, unless the reason beside it is sound and only a slip led there (1):")
-        lines.append("\n".join(f"- {each.text.rstrip('.')}: {each.why}" for each in others))
+        lines.append("\n".join(f"- {_shown(question, each.text)}: {each.why}" for each in others))
     return "\n\n".join(lines)
+
+
+def _shown(question: Question, answer: str) -> str:
+    """An answer as the key shows it: a formula with the number that it gives."""
+    if not isinstance(question, Number):
+        return answer.rstrip(".")
+    value = quantity(answer, question.unit, question.p)
+    return f"`{answer}`" if value is None or answer == f"{value:.6g}" else f"`{answer}` = {value:.6g}"
 
 
 def main(seed: str | None, folder: Path) -> int:
@@ -159,7 +173,7 @@ def main(seed: str | None, folder: Path) -> int:
     if seed is not None and len(seed) < SHORTEST:
         print(f"the seed is too easy to guess: write {SHORTEST} characters or more, or none", file=sys.stderr)
         return 2
-    drawn = seed or secrets.token_urlsafe(SHORTEST)
+    drawn = seed or secrets.token_hex(8)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "exam.ipynb").write_text(nbformat.writes(exam(drawn)) + "\n", encoding="utf-8")

@@ -56,6 +56,21 @@ def test_the_key_tells_what_the_notebook_does_not(seed):
         assert EXERCISES[name].hints[-1] in key and EXERCISES[name].hints[-1] not in given
 
 
+def test_a_number_without_a_unit_is_asked_without_one():
+    asked = [exam._asked(1, QUESTIONS[name]) for name in exam.TO_COMPUTE]
+    assert not [text for text in asked if re.search(r"^In [.,]", text, re.MULTILINE)]
+
+
+def test_the_key_has_the_number_beside_its_formula():
+    marked = exam._marked(1, QUESTIONS["dp_per_parameter"])
+    assert f"= {16 * (6 * 4e-3 + 1.5 * 262144 / 16e6):.6g}" in marked
+    assert "**`2*(p-1)` = 6** messages" in exam._marked(1, QUESTIONS["messages_in_all"])
+
+
+def test_the_key_says_which_version_of_a_function_is_marked():
+    assert "Mark the functions in the notebook" in exam.key(SEEDS[0])
+
+
 def test_both_are_written_and_every_cell_runs(tmp_path, capsys):
     assert ringside.main(["exam", SEEDS[1], str(tmp_path)]) == 0
     assert SEEDS[1] in capsys.readouterr().out and "Key to the exam" in (tmp_path / "key.html").read_text()
@@ -64,13 +79,19 @@ def test_both_are_written_and_every_cell_runs(tmp_path, capsys):
     assert run.fill(notebook) == []
     run.execute(notebook, "exam", "0")
     said = "".join(str(cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
-    assert said.lower().count("solved") >= 2 and "not written" not in said
+    assert said.count("Solved.") == 2 and "not written" not in said
 
 
 @pytest.mark.parametrize("seed", ["7", "2026-12"])
 def test_a_seed_that_can_be_guessed_is_refused(seed, tmp_path, capsys):
     assert exam.main(seed, tmp_path / "exam") == 2 and not (tmp_path / "exam").exists()
     assert "too easy to guess" in capsys.readouterr().err
+
+
+def test_no_drawn_seed_looks_like_an_option(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("secrets.token_bytes", lambda count: b"\xfb" * count)  # "-" as base64
+    assert exam.main(None, tmp_path) == 0
+    assert ringside.main(["exam", capsys.readouterr().out.split()[-1], str(tmp_path)]) == 0
 
 
 def test_without_a_seed_one_is_drawn_and_said(tmp_path, capsys):
