@@ -336,8 +336,8 @@ EXERCISES = (
         hides=step_hides,
         rtol=1e-3,
         slips={
-            where(group_beside_the_mesh): "it calls all_reduce among ranks that are no group of the mesh, and so adds "
-            "gradients of different weights; give each call group=data, pipe or tensor",
+            where(group_beside_the_mesh): "it calls all_reduce among ranks that are no group of the mesh; "
+            "give each call group=data, pipe or tensor",
             where(only_losses_are_wrong): "the weights are right, and only the loss that it returns is wrong; it is a "
             "mean over the data group, and a sum over the pipe group",
             where(lambda trial: losses_part(trial) == 0): "ranks of one tensor group return different losses in the "

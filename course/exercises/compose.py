@@ -43,8 +43,8 @@ def last_owner(trial, rank: int) -> np.ndarray:
 
 
 BID_WITHOUT = (
-    "that is what the ranks without the number bid; the lowest bid has to win (MIN), and theirs must be above "
-    "every rank, such as world_size"
+    "that is no rank; if the ranks without the largest number bid it, take MIN, and let them bid world_size, which is "
+    "above every rank"
 )
 
 

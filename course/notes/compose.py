@@ -136,7 +136,7 @@ NOTES = Notes(
         Reply(
             "Same bits",
             "Usually not. Another number of ranks groups the sum differently, and each grouping rounds "
-            "differently. With whole numbers that fit into 24 bits nothing is rounded, and the bits agree.",
+            "differently. With whole numbers whose sums fit into 24 bits nothing is rounded, and the bits agree.",
         ),
         Reply(
             "What do these two have in common",
