@@ -22,7 +22,7 @@ HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#f0e442")  # of 
 LATE = "#d55e00"
 WORK = 'fill-opacity=".16" fill="#888"'
 LEAST = 0.02  # of the run: a shorter wait is not worth a mark
-TOLD = 0.2  # of the run: of shorter waits for one rank the headline says nothing
+TOLD = 0.2  # of the run: shorter waits are left out of the headline
 NEEDS_ALL = re.compile("all_reduce|all_gather|reduce_scatter|(monitored_)?barrier|recv")  # see js/spans.js
 Span = tuple[float, float]
 
@@ -50,11 +50,14 @@ def headline(calls: list[dict], ranks: int, error: float) -> str:
     if not calls:
         return "No rank called torch.distributed"
     end = _end(calls)
-    late = _late(calls, error, end)
+    busy: dict[int, list[Span]] = defaultdict(list)  # a rank that is held itself keeps no other one waiting
+    for call in calls:
+        busy[call["rank"]] += held_by(call)
+    late = [each for each in _late(calls, error, end) if _length_outside(each[2], busy[each[0]]) > LEAST * end]
     waited: dict[int, list[Span]] = defaultdict(list)
     for rank, _, spans in late:
         waited[rank] += spans
-    longest = {rank: _length(spans) for rank, spans in waited.items()}  # spans of several ranks may overlap
+    longest = {rank: _length_outside(spans, busy[rank]) for rank, spans in waited.items()}
     last = max(longest, key=longest.__getitem__, default=0)
     if waited and longest[last] > TOLD * end:
         times = sum(rank == last for rank, *_ in late)
@@ -95,7 +98,7 @@ def held_by(call: dict) -> list[Span]:
 
 
 def _waits(call: dict) -> list[Span]:
-    """When somebody waited for a call to end; a monitored_barrier is over for all when it returns."""
+    """When the rank waited for its call to end. A monitored_barrier has no wait: all leave it when it returns."""
     begun, issued, waits, waited, _ = call["times"]
     a, b = (begun, issued) if call["op"] == "monitored_barrier" else (waits, waited)
     return [(a, b)] if a is not None and b is not None else []
@@ -121,6 +124,11 @@ def _length(spans: Iterable[Span]) -> float:
     return sum(b - a for a, b in merged(spans))
 
 
+def _length_outside(spans: list[Span], others: list[Span]) -> float:
+    """The seconds of some spans that are in none of the others."""
+    return _length([*spans, *others]) - _length(others)
+
+
 def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float, list[Span]]]:
     """(rank, begin, spans) of the calls that surely came last to what others were already waiting for, and when they
     waited."""
@@ -133,7 +141,8 @@ def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float,
         *others, last = sorted(together, key=lambda call: call["times"][0])
         came = last["times"][0]
         if others and came - others[-1]["times"][0] > error:
-            waited = [[(a, min(b, came)) for a, b in _waits(call) if a < came] for call in others
+            sure = came - error  # as in js/spans.js
+            waited = [[(a, min(b, sure)) for a, b in _waits(call) if a < sure] for call in others
                       if until(call) > came or NEEDS_ALL.match(call["op"])]  # fmt: skip
             if max(map(_length, waited), default=0.0) > LEAST * end:
                 found.append((last["rank"], came, [span for spans in waited for span in spans]))

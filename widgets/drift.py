@@ -88,9 +88,10 @@ class Drift(Drawn):
         return _still.image(_still.sheet(WIDE, tall, STYLE, drawn), f"{self.headline}: {self.told[-1]}")
 
     def _apart(self, said: list) -> str:
-        """ "up to 2.1 apart": at the last step, and at the x where models differ most."""
+        """ "up to 2.1 apart", "0.02 apart at the end": at the last step, and at the x where models differ most."""
         ends = zip(*(path[-1] for path in said), strict=True)
-        return f"up to {max(max(ys) - min(ys) for ys in ends):.1f} apart"
+        apart = max(max(ys) - min(ys) for ys in ends)
+        return f"up to {apart:.1f} apart" if apart >= 0.05 else f"{apart:.2f} apart at the end"
 
     def _told(self, step: int) -> str:
         if self._line:

@@ -107,7 +107,7 @@ class Mesh(Followed):
             if leave and len(leave) < len(self.kinds):
                 return f"Groups along {' and '.join(leave)} leave their machine, the others stay in it"
             told = [f"{_many(len(kind.groups), 'group')} along {kind.along}" for kind in self.kinds]
-            return f"Each rank is in {_many(len(told), 'group')}: there are {', '.join(told)}"
+            return f"Each rank is in {_many(len(told), 'group')}: {', '.join(told)}"
         out = sum(kind.bytes for kind in self.kinds if self._leaves(kind))
         inside = sum(kind.bytes for kind in self.kinds) - out
         if inside and out:

@@ -58,15 +58,16 @@ class WaitFor(Widget):
 
 
 def _headline(edges) -> str:
-    """What holds all up: ranks that wait for none, or ranks that wait for each other."""
+    """Which ranks wait for ranks that wait for none, or for each other."""
     others = {rank: {other for waits, other, _ in edges if waits == rank} for rank, *_ in edges}
     reached = {rank: _reached(rank, others) for rank in others}
     missing = sorted({other for _, other, _ in edges} - set(others))
     circle = sorted(rank for rank in others if rank in reached[rank])
     if missing and not circle:
-        return f"{named(missing).capitalize()} hold{'s' * (len(missing) == 1)} up {named(sorted(others))}"
+        return f"{named(sorted(others)).capitalize()} wait{'s' * (len(others) == 1)} for {named(missing)}"
     if circle and all(reached[rank] >= set(circle) for rank in circle):
-        how = {1: "waits for itself", 2: "wait for each other"}.get(len(circle), "wait in a circle")
+        one_each = len(circle) > 2 and all(len(others[rank]) == 1 for rank in circle)
+        how = "waits for itself" if len(circle) == 1 else "wait in a circle" if one_each else "wait for each other"
         return f"{named(circle).capitalize()} {how}"
     return f"{named(sorted(others)).capitalize()} can never go on"
 

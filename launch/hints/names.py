@@ -94,7 +94,8 @@ def from_torch(error, place: Place) -> str:
         return ""
     if owner in (None, dist) and (other := get_close_matches(name, OTHER_NAMES, n=1, cutoff=0.8)):
         return f"did you mean dist.{OTHER_NAMES[other[0]]}?"
-    if owner is not dist and (name in FORMS or inspect.isfunction(getattr(dist, name, None))):
+    of_dist = name in FORMS or inspect.isfunction(getattr(dist, name, None)) and not hasattr(torch.cuda, name)
+    if owner is not dist and of_dist:
         return f"did you mean dist.{name}?"
     if owner is None and hasattr(math, name):
         return f"did you mean math.{name}, after import math?"

@@ -367,13 +367,13 @@ class PendingCalls:
             OPEN.write(self.memory, self.base, pending.row, pending.open._replace(waiting=waiting))
 
     def _erase(self, pending: PendingCall) -> None:
-        if pending.row is not None:
-            OPEN.erase(self.memory, self.base, pending.row)
-            self.free.append(pending.row)
-            pending.row = None
+        row, pending.row = pending.row, None  # at once: a reset on another thread may take it away, too
+        if row is not None:
+            OPEN.erase(self.memory, self.base, row)
+            self.free.append(row)
 
     def _end(self, key: int, pending: PendingCall) -> bool:
-        """Closes the call, whose Work has this id, unless another thread has done so or it was counted anew."""
+        """Close the call unless a thread has closed it or a reset has dropped it; `key` is the id of its Work."""
         if self.works.get(key) is not pending or self.works.pop(key, None) is None:
             return False
         self._close(pending)

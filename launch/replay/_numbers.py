@@ -83,7 +83,7 @@ class Numbers:
             leaf = ahead.pop()
             if leaf in self.known:
                 found |= {dtype for *_, dtype in self.known[leaf]}
-            elif leaf in self.leaves.inside and leaf not in seen:  # in a loop each round holds the one before twice
+            elif leaf in self.leaves.inside and leaf not in seen:  # each round of a loop refers to the one before twice
                 seen.add(leaf)
                 ahead += [inner for inner, *_ in self.leaves.inside[leaf].terms]
         return found

@@ -5,6 +5,7 @@ import torch
 import torch.distributed  # noqa: F401  its ops
 
 from launch.rank._ops import OPS
+from launch.shared.flight_recorder import OPEN
 from tests.launch.forked import HAS_ALL_TO_ALL, TORCH
 
 GATHERS_OBJECTS = "all_gather" if TORCH < (2, 15) else "all_gather_single"
@@ -465,4 +466,4 @@ tap.calls.memory_arrived(pending)
 open_rows = len(tap.calls.free)
 """
     for answer in gang.run(source, 2, keep=["open_rows"]):
-        assert (answer["error"], answer["open"]) == ("", [])
+        assert (answer["error"], answer["open"], answer["keep"]) == ("", [], {"open_rows": OPEN.rows})

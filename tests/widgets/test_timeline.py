@@ -220,12 +220,24 @@ def test_a_still_marks_the_rank_that_came_last_unless_the_clocks_do_not_tell():
     assert "came last" not in still(late, [Clock((0,), 0.0, 0.3), Clock((1,), 0.0, 0.3)])[0]
 
 
+def test_a_rank_that_waited_itself_is_not_blamed_for_the_next_one():
+    """A relay: rank 0 works for 1 s, then rank 1 has what it waited for and sends it on to rank 2, a little later."""
+    pairs = [Match(n, f"message #1 from rank {n}", 2) for n in range(2)]
+    calls = [
+        call(0, 1, 1, 1, 1.01, 1.01, match=pairs[0]),
+        call(1, 0, 0, 0, 1.01, 1.01, match=pairs[0]),
+        call(1, 1.02, 1.02, 1.02, 1.03, 1.03, match=pairs[1]),
+        call(2, 0, 0, 0, 1.03, 1.03, match=pairs[1]),
+    ]
+    assert still(calls)[1][0] == "Rank 0 came last once: others waited 1 s of 1.03 s for it"
+
+
 def test_ranks_that_wait_at_the_same_time_are_counted_once():
-    """Ranks 1 and 2 wait for a message of rank 0 each, all the time until 1 s; not for 2 s."""
+    """Ranks 1 and 2 wait for a message of rank 0 each, all the time until it sends the first; not for 2 s."""
     pairs = [Match(n, f"message #{n} from rank 0", 2) for n in range(2)]
     waits = [call(rank, 0, 0, 0, 1, 1, match=pairs[rank - 1]) for rank in (1, 2)]
     sends = [call(0, 0.9 + 0.05 * n, 1, 1, 1, 1, match=pairs[n]) for n in range(2)]
-    assert still([*waits, *sends])[1][0] == "Rank 0 came last 2 times: others waited 950 ms of 1 s for it"
+    assert still([*waits, *sends])[1][0] == "Rank 0 came last 2 times: others waited 900 ms of 1 s for it"
 
 
 def test_a_still_cuts_nothing_and_stays_small():

@@ -44,15 +44,17 @@ def test_many_ranks_are_told_in_words_and_wrong_ones_refused():
 @pytest.mark.parametrize(
     "edges, words",
     [
-        (EDGES, "Rank 2 holds up ranks 0, 1, 3"),
-        ([(0, 1, ""), (1, 3, ""), (0, 2, "")], "Ranks 2, 3 hold up ranks 0, 1"),
+        (EDGES, "Ranks 0, 1, 3 wait for rank 2"),
+        ([(0, 1, ""), (1, 3, ""), (0, 2, "")], "Ranks 0, 1 wait for ranks 2, 3"),
         ([(0, 1, ""), (1, 0, ""), (2, 0, "")], "Ranks 0, 1 wait for each other"),
         ([(0, 1, ""), (1, 2, ""), (2, 0, "")], "Ranks 0 to 2 wait in a circle"),
+        ([(0, 1, ""), (1, 0, ""), (1, 2, ""), (2, 1, "")], "Ranks 0 to 2 wait for each other"),
+        ([(0, 1, ""), (0, 2, "")], "Rank 0 waits for ranks 1, 2"),
         ([(1, 1, "")], "Rank 1 waits for itself"),
         ([(0, 1, ""), (1, 0, ""), (2, 3, ""), (3, 2, "")], "Ranks 0 to 3 can never go on"),
     ],
 )
-def test_the_headline_names_who_holds_up_the_others(show, edges, words):
+def test_the_headline_says_which_ranks_wait_for_which(show, edges, words):
     assert WaitFor(edges, 4).headline == words
     assert show(WaitFor(edges, 4)).inner_text(".rs-title") == words
 
