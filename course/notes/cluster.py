@@ -20,7 +20,7 @@ NOTES = Notes(
             10,
             "Two nodes, one laptop",
             "`cluster_numbers` for hands, then run it. If you have a second laptop on the same network, do it for "
-            "real: one word changes. Then `cluster_interface`.",
+            "real: name the first laptop and drop `--local-addr`. Then `cluster_interface`.",
         ),
         Part(
             12,
