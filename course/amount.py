@@ -1,7 +1,7 @@
 """Read a number as a student writes it: 6, "six", "6 N", "2(p - 1)", "N - N/4", "50 %", "half", "12 messages".
 
-N is the unit of what is asked, so it counts as 1; p is the number of ranks that is meant. Words behind the number are
-its unit and are left away. Nothing is evaluated as Python.
+N is the unit of what is asked, so it counts as 1; p is the number of ranks that is meant. Words after the number are
+its unit and are ignored. Nothing is evaluated as Python.
 
 The same as widgets/js/amount.js, for answers that are handed in: the tests hold one against the other.
 """

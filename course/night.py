@@ -85,7 +85,7 @@ class Night:
     def _over(self, rank: int, index: int) -> bool:
         """Whether all ranks of the group are in the same call."""
         call = self._plans[rank][index]
-        return all(self._at[other].get(call, RANKS) < self._begun[other] for other in call[0])
+        return all(self._at[other].get(call, len(self._plans[other])) < self._begun[other] for other in call[0])
 
     def _move(self) -> bool:
         """Lets every rank whose last call is over begin its next one; False when none can."""

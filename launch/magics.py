@@ -32,7 +32,7 @@ MOST_HINTS = 6  # lines; the same sentence for several ranks is one
 
 _session: Ranks | None = None
 _limit = ""  # what the last cell said of its network
-_network = None  # of cells without --network: a name, a Network, a Topology
+_network = None  # the network of cells without --network: a name, a Network, a Topology
 _ran: list[export.Ran] = []  # the cells so far, for %ranks export
 _shown: dict[str, list] = {}  # cell of the notebook -> the widgets of its last run
 

@@ -23,7 +23,7 @@ class Known(weakref.ref):
     number: int
     nbytes: int
     address: int  # of the C++ object
-    met: dict  # from which it goes with the storage
+    met: dict  # it is removed from this with the storage
 
     def alive(self):
         """The storage itself, None if its memory is gone or was resized (FSDP does that) since it was met."""
@@ -35,7 +35,7 @@ class Known(weakref.ref):
 
 
 def _forget(known: Known) -> None:
-    """The storage goes. No closure: Python's collector may have taken one apart by then, with the recording."""
+    """The storage is being destroyed. No closure: the garbage collector may have cleared one by then."""
     if known.met.get(known.address) is known:
         known.met.pop(known.address, None)
 

@@ -40,7 +40,7 @@ class PendingCall:
     """One call that is open. `seq` counts within the epoch, `seq_in_cell` within the cell.
 
     `event` is (recorder, event) of a call that is recorded; `memory` the addresses a collective writes to. `work` is
-    what tells that its Work goes, and `held` the Work itself where it must not go: of a collective, and of a message
+    a weak reference to its Work, and `held` the Work itself where it must stay alive: of a collective, and of a message
     whose Work the student does not have yet. `kept` is what is in C++ below the Work of a receive. `failed` is the
     exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
     given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.

@@ -455,7 +455,7 @@ class Meaning:
         for out in outs:
             between: list[Piece] = []
             if runs(out, out.shape) is None and out.storage in self.memory.storages:
-                between = self.memory.storages[out.storage].read(*out.span)  # is in it, too
+                between = self.memory.storages[out.storage].read(*out.span)  # counts as an input, too
             there = ranks.union(*[self.leaves.ranks_of(p.value) for p in between])
             self._fill(out, self.leaves.computed(self.rank, there, own, by))
 

@@ -48,7 +48,7 @@ class Types:
         return value, p.expr._replace(value=itself(number, by), held=(value,))
 
     def _narrowed(self, known: dict, wide: Value, lo: int, at: int, before: str, after: str) -> list | None:
-        """[(value or expr, times)] of what was made wider; zeros that others were added to are no part of it."""
+        """[(value or expr, times)] of what was made wider; zeros in a sum are ignored."""
         found = []
         for number, shift, times in wide.terms:
             inside, *types = known.get(number, (None,))
