@@ -25,14 +25,14 @@ def _load() -> None:
     """All at once: `course.ask` is a module, too, and the function has to stand in its place."""
     from course.again import again
     from course.ask import ask
-    from course.judge import check
+    from course.judge.check import check
     from course.memory import show as progress
 
     globals().update(again=again, ask=ask, check=check, progress=progress)
 
 
 if "RANK" not in os.environ:
-    from course.screen import watch
+    from course.judge.screen import watch
 
     _load()
     watch()

@@ -1,4 +1,4 @@
-"""What runs in place of a solution in a copy of the course that withholds them (course/withhold.py).
+"""What runs in place of a solution in a copy of the course that withholds them (course/teach/withhold.py).
 
 Later cells build on exercises. Where a student has not solved one and ours is withheld, the cell runs what is here:
 the same result by torch's own collectives or DTensor, not by the algorithm that the exercise asks for. So every cell

@@ -4,7 +4,7 @@ It stands in Jupyter's data folder of the user (JUPYTER_DATA_DIR moves it), not 
 `git pull` must neither lose it nor carry it along.
 
     course.progress()           prints which exercises are solved, and what was predicted wrong, by topic
-    check.export("anna.json")   writes all of it into a file to hand in; `python -m course.handed_in FOLDER` reads many
+    check.export("anna.json")   writes all of it into a file to hand in; `ringside handed-in FOLDER` reads many
 
 Of a solved function the file holds a hash, and not the function. Beside it are a file with every answer to a question
 (`course/ask.py`), by the question's name, and the folder `solved` with the text of each function that passed, which

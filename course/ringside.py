@@ -14,7 +14,7 @@ from pathlib import Path
 
 from course import own
 
-LECTURERS = ("room", "exam", "withhold", "release")
+LECTURERS = ("room", "exam", "withhold", "release", "handed-in")
 PACKAGES = ("collectives", "widgets", "launch", "course")
 
 
@@ -37,7 +37,7 @@ def lab(folder: str | None, flags: list[str]) -> int:
 def room(chapter: str, address: str | None, port: int, made: argparse.ArgumentParser) -> int:
     """The questions of a chapter in a room; the one that its notes give to the room comes first."""
     from course import chapters, notes, questions
-    from course.room import room, server
+    from course.teach.room import room, server
 
     try:
         name = chapters.name_of(chapters.chosen([chapter])[0].stem)
@@ -90,20 +90,20 @@ def main(arguments: list[str] | None = None) -> int:
         return pages.main([given.folder])
     if given.command == "pack":
         return subprocess.call([sys.executable, "-m", "course.pack", given.folder, *given.chapters])
-    if given.command in LECTURERS and importlib.util.find_spec("course.withhold") is None:
+    if given.command in LECTURERS and importlib.util.find_spec("course.teach") is None:
         made.error("this is a copy for students; the lecturer's course has this command")
     if given.command == "room":
         return room(given.chapter, given.address, given.port, made)
     if given.command == "exam":
-        from course import exam
+        from course.teach import exam
 
         return exam.main(given.seed, Path(given.folder))
     if given.command in ("withhold", "release"):
-        from course import withhold
+        from course.teach import withhold
 
         place = Path(given.folder).resolve()
         return withhold.make(place) if given.command == "withhold" else withhold.open_up(place, given.chapters)
-    from course import handed_in
+    from course.teach import handed_in
 
     flags = [*["--csv"] * given.csv, *["--judge"] * given.judge, *[f"--page={given.page}"] * bool(given.page)]
     return handed_in.main([given.folder, *flags])

@@ -1,4 +1,4 @@
-"""What a lecturer has withheld from this copy of the course, and releases chapter by chapter (course/withhold.py).
+"""What a lecturer has withheld from this copy of the course, and releases by chapter (course/teach/withhold.py).
 
 In such a copy the folder `sealed` has one encrypted file a chapter, with our solutions and the answers to its
 questions. A released chapter's key is in that folder, or, of a copy that the lecturer cannot reach, beside the

@@ -5,7 +5,7 @@ three tensors. So an exercise is tried on fixed draws, which differ from each ot
 verdict on every run, and on one `at_random`. An exercise's texts (`Exercise.x`, `expected`, `call`) use the names of a
 `Draw`.
 
-Left out: the numbers themselves, which the ranks make from it (`course/trial.py`).
+Left out: the numbers themselves, which the ranks make from it (`course/judge/trial.py`).
 """
 
 import random

@@ -1,6 +1,6 @@
 """What an exercise is: what it asks for, on which ranks it is tried, and what it may cost.
 
-`course/judge.py` has it run and judged, `course/solutions/NAME.py` solves it, its chapter holds the stub. Code that
+`course/judge` has it run and judged, `course/solutions/NAME.py` solves it, its chapter holds the stub. Code that
 runs on the ranks is kept as text, because that is how it gets there. An exercise is judged on what the ranks really
 sent, so its bounds are functions of p, the number of ranks; bytes are given in N.
 """

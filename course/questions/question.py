@@ -27,7 +27,7 @@ class Answer:
 class Question:
     """What all kinds have. `topic` is a few words by which answers are counted: "all_reduce", "cost", "blocking".
 
-    `sealed`: a copy in which answers are withheld; what is right and why is not in it (course/withhold.py).
+    `sealed`: a copy in which answers are withheld; what is right and why is not in it (course/teach/withhold.py).
     """
 
     name: str

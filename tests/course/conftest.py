@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from course import trial
+from course.judge import trial
 
 
 @pytest.fixture(scope="session", autouse=True)

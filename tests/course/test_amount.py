@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.amount import amount
+from course.teach.amount import amount
 
 WRITTEN = {
     "0": 0,

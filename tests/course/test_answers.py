@@ -20,7 +20,6 @@ from collectives import (
     scatter,
 )
 from collectives.spec import goal
-from course.amount import amount
 from course.gpt import ALPHABET, new_weights, pieces
 from course.questions import (
     QUESTIONS,
@@ -41,6 +40,7 @@ from course.questions import (
     when_it_hangs,
 )
 from course.questions import all_reduce as ring
+from course.teach.amount import amount
 
 MODULES = (
     *(ring, cost, algorithms, groups, topology, compose),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course.carry import CannotCarry, blanks, carry, is_stub
+from course.judge.carry import CannotCarry, blanks, carry, is_stub
 from tests.course.cells import executed
 
 

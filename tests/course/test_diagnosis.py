@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from course import diagnosis, trial
 from course.exercises import EXERCISES
 from course.exercises.draw import fixed
-from course.ways import Wrong
+from course.judge import diagnosis, trial
+from course.judge.ways import Wrong
 
 TO_RANK_0 = """
 def tree_reduce(x):

@@ -5,13 +5,14 @@ import re
 import nbformat
 import pytest
 
-from course import exam, ringside
+from course import ringside
 from course.chapters import notebooks
 from course.exercises import EXERCISES
 from course.pack import run
 from course.pack.paper import right
 from course.questions import QUESTIONS
 from course.questions.question import Choose, Number, Statement
+from course.teach import exam
 
 SEEDS = [f"a lecture in spring {number}" for number in range(40)]
 CLAIM = re.compile(r"\*(?:Easy|Medium|Hard), (\d+) minutes\.\*")

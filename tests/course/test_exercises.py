@@ -9,9 +9,9 @@ import re
 
 import pytest
 
-from course import carry, trial
 from course.chapters import notebooks
 from course.exercises import EXERCISES
+from course.judge import carry, trial
 from tests.course.attempts.families import family
 from tests.course.cells import executed
 

@@ -5,11 +5,12 @@ import os
 
 import pytest
 
-from course import alike, class_page, handed_in, regrade, ringside
+from course import ringside
 from course.exercises import EXERCISES
-from course.quantity import is_right
 from course.questions import QUESTIONS
 from course.questions.question import Number
+from course.teach import alike, class_page, handed_in, regrade
+from course.teach.quantity import is_right
 
 NEEDS_ITS_PICTURE = "broadcast_tree"
 HONEST = {"exercises": {"swap": {"attempts": 2, "solved": "x"}}, "answers": {}, "functions": {}}

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from course import check as check_here
-from course.carry import blanks
 from course.exercises import EXERCISES
-from course.judge import _unwritten
+from course.judge.carry import blanks
+from course.judge.check import _unwritten
 from tests.launch.notebook import PATIENCE, Notebook
 
 RING = open(os.path.join(os.path.dirname(__file__), "../../course/solutions/ring_all_reduce.py")).read()
@@ -204,12 +204,12 @@ LOOPS = {
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_loop_without_an_end_is_stopped(notebook, loop):
     """The second catches even the stop."""
-    notebook.run("import course.trial\ncourse.trial.LIMIT = course.trial.GRACE = 1")
+    notebook.run("import course.judge.trial\ncourse.judge.trial.LIMIT = course.judge.trial.GRACE = 1")
     notebook.run(f"%%ranks 4\nimport time\ndef shift(x):\n    {LOOPS[loop]}")
     assert "  no  on 4 ranks, float32: it had not ended after 1 s and was stopped: is there a loop" in check(
         notebook, '"shift"'
     )
-    notebook.run("course.trial.LIMIT, course.trial.GRACE = 20, 2")
+    notebook.run("course.judge.trial.LIMIT, course.judge.trial.GRACE = 20, 2")
 
 
 def test_the_stop_button_ends_a_check_and_is_not_taken_for_the_limit(notebook):
@@ -300,7 +300,7 @@ def shows(notebook, cell):
 
 def test_a_check_shows_what_it_does_and_leaves_nothing_of_it(notebook):
     notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
-    notebook.run("import course.trial\ncourse.trial.end_ranks()")
+    notebook.run("import course.judge.trial\ncourse.judge.trial.end_ranks()")
     held, printed = shows(notebook, 'check("my_share")')
     (texts,) = held.values()
     assert texts[0] == texts[-1] == "", "empty in the saved notebook, whether it keeps the first or the last"
@@ -319,7 +319,7 @@ def test_a_check_shows_what_it_does_and_leaves_nothing_of_it(notebook):
 
 def test_ranks_that_cannot_be_had_are_no_fault_of_the_function(notebook):
     notebook.run("%%ranks 4\ndef my_share(x):\n    return torch.tensor_split(x, world_size)[rank]")
-    notebook.run("import course.trial\ncourse.trial.end_ranks()\nimport launch.kernel.host as host")
+    notebook.run("import course.judge.trial\ncourse.judge.trial.end_ranks()\nimport launch.kernel.host as host")
     notebook.run("free = host.available_memory\nhost.available_memory = lambda: 100 << 20")
     told = check(notebook, '"my_share"')
     notebook.run("host.available_memory = free")
@@ -356,7 +356,7 @@ def test_our_solution_comes_in_a_cell_of_its_own(notebook):
 
 
 def test_a_solution_that_is_withheld_is_said(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("course.judge.COURSE", tmp_path)
+    monkeypatch.setattr("course.judge.check.COURSE", tmp_path)
     check_here.solution("shift")
     assert capsys.readouterr().out.startswith("Our solution is withheld in this copy")
 

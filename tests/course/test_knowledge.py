@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from course.knowledge import knowledge
+from course.judge.knowledge import knowledge
 
 
 def message(src, dst, start, end, seq=0):

@@ -5,11 +5,12 @@ import json
 
 import pytest
 
-from course import handed_in, memory
+from course import memory
 from course.ask import for_browser
 from course.exercises import EXERCISES
 from course.questions import QUESTIONS
 from course.questions.question import Click, Order, Statement
+from course.teach import handed_in
 
 ALL = len(EXERCISES)
 

@@ -22,9 +22,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from course.amount import amount
 from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Answer, Choose, Click, FindLine, Number, Order, Question, Statement
+from course.teach.amount import amount
 
 COURSE = Path(__file__).parents[2] / "course"
 ASKS = re.compile(r'\bask\(\s*"(\w+)"')

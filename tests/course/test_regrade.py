@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from course import handed_in, regrade
+from course.teach import handed_in, regrade
 
-OURS = (Path(regrade.__file__).parent / "solutions" / "swap.py").read_text()
+OURS = (Path(regrade.__file__).parents[1] / "solutions" / "swap.py").read_text()
 FORGED = "def shift(x):\n    return x"
 GREEDY = "def my_share(x):\n    bytearray(6 * 2**30)"
 WRITES = "def flat_gather(x):\n    open('big', 'wb').write(bytes(2**27))"

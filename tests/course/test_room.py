@@ -18,8 +18,8 @@ from course.notes import NOTES
 from course.pack.paper import right
 from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Choose
-from course.room import room, server
-from course.room.room import Room
+from course.teach.room import room, server
+from course.teach.room.room import Room
 from widgets.question import rich
 
 OWN = "192.168.1.7:8080"

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from course import playback, trial
 from course.exercises import EXERCISES
 from course.exercises.draw import at_random, fixed
-from course.holding import X
+from course.judge import playback, trial
+from course.judge.holding import X
 from launch.kernel.supervisor import Supervisor
 
 SHIFT = """

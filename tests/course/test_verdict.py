@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from course import verdict
 from course.exercises import EXERCISES
 from course.exercises.exercise import right_neighbour
+from course.judge import verdict
 
 P, RING = 3, EXERCISES["ring_all_reduce"]
 

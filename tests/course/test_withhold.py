@@ -13,15 +13,17 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from course import chapters, instead, withhold
+from course import chapters, instead
 from course.exercises import EXERCISES
 from course.questions import QUESTIONS
 from course.questions.question import Order
 from course.ringside import main
+from course.teach import withhold
 
 CODE = """
 import json, sys
-from course import judge, questions, yours
+from course import questions, yours
+from course.judge import check as judge
 judge.get_ipython = lambda: type("Shell", (), {"set_next_input": lambda self, text: None})()
 def look():
     judge.check.solution("shift")
@@ -86,7 +88,7 @@ def test_what_is_withheld_cannot_be_read(students):
 
 
 def test_what_the_lecturer_alone_has_is_not_in_the_copy(students):
-    for name in ("room", "exam.py", "withhold.py", "notes", "pack"):
+    for name in ("teach", "notes", "pack"):
         assert (chapters.FOLDER / name).exists() and not (students / "course" / name).exists()
     assert not (students / "tests").exists() and not list(students.rglob("*.keys.json"))
 

@@ -1,9 +1,9 @@
-"""Numbers as students write them: the browser reads what `course.amount` reads, and refuses what that refuses."""
+"""Numbers as students write them: the browser reads what `course.teach.amount` reads, and refuses what that refuses."""
 
 import math
 import random
 
-from course.amount import IN_DIGITS, amount
+from course.teach.amount import IN_DIGITS, amount
 from tests.course.test_amount import WRITTEN
 from tests.widgets.conftest import ask
 

@@ -1,4 +1,4 @@
-"""Answers with units: the browser and course/quantity.py read the same, and agree about every number of the course."""
+"""Answers with units: the browser and course/teach/quantity.py read the same, and agree about every number."""
 
 import math
 import random
@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from course.ask import for_browser
-from course.quantity import is_right, quantity
 from course.questions import QUESTIONS
 from course.questions.question import Answer, Number
+from course.teach.quantity import is_right, quantity
 from tests.widgets.conftest import ask
 
 NUMBERS = {name: question for name, question in QUESTIONS.items() if isinstance(question, Number)}

@@ -6,7 +6,7 @@ from collectives import all_reduce
 from course.ask import for_browser
 from course.questions import QUESTIONS
 from course.questions.question import Answer, Choose, FindLine, Number, Order, Statement
-from course.withhold import without_answer
+from course.teach.withhold import without_answer
 from tests.widgets.conftest import ask
 from widgets import Player, Question, Race
 

@@ -3,7 +3,7 @@
  * N is the unit of what is asked and counts as 1, p is the number of ranks. Words behind the number are its unit and are
  * left away.
  *
- * Nothing is evaluated as a program. `course/amount.py` reads the same, written again to hold this one against.
+ * Nothing is evaluated as a program. `course/teach/amount.py` reads the same, written again to hold this one against.
  */
 
 const TOKEN =

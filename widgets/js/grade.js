@@ -16,7 +16,7 @@ import { readQuantity, takesPrefix } from "./quantity.js";
  * @property {"cells" | "messages" | "steps" | "busiest" | "choose" | "statement" | "line" | "number" | "order"} kind
  * @property {string} text
  * @property {string} [name] of a question of the course
- * @property {boolean} [sealed] what is right is withheld (course/withhold.py): an answer is kept and not judged
+ * @property {boolean} [sealed] what is right is withheld (course/teach/withhold.py): an answer is kept and not judged
  * @property {number} [step] cells: counted from 1
  * @property {string} [why] cells, order
  * @property {Answer[]} [answers] choose, statement, line: in the order in which they are shown

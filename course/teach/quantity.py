@@ -6,8 +6,8 @@ tests hold one against the other.
 
 import re
 
-from course.amount import IN_DIGITS, WORD, amount
 from course.questions.question import Number
+from course.teach.amount import IN_DIGITS, WORD, amount
 
 LONG = {"nano": "n", "micro": "u", "milli": "m", "kilo": "k", "mega": "M", "giga": "G", "tera": "T"}
 LONG |= {"kibi": "Ki", "mebi": "Mi", "gibi": "Gi"}

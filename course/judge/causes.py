@@ -3,8 +3,8 @@
 They are asked in the order in which one explains the others (`CAUSES`), and look at what the answer holds in the end
 and should hold, in letters. What nobody has seen is not claimed.
 
-Left out: the sentence around it (`course/diagnosis.py`); mistakes that show only at other places or on the way
-(`course/ways.py`).
+Left out: the sentence around it (`diagnosis.py`); mistakes that show only at other places or on the way
+(`ways.py`).
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from course.exercises.exercise import MESSAGES_ONLY
-from course.ways import (
+from course.judge.ways import (
     Case,
     brought,
     doubling,

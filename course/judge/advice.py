@@ -5,7 +5,7 @@ function is tried that sends messages: so a ring of sends wants isend, and a rec
 sent to another has the wrong neighbour. All is read off the run (`Trial.recording`), the edges of the deadlock, or the
 source.
 
-Left out: what a single error says (launch/hints); results that are wrong (course/diagnosis.py).
+Left out: what a single error says (launch/hints); results that are wrong (diagnosis.py).
 """
 
 import ast
@@ -34,7 +34,7 @@ LENGTHS = (
 
 
 def advice(trial) -> list[str]:
-    """Lines for a `course.trial.Trial` with a fault; [] if nothing is known."""
+    """Lines for a `course.judge.trial.Trial` with a fault; [] if nothing is known."""
     notes = [note for note in trial.notes if not any(note in hint for hint in trial.hints)]
     return [
         *notes,

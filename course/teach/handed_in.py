@@ -1,12 +1,12 @@
-"""What a class has handed in, as one table: `python -m course.handed_in FOLDER` reads what `check.export` wrote there.
+"""What a class has handed in, as one table: `ringside handed-in FOLDER` reads what `check.export` wrote there.
 
 A line for each student: how many exercises are solved, with how many checks and hints, how many questions were answered
-right at first, and which exercises are open. Below it the functions that are alike (course/alike.py): a fact, and not
+right at first, and which exercises are open. Below it the functions that are alike (alike.py): a fact, and not
 yet a judgement. With `--csv` one line for each student and exercise, for a spreadsheet.
 
 A file can be edited. A link, a pipe or a huge file is named and not read, and so is what does not end in .json.
 Answers to questions are graded again, except clicks on the cells of a picture: those count as the file says. `--judge`
-judges each function once more on this machine (course/regrade.py), which takes some ten seconds a student and a few for
+judges each function once more on this machine (regrade.py), which takes some ten seconds a student and a few for
 each exercise, and says where the verdict is another one.
 
 Left out: a proof that a file is the student's own.
@@ -20,12 +20,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from course import alike, class_page, memory, regrade
+from course import memory
 from course.ask import for_browser
 from course.exercises import EXERCISES
-from course.quantity import is_right
 from course.questions import QUESTIONS
 from course.questions.question import Choose, Click, FindLine, Number, Order, Question, Statement
+from course.teach import alike, class_page, regrade
+from course.teach.quantity import is_right
 
 COLUMNS = ("who", "exercise", "solved", "attempts", "hints", "solution", "judged again")
 
@@ -192,9 +193,7 @@ def main(arguments: list[str]) -> int:
     """Print the table of the folder that is named; 0 if every .json file in it could be read."""
     folders = [Path(each) for each in arguments if not each.startswith("--")]
     if len(folders) != 1 or not folders[0].is_dir():
-        usage = (
-            "python -m course.handed_in FOLDER [--csv] [--judge] [--page=FILE]: FOLDER has the files of check.export"
-        )
+        usage = "ringside handed-in FOLDER [--csv] [--judge] [--page FILE]: FOLDER has the files of check.export"
         print(usage, file=sys.stderr)
         return 2
     for path in (Path(each.removeprefix("--page=")) for each in arguments if each.startswith("--page=")):

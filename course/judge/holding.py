@@ -3,7 +3,7 @@
 The exercise's textbook says what should be there; the recording (`Recording.made_of`), which has seen it being made,
 says what is. A letter is that of the pictures: `collectives.state.symbol`.
 
-Left out: why the two differ (`course/diagnosis.py`).
+Left out: why the two differ (`diagnosis.py`).
 """
 
 from bisect import bisect_right

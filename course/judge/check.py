@@ -1,9 +1,9 @@
 """`check("name")`: run the student's function on real ranks, watch what they send, and say what is right and wrong.
 
-The function travels as text (course/carry.py) to ranks of its own, is tried there on several world sizes
-(course/trial.py), and the verdict is printed line by line: the same on every run, but for the numbers of a wrong
+The function travels as text (carry.py) to ranks of its own, is tried there on several world sizes
+(trial.py), and the verdict is printed line by line: the same on every run, but for the numbers of a wrong
 result, which are fresh. It says which cell it is about, and is given only of what the student wrote last
-(course/screen.py). Below it the run that was judged plays (course/playback.py), and `launch.recording()` has it.
+(screen.py). Below it the run that was judged plays (playback.py), and `launch.recording()` has it.
 A check never raises: an unsolved chapter still runs through.
 """
 
@@ -17,10 +17,11 @@ from textwrap import wrap
 
 from IPython import get_ipython
 
-from course import carry, memory, screen, withheld
+from course import memory, withheld
 from course.exercises import EXERCISES, Exercise
+from course.judge import carry, screen
 
-COURSE = Path(__file__).parent
+COURSE = Path(__file__).parents[1]
 
 WIDTH = 98
 """Characters of a line of the verdict; JupyterLab would break a longer one in the middle of a word."""
@@ -106,7 +107,7 @@ def _print_hint(exercise: Exercise, number: int) -> None:
 
 def _judge(exercise: Exercise) -> None:
     """Print the verdict, and keep it."""
-    from course import playback  # here, because a chapter that only imports `check` need not load the launcher
+    from course.judge import playback  # here, because a chapter that only imports `check` need not load the launcher
 
     playback.clear()
     _say(f"{exercise.name}: {exercise.asks}")
@@ -117,7 +118,7 @@ def _judge(exercise: Exercise) -> None:
             if _tried(exercise, source):
                 memory.solved(exercise.name, source)
     except KeyboardInterrupt:  # it struck in our own code, between two runs
-        from course.trial import end_ranks
+        from course.judge.trial import end_ranks
 
         end_ranks()
         print("  stopped  nothing more was tried", flush=True)
@@ -125,9 +126,9 @@ def _judge(exercise: Exercise) -> None:
 
 def _tried(exercise: Exercise, source: str) -> bool:
     """Prints a line for each trial, up to the first fault; True when everything is right."""
-    from course import playback, verdict
-    from course.trial import trials
-    from course.under_way import under_way
+    from course.judge import playback, verdict
+    from course.judge.trial import trials
+    from course.judge.under_way import under_way
     from launch.magics import session
 
     first = None

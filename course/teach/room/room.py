@@ -3,7 +3,7 @@
 A question goes through three stages: the room answers, the wall shows bars, the wall shows what is right. Answers are
 kept in memory until the next question, one a phone, and nowhere else.
 
-Left out: how pages travel (course/room/server.py); questions that need a picture or lines in order, which phones are
+Left out: how pages travel (server.py); questions that need a picture or lines in order, which phones are
 too small for; and a proof that a person answers once: somebody with a script can be several phones.
 """
 
@@ -16,8 +16,8 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from markupsafe import Markup
 
 from course.pack.paper import right
-from course.quantity import quantity
 from course.questions.question import Choose, FindLine, Number, Question, Statement
+from course.teach.quantity import quantity
 from widgets.question import rich
 
 MOST_ANSWERS = 500

@@ -1,16 +1,16 @@
 """Typical mistakes that show only at other places, or on the way of a piece, message by message.
 
-The way is the recording's (`Schedule.trace`), the letters are those of `course/holding.py`. Each function says
+The way is the recording's (`Schedule.trace`), the letters are those of `holding.py`. Each function says
 something only where it was seen.
 
-Left out: mistakes that can be read off the wrong element alone (`course/causes.py`).
+Left out: mistakes that can be read off the wrong element alone (`causes.py`).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from course.holding import Answers, Block, Held, Origin, X
+from course.judge.holding import Answers, Block, Held, Origin, X
 from launch.shared.errors import name_ranks
 
 

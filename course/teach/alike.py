@@ -54,7 +54,7 @@ def _of_one(name: str, functions: dict[str, str]) -> list[str]:
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for who, text in functions.items():
         groups[nodes(text) or (text,)].append(who)
-    path = Path(__file__).parent / "solutions" / f"{name}.py"
+    path = Path(__file__).parents[1] / "solutions" / f"{name}.py"
     ours = nodes(path.read_text(encoding="utf-8")) if path.exists() else ()
     lines = []
     for tree, people in groups.items():

@@ -5,8 +5,8 @@ Where nobody could see a picture, in a script or a terminal, there is none.
 Left out: the picture (`widgets.Player`), and the recording that stays behind (`launch.recording()`).
 """
 
-from course import verdict
-from course.holding import Answers
+from course.judge import verdict
+from course.judge.holding import Answers
 from launch.shared.errors import DeadlockError
 
 _cleared: int | None = None

@@ -1,6 +1,6 @@
 """What a rank does around a student's function: fresh names, x and what should come out of it, and what is seen then.
 
-`course/trial.py` sends this file as text to each process of its ranks, once, and a trial is a few short cells after
+`trial.py` sends this file as text to each process of its ranks, once, and a trial is a few short cells after
 that: IPython reads a cell token by token, in Python, so long cells cost more than what is in them. What is an
 exercise's own comes as Python text and is run among the student's names, where `_trial_around` is the only name from
 here.
@@ -8,7 +8,7 @@ here.
 What goes in and what is seen is displayed, as a mime type that nobody else has: so it has come when the cell has ended,
 nobody has to ask for it, and on the rank it is nowhere when the function runs.
 
-Left out: what is made of it (`course/verdict.py`).
+Left out: what is made of it (`verdict.py`).
 """
 
 import base64

@@ -15,17 +15,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from course import causes, diagnosis, overlap
 from course.exercises.exercise import MESSAGES_ONLY
-from course.knowledge import knowledge
-from course.overlap import built_ins_of
+from course.judge import causes, diagnosis, overlap
+from course.judge.knowledge import knowledge
+from course.judge.overlap import built_ins_of
 from launch.shared.errors import DeadlockError, LostMessageError, name_ranks
 
 LIST_ITEM = re.compile(r"^\s*((\w+)\[.+\]) = ", re.MULTILINE)
 
 
 def fault(trial) -> str:
-    """The first fault of a `course.trial.Trial` that came to its end, as a sentence; "" if there is none."""
+    """The first fault of a `course.judge.trial.Trial` that came to its end, as a sentence; "" if there is none."""
     judges = (
         built_in,
         _sent_dtype,

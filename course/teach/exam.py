@@ -24,9 +24,9 @@ from course.chapters import FOLDER, notebooks
 from course.exercises import EXERCISES
 from course.pack.paper import right
 from course.pages import to_html
-from course.quantity import quantity
 from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Choose, Number, Question, Statement
+from course.teach.quantity import quantity
 
 SHORTEST = 12
 """Characters of a seed: the exams of all short ones could be made and learned."""

@@ -1,8 +1,8 @@
 """What was handed in, judged once more on the lecturer's machine: a file of progress can be edited, a verdict cannot.
 
-The functions of one student are tried in a process of their own (`python -m course.regrade`, functions in, verdicts
-out), which has an empty home folder and environment, limits on memory, processes, file sizes and time, and, where Linux
-lets an ordinary user have them (`unshare`), no network and no sight of other processes.
+The functions of one student are tried in a process of their own (this module as a script: functions in, verdicts out).
+It has an empty home folder and environment, and limits on memory, processes, file sizes and time. Where Linux lets an
+ordinary user have them (`unshare`), it has no network and sees no other processes.
 
 Left out: what a container is for. A function runs as you: it can read and write your files, and one that is written to
 attack the judge can forge its verdict. It keeps out accidents, loops and downloads, not an attacker: judge the files of
@@ -21,9 +21,9 @@ from pathlib import Path
 
 from course.exercises import EXERCISES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FIRST, EACH = 60, 60
-"""Seconds for the ranks to start, and for each function; a trial that hangs is stopped earlier (course/trial.py)."""
+"""Seconds for the ranks to start, and for each function; a trial that hangs is stopped earlier (judge/trial.py)."""
 
 LIMITS = {
     resource.RLIMIT_DATA: 4 * 2**30,  # bytes, of each process
@@ -50,7 +50,7 @@ def judged(functions: dict[str, str], front: list[str]) -> dict[str, str]:
         environ = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "HOME": home, "TMPDIR": home}
         environ |= {"JUPYTER_DATA_DIR": home, "JUPYTER_RUNTIME_DIR": home, "IPYTHONDIR": home}
         process = subprocess.Popen(
-            [*front, sys.executable, "-m", "course.regrade"],
+            [*front, sys.executable, "-m", "course.teach.regrade"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -98,7 +98,7 @@ def main() -> None:
     """In the process: functions from standard input, one verdict a line to standard output."""
     _limit()
     _loopback()
-    from course.trial import close_ranks, trials
+    from course.judge.trial import close_ranks, trials
 
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what anything else prints is no verdict

@@ -19,7 +19,7 @@ def under_way(name: str) -> Iterator[Callable[[str], None]]:
     """Gives a function to say what is going on: `say("starting 4 ranks")`."""
     from IPython.display import display
 
-    from course.playback import shell
+    from course.judge.playback import shell
 
     if shell() is None:
         yield lambda text: None

@@ -3,10 +3,10 @@
     rank 1, chunk 2 holds a2 + c2 + c2 and should hold a2 + b2 + c2: rank 2's was added twice (line 9) and rank 1's is
     missing; add every rank's once; in numbers 21 22 where 46 48 should be
 
-The typical mistakes are looked for one after the other (`course/causes.py`), and each has words of its own. All of them
+The typical mistakes are looked for one after the other (`causes.py`), and each has words of its own. All of them
 are read off what the recording has seen: where it could not see, the sentence says so, and has numbers only.
 
-Left out: what is wrong beside the numbers (`course/verdict.py`).
+Left out: what is wrong beside the numbers (`verdict.py`).
 """
 
 from bisect import bisect_right
@@ -14,11 +14,11 @@ from itertools import accumulate
 
 import numpy as np
 
-from course.causes import CAUSES, hurried, raced
 from course.exercises.exercise import MESSAGES_ONLY
-from course.holding import Answers, Block, Held
-from course.knowledge import knowledge
-from course.ways import Case, Wrong
+from course.judge.causes import CAUSES, hurried, raced
+from course.judge.holding import Answers, Block, Held
+from course.judge.knowledge import knowledge
+from course.judge.ways import Case, Wrong
 from launch.replay.provenance import Kind
 from launch.shared.errors import name_ranks
 

@@ -34,7 +34,7 @@ GIVEN = (
     "launch",
     "course",
 )
-KEPT = ("__pycache__", "*.pyc", "*.ipynb", "solutions", "questions", "notes", "pack", "room", "exam.py", "withhold.py")
+KEPT = ("__pycache__", "*.pyc", "*.ipynb", "solutions", "questions", "notes", "pack", "teach")
 
 OURS = '''"""Ours is withheld; see course/yours.py."""
 

@@ -21,7 +21,7 @@ from http.client import HTTPException, HTTPMessage, parse_headers
 from io import BytesIO
 from urllib.parse import parse_qs
 
-from course.room.room import Room
+from course.teach.room.room import Room
 
 MOST_CONNECTIONS = 200  # from other machines, and as many from this one, which shows the wall
 HEAD, BODY = 8192, 200  # bytes of a request

@@ -2,7 +2,7 @@
 
 The numbers that go in and those that should come out are fetched from the ranks before the function runs, and compared
 here, in the notebook's kernel: no variable of the student's can collide with them, and what the function does to torch
-on its ranks changes nothing in the comparison. What is right and wrong with it all is told by `course/verdict.py`.
+on its ranks changes nothing in the comparison. What is right and wrong with it all is told by `verdict.py`.
 A set of ranks for each world size is kept, and begins every trial with the names it began its first one with. Where a
 function has hung, or has left a message under way, a thread, a group, or another torch, its ranks are ended.
 
@@ -22,11 +22,11 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
-from course import verdict
-from course.advice import advice
 from course.exercises.draw import Draw, at_random, fixed
 from course.exercises.exercise import Exercise
-from course.holding import RETURNED, X
+from course.judge import verdict
+from course.judge.advice import advice
+from course.judge.holding import RETURNED, X
 from launch.doctor.snapshot import How
 from launch.kernel import output
 from launch.kernel.cell import Answer
@@ -155,7 +155,7 @@ class Trial:
     """The function in `source` on the ranks and the kind of numbers of a Draw; running it is making it.
 
     failure     why it did not come to its end, "" if it did, and the `error` that says so
-    hints       lines that help with its fault (launch/hints, course/advice.py), once `fault` has been asked
+    hints       lines that help with its fault (launch/hints, advice.py), once `fault` has been asked
     notes       what is odd in the function as it stands (launch/hints/leftovers.py)
     verdict     "no" if there is a fault; "stopped" if the student stopped it, "not tried" if there were no ranks for it
     last        the ranks' Answers to the last of its cells that was over
