@@ -17,9 +17,9 @@ from collectives.errors import ScheduleError
 from launch.replay._calls import Collective, Message, kind_of, parts_of
 from launch.replay._layout import Label
 from launch.replay._moves import Move, given_to, left_by, unseen
+from launch.replay._numbers import SIZES
 from launch.replay._places import Places
 from launch.replay._replay import Replay
-from launch.replay._types import SIZES
 
 
 class Shown(NamedTuple):

@@ -9,7 +9,7 @@
   A place that gets data which is neither a copy nor a sum (maximum ...) of others is given "new" data.
 * What no one ever reads again is left out, and so is the multiplication by 1/p that makes a mean of a sum.
 
-Left out: which buffer a place belongs to, and chunks (`replay._layout`); names (`replay._names`).
+Left out: which buffer a place belongs to, and chunks (`replay._layout`); names (`replay._outcome`).
 """
 
 import re
@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from collectives.as_if import Region
 from launch.replay._calls import Call, Message, effect
+from launch.replay._contents import Contents
 from launch.replay._memory import Write
-from launch.replay._picture import Picture
 from launch.replay._places import LocalWrite, Places, Spot, Use, Variables, nameless
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges, cut
@@ -66,20 +66,20 @@ class Move(NamedTuple):
         return cls(step, spot.rank, spot.rank, None, target, spot, held, op="new", how=how)
 
 
-def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places, Picture]:
+def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places, Contents]:
     """The moves in order of their steps, the places that they go between, and what these hold.
 
-    A message that is told without the scratch tensor or the copy that it went through is a claim: `Picture` holds the
+    A message that is told without the scratch tensor or the copy that it went through is a claim: `Contents` holds the
     moves against what the ranks really held. Where they disagree nothing is left out.
     """
     told: dict[tuple[int, str], int] = {}
     while True:
         picker = _Picker(replay, memories, told)
         moves, places = picker.moves()
-        picture = Picture(moves, replay, memories, places)
-        wrong = {key for key in picture.wrong if told.get(key, 0) < ALL}
+        contents = Contents(moves, replay, memories, places)
+        wrong = {key for key in contents.wrong if told.get(key, 0) < ALL}
         if not wrong:
-            return moves, places, picture
+            return moves, places, contents
         told |= {key: told.get(key, 0) + 1 for key in wrong}
 
 

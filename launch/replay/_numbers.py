@@ -1,4 +1,4 @@
-"""A claim is checked against the numbers: is what a rank's memory is said to be made of really what it holds?
+"""The bytes that a rank's snapshots kept, and whether its memory really holds what it is said to be made of.
 
 What torch's ops did is known from the op logs. What a thread, numpy, ctypes or an op on other types did to the same
 bytes is not. So the numbers that every leaf had when it was first seen are kept. What is made of leaves is worked out
@@ -12,15 +12,67 @@ from collections.abc import Callable
 
 import numpy as np
 
-from launch.replay._snapshots import decode
-from launch.replay._types import SIZES
 from launch.replay.provenance import Kind, Leaves, Value
 
 EACH = 16  # calls of a rank of which one is checked
+SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "complex32": 4, "float32": 4, "int32": 4}
+SIZES |= {"uint64": 8, "uint32": 4, "qint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
 ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 ANY = ("uint8", "float32", "bfloat16", "float16", "float64", "int64", "int32")  # what bytes without a type may be
 FOLDS: dict[str, Callable] = {"sum": np.add, "max": np.maximum, "min": np.minimum, "product": np.multiply}
 FOLDS |= {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
+
+
+class Snapshots:
+    """`now` are the bytes of every part at the snapshot that `changed` was asked for last."""
+
+    def __init__(self, snapshots: dict):
+        self.parts = snapshots["parts"]
+        self.sizes = {int(number): known for number, known in snapshots["storages"].items()}
+        self.changes, self.looked = snapshots["changes"], snapshots["looked"]
+        self.at = 0
+        self.now: dict[int, bytearray] = {}
+        self._whole = {part["storage"] for part in self.parts if part["whole"]}
+        self._numbers: dict[int, list[int]] = {}  # storage -> its parts
+        for number, part in enumerate(self.parts):
+            self._numbers.setdefault(part["storage"], []).append(number)
+
+    def dtype(self, storage: int) -> str:
+        return self.sizes[storage]["dtype"]
+
+    def itemsize(self, storage: int) -> int:
+        return SIZES.get(self.dtype(storage), 1)
+
+    def bytes_at(self, storage: int, lo: int, hi: int) -> bytes:
+        """What was there at the last snapshot; of a large storage the first numbers, if any were kept; b"" if none."""
+        for number in self._numbers.get(storage, ()):
+            first, now = self.parts[number]["lo"], self.now.get(number, b"")
+            if first <= lo < first + len(now) and (hi <= first + len(now) or not self.parts[number]["whole"]):
+                return bytes(now[lo - first : hi - first])
+        return b""
+
+    def whole(self, storage: int) -> bool:
+        """Whether snapshots have all bytes of a storage."""
+        return storage in self._whole
+
+    def changed(self, snapshot: int):
+        """(storage, bytes) that are others at this snapshot than at the one before; of what is not kept
+        whole, all bytes of the part that changed somewhere."""
+        while self.at < len(self.changes) and self.changes[self.at][0] <= snapshot:
+            _, number, lo, data = self.changes[self.at]
+            self.at += 1
+            part, before = self.parts[number], self.now.get(number)
+            if before is None:
+                self.now[number] = bytearray(data)
+            elif not part["whole"]:
+                self.now[number] = bytearray(data)
+                yield part["storage"], np.array([part["lo"], part["lo"] + part["nbytes"] - 1])
+            else:
+                old, new = np.frombuffer(before, np.uint8)[lo : lo + len(data)], np.frombuffer(data, np.uint8)
+                differs = lo + np.flatnonzero(old != new)
+                before[lo : lo + len(data)] = data
+                if len(differs):
+                    yield part["storage"], differs
 
 
 class Numbers:
@@ -120,6 +172,16 @@ class Numbers:
         inside = self.leaves.inside.get(leaf)
         found = self._worked_out(inside, lo, nbytes, dtype) if inside else None
         return found[0] if found else None
+
+
+def decode(raw: bytes, dtype: str) -> np.ndarray:
+    """The numbers in some bytes; bfloat16, which numpy lacks, as float32; types it cannot show as bytes."""
+    try:
+        if dtype == "bfloat16":
+            return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return np.frombuffer(raw, np.dtype(dtype))
+    except (TypeError, ValueError):  # a type of torch's own, or bytes that are no whole numbers of it
+        return np.frombuffer(raw, np.uint8)
 
 
 def decoded(raw: bytes, dtype: str) -> np.ndarray | None:

@@ -23,7 +23,7 @@ import numpy as np
 from collectives.as_if import Region
 from launch.replay._calls import Call, Matched
 from launch.replay._memory import Write
-from launch.replay._snapshots import decode
+from launch.replay._numbers import decode
 from launch.replay.provenance import Piece, Value
 
 

@@ -7,7 +7,7 @@ range of every rank's memory has a `Value` (`replay.provenance`) at any time, an
 The step of a message follows from the same order: it comes after everything that was over, on either of its two ranks,
 when that rank began its side of the call. Nothing here depends on times.
 
-Left out: what is worth drawing (`replay._moves`), names (`replay._names`), what torch's ops mean (`replay._torch_ops`).
+Left out: what is worth drawing (`_moves`), names (`_outcome`), what torch's ops mean (`_torch_ops`).
 """
 
 from bisect import bisect_left
@@ -15,11 +15,9 @@ from itertools import groupby
 
 import numpy as np
 
-from launch.replay._calls import Call, Collective, Effect, Matched, Message, match
-from launch.replay._early import early_uses
+from launch.replay._calls import Call, Collective, Effect, Matched, Message, early_uses, match
 from launch.replay._memory import Memory
-from launch.replay._numbers import EACH, Numbers
-from launch.replay._snapshots import Snapshots
+from launch.replay._numbers import EACH, Numbers, Snapshots
 from launch.replay._torch_ops import Meaning, Place, parse
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Value, meeting
 from launch.shared.capture import BEGIN, BLIND, END, LOOK

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch.replay._types import SIZES, Types
+from launch.replay._memory import Types
+from launch.replay._numbers import SIZES
 from launch.replay.provenance import Kind, Piece, Value
 
 MOST_RUNS = 512  # runs of memory that one op is followed through

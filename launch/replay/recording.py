@@ -2,8 +2,8 @@
 
 `Recording([capture of rank 0, capture of rank 1, ...])` takes what `tap.stop()` returned on every rank, and works on it
 step by step: the op logs are replayed (`_replay`), the moves worth showing are picked (`_moves`), their places become
-buffers, chunks and steps (`_layout`), what they held becomes symbols (`_symbols`), and the run gets a name if it is
-proved to be a collective (`_names`). Nothing is inferred from numbers, so the same program gives the same Recording
+buffers, chunks and steps, with symbols for what they held (`_layout`), and the run gets a name if it is proved to be a
+collective (`_outcome`). Nothing is inferred from numbers, so the same program gives the same Recording
 whatever its data, and on every run, except for its times.
 
 `counts()` counts the messages that the student's program sent, in real bytes. Messages inside a built-in collective
@@ -34,16 +34,14 @@ from collectives.schedule import Schedule
 from collectives.timed import Clock
 from launch.replay._as_if import Shown, shown_as
 from launch.replay._calls import Call, Message
-from launch.replay._ending import Made, made_of
+from launch.replay._contents import Contents
 from launch.replay._events import Event, events_of, text_of
-from launch.replay._layout import BUILT_IN, WAYS, Layout, listed, steps_of
+from launch.replay._layout import BUILT_IN, WAYS, Layout, Symbols, listed, steps_of
 from launch.replay._moves import Move, moves_of
-from launch.replay._names import VALUE, Found, Namer
 from launch.replay._one_clock import on_one_clock
-from launch.replay._picture import Picture
+from launch.replay._outcome import VALUE, Found, Made, Namer, made_of
 from launch.replay._places import Places, Spot, Variables, content, prefer
 from launch.replay._replay import Replay
-from launch.replay._symbols import Symbols
 from launch.replay.provenance import Piece, Pieces, Value, cut, joined
 
 LARGEST = 200_000  # chunks that a proof would write
@@ -81,7 +79,7 @@ class Captures:
         self.replay = Replay(self.runs)
         self.memories = {run["rank"]: Variables(run["snapshots"]) for run in self.runs}
         prefer(self.memories, self.runs)
-        self.moves, self.places, self.picture = moves_of(self.replay, self.memories)
+        self.moves, self.places, self.contents = moves_of(self.replay, self.memories)
 
     @cached_property
     def events(self) -> list[Event]:
@@ -205,9 +203,9 @@ class Recording(Run):
         shown = shown_as(of.moves, replay, of.places, self._as_if)
         self._whole = len(shown.numbers)
         self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
-        begin = of.picture
+        begin = of.contents
         if shown.moves is not of.moves:
-            begin = Picture(shown.moves, replay, memories, of.places)
+            begin = Contents(shown.moves, replay, memories, of.places)
         ranks = 1 + max({0, *memories, *(rank for item in shown.collectives for rank in item.ranks)})
         self._layout = layout = Layout(shown.moves, memories, _together(shown, of.places), _alike(begin, of))
         found = self._shown_of([] if part else of.found)
@@ -479,7 +477,7 @@ def _together(shown: Shown, places: Places) -> list[tuple[tuple[int, str], ...]]
     return [*found]
 
 
-def _alike(begin: Picture, captures: Captures):
+def _alike(begin: Contents, captures: Captures):
     """Whether a place held at first what a variable of another name held; so it is where there is no such variable."""
 
     def alike(rank: int, place: str, name: str) -> bool:

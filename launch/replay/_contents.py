@@ -7,7 +7,7 @@ there what the rank really read; and at the end the picture must have in each va
 What is read before it is overwritten was there from the start; so was what the moves leave alone of the variables that
 they use.
 
-Left out: what to do about a contradiction (`replay._moves`), symbols (`replay._symbols`), and the numbers
+Left out: what to do about a contradiction (`replay._moves`), symbols (`replay._layout`), and the numbers
 (`replay._numbers`).
 """
 
@@ -21,7 +21,7 @@ from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, cut, jo
 UNKNOWN = Value("sum", ())
 
 
-class Picture:
+class Contents:
     """By (rank, place), in bytes of the place: `held` is what was there when all moves were carried out, `began` what
     was there before, and `seen` [(lo, Spot)] where that can be looked at. `wrong` are those that hold something else
     than the rank does."""
