@@ -9,13 +9,14 @@ about messages, and `Recording.counts` leaves it out.
 Left out: in which step, and with which data (`replay._replay`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
 from collectives.as_if import HELD, ROOTED, Region, Share, straight
-from launch.replay._torch_ops import Op, Place, makes, runs
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, cut, meeting
+from launch.replay._torch_ops import Op, View, makes, spans
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Span, cut, meeting, moved
 from launch.shared.capture import BEGIN, END
 
 SUMMING = ("all_reduce", "reduce", "reduce_scatter")
@@ -33,20 +34,35 @@ class Call(NamedTuple):
 
 
 @dataclass(eq=False)
-class Message:
-    """One message. `step` counts from 0; `carries` is rank -> what its tensors held when it made the call, as pieces.
+class Matched:
+    """Calls of several ranks that are one thing. `step` counts from 0.
 
-    `begun` counts its calls that have begun, `after` is the step of the latest thing that was over before them.
-    `changed`: the sender writes to it before the wait for it is over, so which numbers went out is not known.
+    `carries` is rank -> what its tensors held when it made the call, as pieces. `begun` counts the calls that have
+    begun, `after` is the step of the latest thing that was over before them. `changed`: the sender of a message writes
+    to it before the wait for it is over, so which numbers went out is not known.
     """
 
-    send: Call
-    receive: Call
+    calls: tuple[Call, ...]
+    ranks: tuple[int, ...]
     step: int = 0
     carries: dict[int, list] = field(default_factory=dict)
     begun: int = 0
     after: int = -1
     changed: bool = False
+
+
+class Collective(Matched):
+    """One call of a built-in, by all ranks of its group that were recorded. `ranks` are the group, in its order."""
+
+
+class Message(Matched):
+    @property
+    def send(self) -> Call:
+        return self.calls[0]
+
+    @property
+    def receive(self) -> Call:
+        return self.calls[1]
 
     @property
     def src(self) -> int:
@@ -60,25 +76,14 @@ class Message:
     def nbytes(self) -> int:
         return self.send.event["bytes"]
 
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        return self.send, self.receive
 
+def with_spans(run: dict) -> dict:
+    """The capture with the memory of its calls' tensors as Spans; None is a tensor that cannot be looked at."""
 
-@dataclass(eq=False)
-class Collective:
-    """One call of a built-in, by all ranks of its group that were recorded; the rest is as in a Message."""
+    def spans(places) -> list[Span | None]:
+        return [place and Span(place[0], place[1], place[1] + place[2]) for place in places]
 
-    calls: tuple[Call, ...]
-    ranks: tuple[int, ...]  # of the whole group, in its order
-    step: int = 0
-    carries: dict[int, list] = field(default_factory=dict)
-    begun: int = 0
-    after: int = -1
-
-
-Matched = Message | Collective
-"""What calls of several ranks are together."""
+    return run | {"events": [e | {side: spans(e[side]) for side in ("ins", "outs")} for e in run["events"]]}
 
 
 def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]]:
@@ -99,7 +104,7 @@ def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]
     messages, unmatched = [], []
     for key in sorted({*sends, *receives}, key=str):
         out, into = sends.get(key, []), receives.get(key, [])
-        messages += [Message(send, receive) for send, receive in zip(out, into, strict=False)]
+        messages += [Message(pair, (pair[0].rank, pair[1].rank)) for pair in zip(out, into, strict=False)]
         unmatched += out[len(into) :] + into[len(out) :]
     messages.sort(key=lambda message: (message.src, message.send.number))
     groups = {key: tuple(group["ranks"]) for run in runs for key, group in run["groups"].items()}
@@ -110,8 +115,8 @@ def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]
     )
 
 
-def effect(collective: Collective, place) -> list[tuple]:
-    """(src, dst, source, target, op) of all that one call moves. `place(call, side, index)` is the region of one of its
+def effect(collective: Matched, tensor) -> list[tuple]:
+    """(src, dst, source, target, op) of all that a call moves. `tensor(call, side, index)` is the region of one of its
     tensors, or None."""
     name, calls = kind_of(collective), {call.rank: call for call in collective.calls}
     if name not in HELD:
@@ -121,35 +126,35 @@ def effect(collective: Collective, place) -> list[tuple]:
     root = order.index(peer) if name in ROOTED and peer in calls else None
 
     def parts(rank: int, side: str, share: Share) -> list[Region | None]:
-        return parts_of(calls[order[rank]], side, share, len(order), place)
+        return parts_of(calls[order[rank]], side, share, len(order), tensor)
 
-    moved = []
+    found = []
     for src, dst, source, target in straight(name, len(order), root, parts):
         if source is None or target is None or (src == dst and source == target):
             continue
         if source.hi - source.lo == target.hi - target.lo > 0:  # all_to_all_single may have a split of 0
             # a rank's own part is put in its place before others are added to it
             op = "reduce" if name in SUMMING and src != dst else "copy"
-            moved.append((order[src], order[dst], source, target, op))
-    return moved
+            found.append((order[src], order[dst], source, target, op))
+    return found
 
 
-def kind_of(collective: Collective) -> str:
+def kind_of(collective: Matched) -> str:
     """What the call does, whatever form it has: "all_gather" for all_gather_single."""
     return collective.calls[0].event["op"].removesuffix("_coalesced").removesuffix("_single")
 
 
-def parts_of(call: Call, side: str, share: Share, ranks: int, place) -> list[Region | None]:
+def parts_of(call: Call, side: str, share: Share, ranks: int, tensor) -> list[Region | None]:
     """The tensors that a call reads ("ins") or writes ("outs"), or the blocks of all ranks in them: the items of the
     list, or the parts of one tensor."""
     several = len(call.event[side])
     if share is Share.WHOLE:
-        return [place(call, side, index) for index in range(several)]
+        return [tensor(call, side, index) for index in range(several)]
     if share is Share.BLOCK:
-        return [place(call, side, 0)]
+        return [tensor(call, side, 0)]
     if several > 1 or ranks == 1:
-        return [place(call, side, number) for number in range(ranks)]
-    whole = place(call, side, 0)
+        return [tensor(call, side, number) for number in range(ranks)]
+    whole = tensor(call, side, 0)
     if whole is None:
         return [None] * ranks
     splits = call.event["splits"][side == "ins"] if call.event["splits"] else []
@@ -160,9 +165,9 @@ def parts_of(call: Call, side: str, share: Share, ranks: int, place) -> list[Reg
 
 
 class _Tensor(NamedTuple):
-    """Bytes lo up to hi of a tensor of a call: of the `place`-th that it reads, of the ~`place`-th that it writes."""
+    """Bytes lo up to hi of a tensor of a call: of the `index`-th that it reads, of the ~`index`-th that it writes."""
 
-    place: int
+    index: int  # type: ignore[assignment]  # a tuple has a method of that name
     lo: int
     hi: int
 
@@ -170,24 +175,24 @@ class _Tensor(NamedTuple):
 class Effect:
     """What a built-in has left in the tensors of its ranks, worked out when the first of them goes on."""
 
-    def __init__(self, item: Collective, leaves: Leaves):
+    def __init__(self, item: Matched, leaves: Leaves):
         self.item, self.leaves = item, leaves
         self.calls = {call.rank: call for call in item.calls}
         self.how = item.calls[0].event["reduce"].lower() or "sum"
         self.arriving: dict[tuple[int, int], list] = {}  # (rank, tensor) -> (lo, hi, source pieces)
         given: dict[tuple[int, _Tensor], list[Piece]] = {}  # most of it goes to many ranks
-        for src, dst, source, target, _ in effect(item, self._place):
+        for src, dst, source, target, _ in effect(item, self._tensor):
             if (src, source) not in given:
-                given[src, source] = cut(item.carries[src][source.place] or (), source.lo, source.hi)
-            self.arriving.setdefault((dst, target.place), []).append((target.lo, target.hi, given[src, source]))
+                given[src, source] = cut(item.carries[src][source.index] or (), source.lo, source.hi)
+            self.arriving.setdefault((dst, target.index), []).append((target.lo, target.hi, given[src, source]))
         self._known: dict[tuple, list[Piece]] = {}  # an all_reduce leaves the same on every rank
 
-    def _place(self, call: Call, side: str, index: int) -> _Tensor | None:
-        places = call.event[side]
-        if index >= len(places) or places[index] is None:
+    def _tensor(self, call: Call, side: str, index: int) -> _Tensor | None:
+        spans = call.event[side]
+        if index >= len(spans) or spans[index] is None:
             return None
-        # Ends of one call are never taken for one place here: what a rank adds of its own counts too.
-        return _Tensor(index if side == "ins" else ~index, 0, places[index][2])
+        # What is read and what is written are never taken for one tensor: what a rank adds of its own counts too.
+        return _Tensor(index if side == "ins" else ~index, 0, spans[index].hi - spans[index].lo)
 
     def on(self, rank: int) -> dict[int, list[Piece]]:
         """What is in each tensor of a rank, counted from its first byte; tensors left undefined are left out."""
@@ -204,12 +209,12 @@ class Effect:
         spans: dict[tuple[int, int], list] = {}
         for lo, hi, inside in arriving:
             spans.setdefault((lo, hi), []).append(inside)
-        size = self.calls[rank].event["outs"][index][2]
+        event, carries = self.calls[rank].event, self.item.carries[rank]
+        size = event["outs"][index].hi - event["outs"][index].lo
         if [*spans] == [(0, size)]:
             return self._together(0, size, spans[0, size], rank)
         ranges = Ranges()
-        carries = self.item.carries[rank]
-        for p in carries[index] if index < len(carries) and _in_place(self.calls[rank], index) else ():
+        for p in carries[index] if index < len(carries) and event["ins"][index] == event["outs"][index] else ():
             ranges.write(p.lo, p.hi, p.value)
         for (lo, hi), sources in spans.items():
             for p in self._together(lo, hi, sources, rank):
@@ -224,8 +229,7 @@ class Effect:
             return [Piece(lo, hi, self.leaves.fresh(rank, Kind.LIBRARY, frozenset((rank, OUTSIDE))))]
         key = (lo, *map(id, sources))  # `arriving` keeps them all
         if key not in self._known:
-            moved = [[Piece(p.lo + lo, p.hi + lo, p.value.shifted(-lo)) for p in pieces] for pieces in sources]
-            self._known[key] = self._joined(moved, rank)
+            self._known[key] = self._joined([moved(pieces, -lo) for pieces in sources], rank)
         return self._known[key]
 
     def _joined(self, sources: list[list[Piece]], rank: int) -> list[Piece]:
@@ -241,12 +245,7 @@ class Effect:
         return found
 
 
-def _in_place(call: Call, index: int) -> bool:
-    ins, outs = call.event["ins"], call.event["outs"]
-    return index < len(ins) and ins[index] == outs[index]
-
-
-def early_uses(rows: list, ops: list[Op], places: list[Place], events: list[dict]) -> tuple[set[int], dict[int, bool]]:
+def early_uses(rows: list, ops: list[Op], views: list[View], events: list[dict]) -> tuple[set[int], dict[int, bool]]:
     """Ops and calls that touch the tensor of a call before the wait for it is over, by the rows of a rank's op log.
 
     Two results: the numbers of the sends whose data are overwritten before they are over; and for each other call whose
@@ -268,8 +267,8 @@ def early_uses(rows: list, ops: list[Op], places: list[Place], events: list[dict
             under_way.pop(row[1], None)
             waited.add(row[1])
         elif type(row[0]) is int and under_way:
-            outs = _spans(places, row[1])
-            ins = [] if makes(ops[row[0]].name) else _spans(places, row[2])  # torch.zeros_like(x) asks x for its shape
+            outs = _spans(views, row[1])
+            ins = [] if makes(ops[row[0]].name) else _spans(views, row[2])  # torch.zeros_like(x) asks x for its shape
             for number, event in under_way.items():
                 if event["kind"] == "send":
                     if _meet(outs, _sent(event)):
@@ -283,24 +282,19 @@ def early_uses(rows: list, ops: list[Op], places: list[Place], events: list[dict
     return changed & waited, used
 
 
-def _written(event: dict) -> list:
+def _written(event: dict) -> list[Span | None]:
     return [] if event["kind"] == "send" else event["outs"]
 
 
-def _sent(event: dict) -> list:
+def _sent(event: dict) -> list[Span | None]:
     return event["ins"] if event["kind"] == "send" else []
 
 
-def _spans(places: list[Place], numbers: list[int]) -> list[tuple[int, int, int]]:
-    """(storage, first byte, bytes) of the places of an op; none of one that is too scattered."""
-    found = []
-    for place in (places[n] for n in numbers if n >= 0 and places[n].numel):
-        cut, size = runs(place, place.shape), place.itemsize
-        if cut is not None:
-            found += [(place.storage, first * size, cut[1] * size) for first in cut[0]]
-    return found
+def _spans(views: list[View], numbers: list[int]) -> list[Span]:
+    """The memory of the views of an op; none of one that is too scattered."""
+    return [span for n in numbers if n >= 0 and views[n].numel for span in spans(views[n]) or ()]
 
 
-def _meet(some: list, others: list) -> bool:
-    """Whether any [storage, first byte, bytes] lies over any of the others."""
-    return any(a and b and a[0] == b[0] and a[1] < b[1] + b[2] and b[1] < a[1] + a[2] for a in some for b in others)
+def _meet(some: Sequence[Span | None], others: Sequence[Span | None]) -> bool:
+    """Whether any of these has a byte in common with any of the others."""
+    return any(a and b and a.meets(b) for a in some for b in others)

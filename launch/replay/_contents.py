@@ -16,7 +16,7 @@ from collections import defaultdict
 from collectives.as_if import Region
 from launch.replay._places import Places, Spot, Variables
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, cut, joined, meeting
+from launch.replay.provenance import Kind, Pieces, Ranges, Value, cut, joined, meeting, moved
 
 UNKNOWN = Value("sum", ())
 
@@ -69,10 +69,9 @@ class Contents:
         gaps = ranges.gaps(region.lo, region.hi)
         for a, b in gaps:
             ranges.write(a, b, UNKNOWN)
-            for p in cut(pieces, a - region.lo, b - region.lo):
-                lo, hi = a + p.lo, a + p.hi
-                ranges.write(lo, hi, p.value.shifted(-a))
-                self.began[key].write(lo, hi, self.places.cleaned(p.value).shifted(-a))
+            for p in moved(cut(pieces, a - region.lo, b - region.lo), -a):
+                ranges.write(*p)
+                self.began[key].write(p.lo, p.hi, self.places.cleaned(p.value))
                 if not self.leaves.is_own(p.value, rank):
                     self.wrong.add(key)  # it cannot have been there from the start
         if gaps and spot is not None:
@@ -83,21 +82,19 @@ class Contents:
         ranges = self.held[move.dst, region.place]
         if not move.held:
             ranges.write(region.lo, region.hi, UNKNOWN)
-        for p in move.held:
-            lo, hi, value = p.lo + region.lo, p.hi + region.lo, p.value.shifted(-region.lo)
-            there = ranges.read(lo, hi) if move.op == "reduce" else []
-            ranges.write(lo, hi, value)
+        for p in moved(move.held, -region.lo):
+            there = ranges.read(p.lo, p.hi) if move.op == "reduce" else []
+            ranges.write(*p)
             for before in there:
                 if before.value.terms:
-                    both = [(before.value, 1.0), (value, 1.0)]
+                    both = [(before.value, 1.0), (p.value, 1.0)]
                     ranges.write(before.lo, before.hi, self.leaves.combined(move.how, both, move.dst))
 
     def _compare_ends(self, replay: Replay, memories: dict[int, Variables]) -> None:
         for rank, memory in memories.items():
-            for storage, lo, nbytes in memory.final.values() if replay.seen(rank) else ():
-                held = replay.ends[rank].held(storage, lo, lo + nbytes)
-                there = tuple(Piece(p.lo - lo, p.hi - lo, p.value.shifted(lo)) for p in held)
-                self._compare(rank, self.places.of(rank, storage, lo, lo + nbytes), there)
+            for span in memory.final.values() if replay.seen(rank) else ():
+                held = moved(replay.ends[rank].held(span), span.lo)
+                self._compare(rank, self.places.of(rank, span), held)
 
     def _compare(self, rank: int, region: Region, pieces) -> None:
         """`pieces` are what the rank really held there, counted from the region's first byte."""
@@ -139,12 +136,11 @@ class Contents:
             memory, at = memories[rank], 0
             for first, later in zip(memory.named(place, 0), memory.named(place, memory.last_snapshot), strict=False):
                 b = later if later.nbytes == first.nbytes else first  # `parts[rank] = x` puts own data there, by no op
-                for p in replay.held_first(rank, b.storage, b.lo, b.lo + b.nbytes):
-                    inside = (p.lo - b.lo + at, p.hi - b.lo + at)
-                    for lo, hi in () if self.places.is_nothing([p.value]) else touched.gaps(*inside):
-                        value = self.places.cleaned(p.value).shifted(b.lo - at)
-                        self.began[rank, place].write(lo, hi, value)
-                        spot = Spot(rank, b.storage, b.lo + lo - at, b.lo + hi - at, 0)
+                by = b.span.lo - at
+                for p in moved(replay.held_first(rank, b.span), by):
+                    for lo, hi in () if self.places.is_nothing([p.value]) else touched.gaps(p.lo, p.hi):
+                        self.began[rank, place].write(lo, hi, self.places.cleaned(p.value))
+                        spot = Spot(rank, b.span._replace(lo=lo + by, hi=hi + by), 0)
                         self.seen[rank, place].append((lo, spot))
                 at += b.nbytes
 

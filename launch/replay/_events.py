@@ -84,13 +84,9 @@ def _matches(runs: list[dict], replay: Replay) -> dict[tuple[int, int], Match]:
 
 def _event(run: dict, event: dict, memory: Variables, zero: int, match: Match | None) -> Event:
     site = run["sites"][event["site"]]
-    places = [place for place in event["ins" if event["kind"] == "send" else "outs"] if place is not None]
-    regions = [memory.locate(*place) for place in places]
+    spans = [span for span in event["ins" if event["kind"] == "send" else "outs"] if span]
     dtype = event["dtype"]
-    before, after = (
-        [_numbers(memory.value(storage, lo, nbytes, snapshot, dtype)) for storage, lo, nbytes in places]
-        for snapshot in event["looks"]
-    )
+    before, after = ([_numbers(memory.value(span, snapshot, dtype)) for span in spans] for snapshot in event["looks"])
     seconds = [None if t is None else (t - zero) / 1e9 for t in event["times"]]
     times: dict[str, Any] = dict(zip(TIMES, seconds, strict=True))
     return Event(
@@ -101,9 +97,9 @@ def _event(run: dict, event: dict, memory: Variables, zero: int, match: Match | 
         line=site["line"],
         code=site["stack"][0][2] if site["stack"] else "",
         file=site["file"],
-        name=name_of(memory, regions[0]) if regions else "",
+        name=name_of(memory, memory.locate(spans[0])) if spans else "",
         via=tuple(site["via"]),
-        in_place=any(place in event["ins"] for place in event["outs"] if place is not None),
+        in_place=any(span in event["ins"] for span in event["outs"] if span),
         match=match,
         before=before,
         after=after,

@@ -357,9 +357,11 @@ def steps_of(
             last[move.dst, move.target] = move
         for move in last.values():
             buffer, first, count = layout.at(move.dst, move.target)
-            cuts, at = layout.cuts[buffer], move.spot.lo - move.target.lo
+            cuts, span = layout.cuts[buffer], move.spot.span
+            at = span.lo - move.target.lo
             for i in range(first, first + count):
-                here[move.dst, buffer, i] = move.spot._replace(lo=at + cuts[i], hi=at + cuts[i + 1])
+                part = span._replace(lo=at + cuts[i], hi=at + cuts[i + 1])
+                here[move.dst, buffer, i] = move.spot._replace(span=part)
         phase = " and ".join(dict.fromkeys(built_in[number])) + BUILT_IN if built_in[number] else _phase(transfers)
         for each in labels.get(number, ()):
             phase, calls[number] = each.phase, calls[number] + [*each.calls]

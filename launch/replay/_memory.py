@@ -6,10 +6,11 @@ that says what it was made of in terms of other such memory. Ops on unnamed memo
 Left out: what torch's ops mean (`replay._torch_ops`), and when each row is replayed (`replay._replay`).
 """
 
+from collections import defaultdict
 from typing import NamedTuple
 
 from launch.replay._numbers import SIZES
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Value, gaps_in
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Span, Value, gaps_in
 
 
 class LocalExpr(NamedTuple):
@@ -28,17 +29,14 @@ class LocalExpr(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Bytes lo up to hi of a storage were written by the rank itself at that row of its op log, on that line of the
-    cell.
+    """The rank itself wrote there, at that row of its op log, on that line of the cell.
 
     `expr` is None for what is neither copy nor sum nor another reduction of what the rank had.
     """
 
     rank: int
     row: float
-    storage: int
-    lo: int
-    hi: int
+    span: Span
     value: Value
     expr: LocalExpr | None
     line: int
@@ -50,35 +48,34 @@ class Memory:
 
     def __init__(self, rank: int, leaves: Leaves, kept: set[int], firsts: dict[int, int], itemsizes: dict[int, int]):
         self.rank, self.leaves, self.kept, self.firsts, self.itemsizes = rank, leaves, kept, firsts, itemsizes
-        self.storages: dict[int, Ranges] = {}
+        self.storages: dict[int, Ranges] = defaultdict(Ranges)
         self.row = 0.0
         self.line = 0
         self.step = -1
         self.first_arrival = None  # the snapshot by which the first data had come in
         self.dirty: dict[int, list] = {}  # what was written in a storage since it was looked at last
-        self.left: list[tuple[int, int, int]] = []  # what the library may have written to since then
+        self.left: list[Span] = []  # what the library may have written to since then
         self.writes: list[Write] = []
 
-    def held(self, storage: int, lo: int, hi: int) -> list[Piece]:
+    def held(self, span: Span) -> list[Piece]:
         """The pieces of a range, without gaps: what no op has written was there before."""
-        ranges = self.storages.get(storage)
-        if ranges is None:
-            ranges = self.storages[storage] = Ranges()
+        storage, lo, hi = span
+        ranges = self.storages[storage]
         pieces = ranges.read(lo, hi)
         if gaps := gaps_in(pieces, lo, hi):
             for a, b in gaps:
                 value = self._found(storage)
                 ranges.write(a, b, value)
                 if storage in self.kept:
-                    self.writes.append(Write(self.rank, self.row - 0.5, storage, a, b, value, None, 0, True))
+                    self.writes.append(Write(self.rank, self.row - 0.5, Span(storage, a, b), value, None, 0, True))
             pieces = ranges.read(lo, hi)
         return pieces
 
-    def read(self, storage: int, lo: int, hi: int) -> list[Piece]:
+    def read(self, span: Span) -> list[Piece]:
         """The same for an op: of memory that is kept apart the exprs say that it was read there."""
-        pieces = self.held(storage, lo, hi)
-        if storage in self.kept:
-            itself = Value("sum", ((storage, 0, 1),))
+        pieces = self.held(span)
+        if span.storage in self.kept:
+            itself = Value("sum", ((span.storage, 0, 1),))
             return [Piece(p.lo, p.hi, p.value, LocalExpr(itself, self.row, (p.value,))) for p in pieces]
         return pieces
 
@@ -91,31 +88,29 @@ class Memory:
         self.leaves.given.add(value.terms[0][0])
         return value
 
-    def write(self, storage: int, lo: int, hi: int, value: Value, expr: LocalExpr | None = None) -> None:
+    def write(self, span: Span, value: Value, expr: LocalExpr | None = None) -> None:
         """An op of the rank's own has written there."""
+        storage, lo, hi = span
         if lo >= hi:
             return
         if storage in self.kept:
             size = self.itemsizes.get(storage, 1)
             if lo % size or hi % size:  # a part of a number makes it another number
-                lo, hi = lo // size * size, -(-hi // size) * size
-                ranks = self.leaves.ranks_of(value).union(
-                    *(self.leaves.ranks_of(p.value) for p in self.held(storage, lo, hi))
-                )
+                span = Span(storage, lo // size * size, -(-hi // size) * size)
+                ranks = self.leaves.ranks_of(value).union(*(self.leaves.ranks_of(p.value) for p in self.held(span)))
                 value, expr = self.leaves.computed(self.rank, ranks), None
             if expr is not None and any([s < 0 for s, *_ in expr.value.terms]):  # of numbers in a wider type
                 expr = None
-            self.writes.append(Write(self.rank, self.row, storage, lo, hi, value, expr, self.line))
+            self.writes.append(Write(self.rank, self.row, span, value, expr, self.line))
             for leaf, *_ in value.terms if self.leaves.constants else ():
                 self.leaves.constants.pop(leaf, None)  # in a variable it may be a rank's data
             expr = None
-        self.put(storage, lo, hi, value, expr)
+        self.put(span, value, expr)
 
-    def put(self, storage: int, lo: int, hi: int, value: Value, expr: LocalExpr | None = None) -> None:
+    def put(self, span: Span, value: Value, expr: LocalExpr | None = None) -> None:
         """That value is there now, written by an op or by a call."""
-        ranges = self.storages.get(storage)
-        if ranges is None:
-            ranges = self.storages[storage] = Ranges()
+        storage, lo, hi = span
+        ranges = self.storages[storage]
         ranges.write(lo, hi, value, expr)
         self.dirty.setdefault(storage, []).append((lo, hi))
 

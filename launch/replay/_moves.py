@@ -23,7 +23,7 @@ from launch.replay._contents import Contents
 from launch.replay._memory import Write
 from launch.replay._places import LocalWrite, Places, Spot, Use, Variables, nameless
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Ranges, cut
+from launch.replay.provenance import Kind, Piece, Ranges, Span, cut, moved
 
 MADE = {
     Kind.EMPTY: "never filled",
@@ -113,7 +113,7 @@ class _Picker:
         self.scales = {1 / len(memories), *(1 / len(item.ranks) for item in replay.collectives)}
 
     def _name(self, write: Write) -> str:
-        return self.memories[write.rank].locate(write.storage, write.lo, write.hi - write.lo).place
+        return self.memories[write.rank].locate(write.span).place
 
     def _sort_places(self) -> None:
         """What each place is used for."""
@@ -122,9 +122,9 @@ class _Picker:
             row = next((use.row for use in uses if not isinstance(use.by, LocalWrite)), None)
             if row is not None:
                 begins[rank] = min(row, begins.get(rank, row))
-        for (rank, storage), uses in self.uses.items():
+        for (rank, _), uses in self.uses.items():
             for use in uses:
-                key = (rank, self.places.of(rank, storage, use.lo, use.hi).place)
+                key = (rank, self.places.of(rank, use.span).place)
                 own = isinstance(use.by, LocalWrite)
                 if not own and self.begun.get(key, use.row) >= use.row:
                     self.begun[key] = use.row
@@ -154,17 +154,15 @@ class _Picker:
         for item in self.replay.matched:
             for call in item.calls:
                 for side, end in (("ins", False), ("outs", True)):
-                    for place in call.event[side]:
-                        if place:
-                            row = self.replay.row_of(call, end)
-                            found[call.rank, place[0]].append(Use(row, end, place[1], place[1] + place[2], item))
+                    for span in filter(None, call.event[side]):
+                        found[call.rank, span.storage].append(Use(self.replay.row_of(call, end), end, span, item))
         for rank, mine in self.done.items():
             for done in mine:
                 if self._is_empty(done):
                     continue
-                found[rank, done.storage].append(Use(done.row, True, done.lo, done.hi, done))
-                for _, storage, lo, hi, _ in done.terms:
-                    found[rank, storage].append(Use(done.since, False, lo, hi, done))
+                found[rank, done.span.storage].append(Use(done.row, True, done.span, done))
+                for term in done.terms:
+                    found[rank, term.span.storage].append(Use(done.since, False, term.span, done))
         for uses in found.values():
             uses.sort(key=lambda use: (use.row, use.writes))
         return found
@@ -172,18 +170,18 @@ class _Picker:
     def _find_steps(self) -> None:
         """Gives what ranks did themselves its step: as early as what it was made of was there, and what it overwrites
         had been sent."""
-        by_rank: dict[int, list] = defaultdict(list)
-        for (rank, storage), uses in self.uses.items():
-            by_rank[rank] += [(use.row, use.writes, storage, use) for use in uses]
+        by_rank: dict[int, list[Use]] = defaultdict(list)
+        for (rank, _), uses in self.uses.items():
+            by_rank[rank] += uses
         for rank, mine in by_rank.items():
             written, read = defaultdict(Ranges), defaultdict(Ranges)  # place -> ranges -> step
-            for _, writes, storage, use in sorted(mine, key=lambda each: each[:2]):
-                region = self.places.of(rank, storage, use.lo, use.hi)
+            for use in sorted(mine, key=lambda use: use[:2]):
+                region = self.places.of(rank, use.span)
                 here = (region.lo, region.hi)
                 if not isinstance(use.by, LocalWrite):
-                    (written if writes else read)[region.place].write(*here, use.by.step)
-                elif writes:
-                    from_ = [self.places.of(rank, *term[1:4]) for term in use.by.terms]
+                    (written if use.writes else read)[region.place].write(*here, use.by.step)
+                elif use.writes:
+                    from_ = [self.places.of(rank, term.span) for term in use.by.terms]
                     steps = [p.value for each in [*from_, region] for p in written[each.place].read(each.lo, each.hi)]
                     use.by.step = max([0, *steps, *(p.value for p in read[region.place].read(*here))])
                     written[region.place].write(*here, use.by.step)
@@ -197,24 +195,20 @@ class _Picker:
                 for pieces in item.carries.get(call.rank, ()):
                     if pieces and all(self.leaves.is_own(p.value, call.rank) for p in pieces):
                         sent[call.rank] |= {leaf for p in pieces for leaf, _, _ in p.value.terms}
+        first = {rank: [b for b in memory.bindings if b.snapshot == 0] for rank, memory in self.memories.items()}
         at_first = {  # rank -> name -> leaves
             rank: {
-                b.path: {
-                    leaf
-                    for p in self.replay.held_first(rank, b.storage, b.lo, b.lo + b.nbytes)
-                    for leaf, _, _ in p.value.terms
-                }
-                for b in memory.bindings
-                if b.snapshot == 0
+                b.path: {leaf for p in self.replay.held_first(rank, b.span) for leaf, _, _ in p.value.terms}
+                for b in bindings
             }
-            for rank, memory in self.memories.items()
+            for rank, bindings in first.items()
         }
         names = {name for rank, held in at_first.items() for name, leaves in held.items() if leaves & sent[rank]}
         found = {leaf for held in at_first.values() for name in names & held.keys() for leaf in held[name]}
-        for rank, memory in self.memories.items():
-            for b in memory.bindings:
-                if b.snapshot == 0 and (rank, memory.locate(b.storage, b.lo, b.nbytes).place) not in self.filled:
-                    found |= at_first[rank].get(b.path, set())
+        for rank, bindings in first.items():
+            for b in bindings:
+                if (rank, self.memories[rank].locate(b.span).place) not in self.filled:
+                    found |= at_first[rank][b.path]
         all_sent = set().union(*sent.values())
         zeros, empty = (
             {n for n, leaf in enumerate(self.leaves.all) if leaf.kind is kind} for kind in (Kind.ZERO, Kind.EMPTY)
@@ -233,8 +227,8 @@ class _Picker:
                     if not done.drawn and self._worth(rank, done):
                         done.drawn = again = True
                         self._show(rank, done.region.place, done.row)
-                        for _, storage, lo, hi, _ in done.parts:
-                            self._show(rank, self.places.of(rank, storage, lo, hi).place, done.since)
+                        for part in done.parts:
+                            self._show(rank, self.places.of(rank, part.span).place, done.since)
 
     def _show(self, rank: int, place: str, row: float) -> None:
         self.begun[rank, place] = min(row, self.begun.get((rank, place), row))
@@ -246,7 +240,7 @@ class _Picker:
             if own and done.row < begun or self._unread(done):
                 return False
             if self._scales(done):
-                self.places.divided[done.step] = round(1 / done.terms[0][4])
+                self.places.divided[done.step] = round(1 / done.terms[0].times)
                 return False
             return not self._is_empty(done)
         if own or not done.tellable:
@@ -254,15 +248,13 @@ class _Picker:
         if len(done.parts) > 1 or done.how != "sum":
             return True
         # A copy of received data is news only if it stays, and the original does not.
-        if not done.parts or not self.memories[rank].is_left(done.storage, done.lo, done.hi):
-            return False
-        _, storage, lo, hi, _ = done.parts[0]
         memory = self.memories[rank]
-        if memory.size(self.places.of(rank, storage, lo, hi).place) < memory.size(done.region.place):
+        if not done.parts or not memory.is_left(done.span):
+            return False
+        original = done.parts[0].span
+        if memory.size(self.places.of(rank, original).place) < memory.size(done.region.place):
             return True  # a larger thing is put together
-        return (
-            not memory.is_left(storage, lo, hi) or self.places.next_write(rank, storage, lo, hi, done.since) is not None
-        )
+        return not memory.is_left(original) or self.places.next_write(Spot(rank, original, done.since)) is not None
 
     def _is_empty(self, done: LocalWrite) -> bool:
         """Whether it is memory that was only asked for."""
@@ -270,26 +262,26 @@ class _Picker:
 
     def _understand(self, done: LocalWrite) -> None:
         """What it is made of, now that it is known which zeros only begin a sum."""
-        done.region = self.places.of(done.rank, done.storage, done.lo, done.hi)
-        held = [done.values(term[0]) for term in done.terms]
+        done.region = self.places.of(done.rank, done.span)
+        held = [done.values(term.number) for term in done.terms]
         sums = len(held) > 1 and done.how == "sum"
-        done.parts = [t for t in done.terms if not (sums and self.places.is_nothing(held[t[0]]))]
+        done.parts = [t for t in done.terms if not (sums and self.places.is_nothing(held[t.number]))]
         leaves = {leaf for values in held for value in values for leaf, _, _ in value.terms}
-        once = bool(held) and all([times == 1 for *_, times in done.terms])
+        once = bool(held) and all([term.times == 1 for term in done.terms])
         done.tellable = once and not any([self.leaves.all[leaf].kind is Kind.EMPTY for leaf in leaves])
 
     def _scales(self, done: LocalWrite) -> bool:
         """Whether it divides a sum in place by the number of its parts: the mean of the same data."""
         if (done.rank, done.region.place) in self.told or len(done.terms) != 1:
             return False
-        times = done.terms[0][4]
+        times = done.terms[0].times
         return times in self.scales and times != 1 and self._from(done, 0) == done.region
 
     def _unread(self, done: LocalWrite) -> bool:
         """Whether it is overwritten before anything has read it."""
-        for use in self.places.after(*done.spot):
+        for use in self.places.after(done.spot):
             if use.by is not done:
-                return use.writes and use.lo <= done.lo and done.hi <= use.hi
+                return use.writes and use.span.holds(done.span)
         return False
 
     # -- what they look like
@@ -299,74 +291,69 @@ class _Picker:
         if out is None or into is None:
             return []
         source = self._sent(message, out)
-        target = self.places.of_call(message.dst, into)
+        target = self.places.of(message.dst, into)
         if source.hi - source.lo != target.hi - target.lo:
             return []
-        row = self.replay.row_of(message.receive, True)
-        spot = Spot(message.dst, into[0], into[1], into[1] + into[2], row)
-        origin = Spot(message.src, out[0], out[1], out[1] + out[2], self.replay.row_of(message.send, False))
+        spot = Spot(message.dst, into, self.replay.row_of(message.receive, True))
+        origin = Spot(message.src, out, self.replay.row_of(message.send, False))
         held, ends = tuple(message.carries[message.src][0] or ()), (message.src, message.dst, source, target)
         move = Move(message.step, *ends, spot, held, origin, message.calls, message.nbytes)
         if message.changed:
             return [move, Move.new(message.step, target, spot, "changed while it was being sent", held)]
-        if found := self._passed_on(message, *spot[1:]):
+        if found := self._passed_on(message, spot):
             done, number = found
             done.folded.add(number)
             return [self._combined(move._replace(target=done.region, spot=done.spot), done, number)]
         return [move]
 
-    def _sent(self, message: Message, out: list) -> Region:
+    def _sent(self, message: Message, out: Span) -> Region:
         """Where what is sent is: if it is a copy that was made to be sent, where that was copied from."""
-        rank, lo, hi = message.src, out[1], out[1] + out[2]
-        region = self.places.of(rank, out[0], lo, hi)
+        rank, region = message.src, self.places.of(message.src, out)
         row = self.replay.row_of(message.send, False)
-        uses = self.uses[rank, out[0]]
+        uses = self.uses[rank, out.storage]
         if len(uses) != 2 or not isinstance(uses[0].by, LocalWrite) or uses[0].row >= row:
             return region  # such a copy is made, sent, and used for nothing else
         if (rank, region.place) in self.worked_in:
             return region
         done = uses[0].by
-        if not done.tellable or len(done.terms) != 1 or (done.lo, done.hi) != (lo, hi):
+        if not done.tellable or len(done.terms) != 1 or done.span != out:
             return region
         origin = self._from(done, 0)
         if self.told.get((rank, origin.place)) == ALL:
             return region
         if not nameless(region.place) and (rank, origin.place) not in self.filled:
             return region  # of an input, and with a name: that is what the rank works with
-        changed = self.places.next_write(rank, *done.terms[0][1:4], done.since)
-        whole = self.memories[rank].size(origin.place) == hi - lo
+        changed = self.places.next_write(Spot(rank, done.terms[0].span, done.since))
+        whole = self.memories[rank].size(origin.place) == out.hi - out.lo
         if (changed is not None and changed < row) or (whole and not nameless(region.place)):
             return region
         done.drawn = False
         return origin
 
-    def _passed_on(self, message: Message, storage: int, lo: int, hi: int, row: float):
+    def _passed_on(self, message: Message, spot: Spot):
         """(what it was put into, as which term) of something received that was read once, in the same step, there."""
         rank, reader = message.dst, None
-        if (rank, self.places.of(rank, storage, lo, hi).place) in self.told:
+        if (rank, self.places.of(rank, spot.span).place) in self.told:
             return None
-        for use in self.places.after(rank, storage, lo, hi, row):
+        for use in self.places.after(spot):
             if use.by is message:
                 continue
             if use.writes and not (reader and reader.row == use.row and reader is use.by):
                 break
             if isinstance(use.by, LocalWrite) and not use.by.drawn:
                 continue
-            if (
-                reader is not None
-                and use.by is not reader
-                or not isinstance(use.by, LocalWrite)
-                or (use.lo, use.hi) != (lo, hi)
-            ):
+            if not isinstance(use.by, LocalWrite) or reader not in (None, use.by):
+                return None
+            if use.span != spot.span:
                 return None
             reader = use.by
-        if reader is None or reader.step != message.step or not reader.tellable or reader.storage == storage:
+        if reader is None or reader.step != message.step or not reader.tellable or not reader.parts:
             return None
-        if (rank, reader.region.place) in self.told:
+        if reader.span.storage == spot.span.storage or (rank, reader.region.place) in self.told:
             return None
-        if not reader.parts or self._overlaps(reader):
+        if self._overlaps(reader):
             return None
-        number = next((n for n, s, a, b, _ in reader.terms if (s, a, b) == (storage, lo, hi)), None)
+        number = next((term.number for term in reader.terms if term.span == spot.span), None)
         if number is None:
             return None
         base = self._base(reader)
@@ -377,7 +364,7 @@ class _Picker:
 
     def _from(self, done: LocalWrite, number: int) -> Region:
         """Where one of the terms was read."""
-        return self.places.of(done.rank, *done.terms[number][1:4])
+        return self.places.of(done.rank, done.terms[number].span)
 
     def _is_own(self, done: LocalWrite, number: int) -> bool:
         """Whether a term is the rank's own data."""
@@ -386,7 +373,7 @@ class _Picker:
     def _base(self, done: LocalWrite) -> int:
         """Of what has parts: the term that is there before the others are added to it, what the place held, else the
         rank's own data."""
-        numbers = [number for number, *_ in done.parts]
+        numbers = [part.number for part in done.parts]
         there = (number for number in numbers if self._from(done, number) == done.region)
         own = (number for number in numbers if self._is_own(done, number))
         return next(chain(there, own, numbers))
@@ -396,14 +383,13 @@ class _Picker:
         base = self._base(done)
         if number == base:
             return move
-        _, storage, lo, hi, _ = done.terms[base]
-        under = Spot(done.rank, storage, lo, hi, done.since)
+        under = Spot(done.rank, done.terms[base].span, done.since)
         return move.reducing(done.how, done.held(base), under)
 
     def _own(self, done: LocalWrite) -> list[Move]:
         """What a rank did itself, without the parts that are told as messages."""
         rank, region, step = done.rank, done.region, done.step
-        result = tuple(Piece(w.lo - done.lo, w.hi - done.lo, w.value.shifted(done.lo)) for w in done.pieces)
+        result = tuple(moved([Piece(w.span.lo, w.span.hi, w.value) for w in done.pieces], done.span.lo))
         if not done.tellable or not done.parts:
             leaves = [leaf for w in done.pieces for leaf, _, _ in w.value.terms]
             words = [MADE.get(self.leaves.all[leaf].kind, "") for leaf in leaves]
@@ -411,11 +397,11 @@ class _Picker:
             word = next(filter(None, words), "computed")
             return [Move.new(self._late(done), region, done.spot, word, result)]
         base, moves = self._base(done), []
-        through, unseen_there = region, done.spot._replace(storage=-1)
+        through, unseen_there = region, done.spot._replace(span=done.span._replace(storage=-1))
         if self._overlaps(done):
             memory, size = self.memories[rank], region.hi - region.lo
             through = Region(memory.imagine("temporary", size, memory.dtype(region.place)), 0, size)
-        for number, storage, lo, hi, _ in sorted(done.parts, key=lambda term: term[0] != base):
+        for number, span, _ in sorted(done.parts, key=lambda part: part.number != base):
             source = self._from(done, number)
             if number in done.folded or (number == base and source == through):
                 continue
@@ -425,7 +411,7 @@ class _Picker:
             spot = done.spot if alone else unseen_there
             if through is not region:
                 spot = unseen_there._replace(row=done.since)
-            origin = Spot(rank, storage, lo, hi, done.since)
+            origin = Spot(rank, span, done.since)
             move = Move(at, rank, rank, source, through, spot, done.held(number), origin)
             moves.append(self._combined(move, done, number))
         if through is not region:
@@ -435,14 +421,13 @@ class _Picker:
     def _overlaps(self, done: LocalWrite) -> bool:
         """Whether what it overwrites is read again by the same op: `x[1:-1] = x[:-2] + x[2:]`, `x[:] = x.roll(1)`."""
         others = [other for other in self.at_row[done.rank, done.row] if other is not done] if done.parts else []
-        sources = [self._from(done, number) for number, *_ in done.parts]
-        sources += [self._from(other, number) for other in others for number, *_ in other.parts]
+        sources = [self._from(each, part.number) for each in [done, *others] for part in each.parts]
         mine = done.region
         return any(s.place == mine.place and s != mine and s.lo < mine.hi and mine.lo < s.hi for s in sources)
 
     def _late(self, done: LocalWrite) -> int:
         """The step before the one in which new data go out; the earliest that it can be, if they never do."""
-        for use in self.places.after(*done.spot):
+        for use in self.places.after(done.spot):
             if use.by is not done:
                 late = use.by.step - 1 if not use.writes and not isinstance(use.by, LocalWrite) else 0
                 return max(done.step, late)
@@ -469,30 +454,29 @@ class _Picker:
 
 def given_to(replay: Replay, places: Places, item, call: Call, region: Region) -> tuple[tuple[Piece, ...], Spot | None]:
     """What a rank held in a region when it made a call, counted from the region's first byte, and where."""
-    for place, pieces in zip(call.event["ins"], item.carries.get(call.rank, ()), strict=False):
-        if place and pieces and (lo := _offset(places, call.rank, place, region)) is not None:
-            hi = lo + region.hi - region.lo
-            spot = Spot(call.rank, place[0], place[1] + lo, place[1] + hi, replay.row_of(call, False))
-            return tuple(cut(pieces, lo, hi)), spot
+    for span, pieces in zip(call.event["ins"], item.carries.get(call.rank, ()), strict=False):
+        if span and pieces and (part := _part(places, call.rank, span, region)):
+            held = cut(pieces, part.lo - span.lo, part.hi - span.lo)
+            return tuple(held), Spot(call.rank, part, replay.row_of(call, False))
     return (), None
 
 
 def left_by(replay: Replay, places: Places, call: Call, region: Region) -> Spot:
     """Where what a call has left in a region can be seen."""
-    for place in call.event["outs"]:
-        if place and (lo := _offset(places, call.rank, place, region)) is not None:
-            lo += place[1]
-            return Spot(call.rank, place[0], lo, lo + region.hi - region.lo, replay.row_of(call, True))
+    for span in call.event["outs"]:
+        if span and (part := _part(places, call.rank, span, region)):
+            return Spot(call.rank, part, replay.row_of(call, True))
     return unseen(call.rank, region)
 
 
 def unseen(rank: int, region: Region) -> Spot:
     """No snapshot shows what came to a region."""
-    return Spot(rank, -1, region.lo, region.hi, -1)
+    return Spot(rank, Span(-1, region.lo, region.hi), -1)
 
 
-def _offset(places: Places, rank: int, place: list, region: Region) -> int | None:
-    """At which byte of a call's tensor a region begins; None if it does not lie in it."""
-    whole = places.of_call(rank, place)
+def _part(places: Places, rank: int, span: Span, region: Region) -> Span | None:
+    """Where in the memory of a call's tensor a region is; None if it does not lie in it."""
+    whole = places.of(rank, span)
+    by = span.lo - whole.lo
     inside = whole.place == region.place and whole.lo <= region.lo and region.hi <= whole.hi
-    return region.lo - whole.lo if inside else None
+    return span._replace(lo=region.lo + by, hi=region.hi + by) if inside else None

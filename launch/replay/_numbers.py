@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from launch.replay.provenance import Kind, Leaves, Value
+from launch.replay.provenance import Kind, Leaves, Span, Value
 
 EACH = 16  # calls of a rank of which one is checked
 SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "complex32": 4, "float32": 4, "int32": 4}
@@ -43,8 +43,9 @@ class Snapshots:
     def itemsize(self, storage: int) -> int:
         return SIZES.get(self.dtype(storage), 1)
 
-    def bytes_at(self, storage: int, lo: int, hi: int) -> bytes:
+    def bytes_at(self, span: Span) -> bytes:
         """What was there at the last snapshot; of a large storage the first numbers, if any were kept; b"" if none."""
+        storage, lo, hi = span
         for number in self._numbers.get(storage, ()):
             first, now = self.parts[number]["lo"], self.now.get(number, b"")
             if first <= lo < first + len(now) and (hi <= first + len(now) or not self.parts[number]["whole"]):
@@ -101,7 +102,7 @@ class Numbers:
                 return []
             size = SIZES.get(copied[1], 1) if len(raw) % SIZES.get(copied[1], 1) == 0 else 1  # whole numbers
             was, now = (np.frombuffer(each, np.uint8).reshape(-1, size) for each in (copied[0], raw))
-            return _spans((was != now).any(axis=1), size)
+            return in_a_row(np.flatnonzero((was != now).any(axis=1)), size)
         types = self._types(value)
         if len(types) != 1:
             return []
@@ -113,9 +114,8 @@ class Numbers:
             there = decoded(raw, dtype)
             if there is None or len(there) != len(expected[0]):
                 continue
-            found = _spans(
-                _apart(there, *expected, ROUNDING.get(dtype, 0) * (8 + 2 * len(value.terms))), SIZES.get(dtype, 1)
-            )
+            differs = _apart(there, *expected, ROUNDING.get(dtype, 0) * (8 + 2 * len(value.terms)))
+            found = in_a_row(np.flatnonzero(differs), SIZES.get(dtype, 1))
             if not found:
                 return []
         return found
@@ -200,8 +200,7 @@ def _apart(there: np.ndarray, expected: np.ndarray, size: np.ndarray, rounding: 
         return finite & (np.abs(there - expected) > rounding * size + 1e-30)
 
 
-def _spans(differs: np.ndarray, size: int) -> list[tuple[int, int]]:
-    """Neighbours as ranges, in bytes."""
-    at = np.flatnonzero(differs)
+def in_a_row(at: np.ndarray, size: int) -> list[tuple[int, int]]:
+    """The numbers at these indices, of `size` bytes each: neighbours as one range of bytes."""
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(at) else []
     return [(int(run[0]) * size, (int(run[-1]) + 1) * size) for run in runs]

@@ -29,7 +29,7 @@ from launch.replay._calls import Collective, Message, kind_of
 from launch.replay._numbers import SIZES
 from launch.replay._places import Variables, content
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Ranges, Value, cut, meeting
+from launch.replay.provenance import Kind, Piece, Ranges, Span, Value, cut, meeting, moved
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -117,11 +117,11 @@ class Namer:
         found = {}
         for name, bound in self._bound_first(rank).items():
             held = content(bound, partial(self.replay.held_first, rank))
-            if held and sum(p.hi - p.lo for p in held) == sum(nbytes for *_, nbytes in bound):
+            if held and sum(p.hi - p.lo for p in held) == sum(hi - lo for _, lo, hi in bound):
                 found[name] = held
         return found
 
-    def _bound_first(self, rank: int) -> dict[str, list]:
+    def _bound_first(self, rank: int) -> dict[str, list[Span]]:
         return self.memories[rank].bound_first(self.replay.ranks[rank].first_snapshot)
 
     def _ends(self, rank: int) -> dict[str, Content]:
@@ -335,8 +335,7 @@ def _together(vectors: list[Content]) -> Content:
 
 
 def _after_another(vectors: list[Content], nbytes: int) -> Content:
-    moved = ((part, number * nbytes) for number, parts in enumerate(vectors) for part in parts)
-    return [Piece(p.lo + by, p.hi + by, p.value.shifted(-by)) for p, by in moved]
+    return [p for number, parts in enumerate(vectors) for p in moved(parts, -number * nbytes)]
 
 
 def _gathered(vectors: list[Content], nbytes: int, rows: int) -> Content:
@@ -417,16 +416,15 @@ def made_of(replay: Replay, memories: dict[int, Variables], rank: int, name: str
         return []
     inputs = _inputs(replay, memories, of)
     found, at = [], 0
-    for storage, lo, nbytes in bound:
-        size = SIZES.get(memory.storages[storage]["dtype"], 1)
-        for p in replay.ends[rank].held(storage, lo, lo + nbytes):
+    for span in bound:
+        size = SIZES.get(memory.type_in(span.storage), 1)
+        for p in replay.ends[rank].held(span):
             for a, b, terms, other in _parts(replay, p, inputs, size):
-                lines = [
-                    w.line for w in replay.writes[rank] if w.storage == storage and w.lo < b and a < w.hi and w.line
-                ]
-                first, last = (a - lo + at) // size, (b - lo + at) // size
+                part = span._replace(lo=a, hi=b)
+                lines = [write.line for write in replay.writes[rank] if write.line and write.span.meets(part)]
+                first, last = ((edge - span.lo + at) // size for edge in (a, b))
                 found.append(Made(first, last, p.value.how, tuple(terms), other, tuple(lines[-1:])))
-        at += nbytes
+        at += span.hi - span.lo
     return found
 
 
@@ -434,8 +432,7 @@ def _inputs(replay: Replay, memories: dict[int, Variables], of: str) -> dict[int
     """Leaf -> (lo, hi, rank, shift): its bytes lo up to hi are those of the rank's input, from byte lo + shift on."""
     found: dict[int, list] = {}
     for rank, memory in memories.items():
-        bound = [(b.storage, b.lo, b.nbytes) for b in memory.named(of, 0)]
-        for p in content(bound, partial(replay.held_first, rank)):
+        for p in content([b.span for b in memory.named(of, 0)], partial(replay.held_first, rank)):
             if p.value.plain:
                 leaf, shift, _ = p.value.terms[0]
                 found.setdefault(leaf, []).append((p.lo + shift, p.hi + shift, rank, -shift))

@@ -24,7 +24,7 @@ from collectives.as_if import Region
 from launch.replay._calls import Call, Matched
 from launch.replay._memory import Write
 from launch.replay._numbers import decode
-from launch.replay.provenance import Piece, Value
+from launch.replay.provenance import Piece, Span, Value, moved
 
 
 def nameless(place: str) -> bool:
@@ -33,17 +33,18 @@ def nameless(place: str) -> bool:
 
 
 class Binding(NamedTuple):
-    """A name for bytes of a storage: a variable's, or with `index` that of an item of the list `base`."""
+    """A name for memory: a variable's, or with `index` that of an item of the list `base`."""
 
     snapshot: int
     path: str
     base: str
-    storage: int
-    lo: int
-    nbytes: int
+    span: Span
     index: int | None  # type: ignore[assignment]  # a tuple has a method of that name
-    length: int
     shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return self.span.hi - self.span.lo
 
 
 class Variables:
@@ -52,11 +53,14 @@ class Variables:
     def __init__(self, snapshots: dict):
         self.storages = {int(number): known for number, known in snapshots["storages"].items()}
         self.last_snapshot, self.kept_until = snapshots["looks"] - 1, snapshots["kept_until"]
-        self.bindings = [Binding._make((*row[:8], tuple(row[8]))) for row in snapshots["bindings"]]
+        self.bindings = [
+            Binding(snapshot, path, base, Span(storage, lo, lo + nbytes), index, tuple(shape))
+            for snapshot, path, base, storage, lo, nbytes, index, _, shape in snapshots["bindings"]
+        ]
         self.by_storage: dict[int, list[Binding]] = {}
         self.lists: dict[str, dict[int, list[Binding]]] = {}
         for binding in self.bindings:
-            self.by_storage.setdefault(binding.storage, []).append(binding)
+            self.by_storage.setdefault(binding.span.storage, []).append(binding)
             if binding.index is not None:
                 self.lists.setdefault(binding.base, {}).setdefault(binding.index, []).append(binding)
         self.lists = {base: items for base, items in self.lists.items() if _own_memory(items)}
@@ -72,12 +76,12 @@ class Variables:
         for number, part in sorted(enumerate(self._parts), key=lambda each: each[1]["nbytes"]):
             if not part["whole"]:
                 self._first[part["storage"], part["lo"]] = number
-        self.final = {path: (storage, lo, nbytes) for path, storage, lo, nbytes in snapshots["final"]}
+        self.final = {path: Span(storage, lo, lo + nbytes) for path, storage, lo, nbytes in snapshots["final"]}
         self._patches: dict[int, list] = {}
         for snapshot, part, lo, data in snapshots["changes"]:
             self._patches.setdefault(part, []).append((snapshot, lo, data))
-        self._placed: dict[tuple, Region] = {}
-        self._histories: dict[tuple, tuple[list[int], list[bytes]]] = {}
+        self._placed: dict[Span, Region] = {}
+        self._histories: dict[Span, tuple[list[int], list[bytes]]] = {}
 
     def use(self, preferred: Counter, first: dict[str, int]) -> None:
         """`preferred` counts the calls that concern a (name, bytes), `first` is the size that has the plain name."""
@@ -92,29 +96,30 @@ class Variables:
             self.by_place.setdefault(key, []).append(b)
         self.sizes |= {base: sum(each[0].nbytes for each in items.values()) for base, items in self.lists.items()}
 
-    def reaching(self, storage: int, lo: int, nbytes: int) -> list[Binding]:
+    def reaching(self, span: Span) -> list[Binding]:
         """The variables that ever reached these bytes."""
-        bindings = self.by_storage.get(storage, ())
-        return [b for b in bindings if b.index is None and b.lo <= lo and lo + nbytes <= b.lo + b.nbytes]
+        return [b for b in self.by_storage.get(span.storage, ()) if b.index is None and b.span.holds(span)]
 
-    def locate(self, storage: int, lo: int, nbytes: int) -> Region:
+    def locate(self, span: Span) -> Region:
         """The place of some bytes: an item of a list, else the largest variable, of these the one most calls
         concern."""
-        key = (storage, lo, nbytes)
-        if key not in self._placed:
-            self._placed[key] = region = self._locate(*key)
-            self.types.setdefault(region.place, self.storages.get(storage, {}).get("dtype", "uint8"))
-        return self._placed[key]
+        if span not in self._placed:
+            self._placed[span] = region = self._locate(span)
+            self.types.setdefault(region.place, self.type_in(span.storage))
+        return self._placed[span]
 
-    def _locate(self, storage: int, lo: int, nbytes: int) -> Region:
-        for b in self.by_storage.get(storage, ()):
-            if b.base in self.lists and b.index is not None and b.lo <= lo and lo + nbytes <= b.lo + b.nbytes:
-                start = self.items(b.base)[b.index]
-                return Region(b.base, start + lo - b.lo, start + lo - b.lo + nbytes)
-        if found := self.reaching(storage, lo, nbytes):
+    def _locate(self, span: Span) -> Region:
+        for b in self.by_storage.get(span.storage, ()):
+            if b.base in self.lists and b.index is not None and b.span.holds(span):
+                by = self.items(b.base)[b.index] - b.span.lo
+                return Region(b.base, span.lo + by, span.hi + by)
+        if found := self.reaching(span):
             best = max(found, key=lambda b: (b.nbytes, self.preferred[b.path, b.nbytes], -b.snapshot))
-            return Region(self.variables[best.path, best.nbytes], lo - best.lo, lo - best.lo + nbytes)
-        return Region(f"#{storage}", lo, lo + nbytes)
+            return Region(self.variables[best.path, best.nbytes], span.lo - best.span.lo, span.hi - best.span.lo)
+        return Region(f"#{span.storage}", span.lo, span.hi)
+
+    def type_in(self, storage: int) -> str:
+        return self.storages.get(storage, {}).get("dtype", "uint8")
 
     def imagine(self, name: str, nbytes: int, dtype: str) -> str:
         """A place that the run did not have, called `name`, or "name 2" if that is one of another size or type."""
@@ -147,16 +152,16 @@ class Variables:
         whole = found.pop(None, None)
         return [whole] if whole else [found[index] for index in sorted(index for index in found if index is not None)]
 
-    def is_left(self, storage: int, lo: int, hi: int) -> bool:
+    def is_left(self, span: Span) -> bool:
         """Whether a variable reaches these bytes when the cell has ended."""
-        return any([s == storage and a <= lo and hi <= a + nbytes for s, a, nbytes in self.final.values()])
+        return any([final.holds(span) for final in self.final.values()])
 
-    def bound_first(self, snapshot: int) -> dict[str, list[tuple[int, int, int]]]:
-        """Name -> (storage, lo, nbytes) of the variables that were there at a snapshot, of lists item by item."""
+    def bound_first(self, snapshot: int) -> dict[str, list[Span]]:
+        """The memory of the variables that were there at a snapshot, of lists item by item."""
         found: dict[str, dict] = {}
         for b in self.bindings:
             if b.snapshot <= snapshot:
-                found.setdefault(b.base, {})[b.index] = (b.storage, b.lo, b.nbytes)
+                found.setdefault(b.base, {})[b.index] = b.span
         return {
             name: [items[None]] if None in items else [items[i] for i in sorted(items)] for name, items in found.items()
         }
@@ -167,33 +172,32 @@ class Variables:
         bases = {b.path: b.base for b in self.bindings}
         return [*dict.fromkeys(bases.get(path, path) for path in self.final)]
 
-    def bound_last(self, name: str) -> list[tuple[int, int, int]] | None:
-        """(storage, lo, nbytes) that a variable has when the cell has ended, of a list item by item; None if there is
-        no such variable any more."""
+    def bound_last(self, name: str) -> list[Span] | None:
+        """The memory of a variable when the cell has ended, of a list item by item; None if it is gone."""
         if name in self.final:
             return [self.final[name]]
         items = {b.path: b.index or 0 for b in self.bindings if b.base == name and b.path in self.final}
         return [self.final[path] for path in sorted(items, key=items.__getitem__)] or None
 
-    def value(self, storage: int, lo: int, nbytes: int, snapshot: int, dtype: str):
+    def value(self, span: Span, snapshot: int, dtype: str):
         """The numbers there at a snapshot, as an array; of a large tensor the first ones. None if there are none."""
         if self.kept_until is not None and snapshot >= self.kept_until:
             return None
-        looks, raws = self._history(storage, lo, nbytes)
+        if span not in self._histories:
+            self._histories[span] = self._history(span)
+        looks, raws = self._histories[span]
         at = bisect_right(looks, snapshot) - 1
         return None if at < 0 else decode(raws[at], dtype)
 
-    def _history(self, storage: int, lo: int, nbytes: int):
-        """(looks, bytes): what was seen there, in order."""
-        key = (storage, lo, nbytes)
-        if key not in self._histories:
-            whole = self._whole.get(storage)
-            part = self._first.get((storage, lo)) if whole is None else whole
-            if part is None or (whole is None and self._parts[part]["nbytes"] < nbytes):
-                self._histories[key] = ([], [])
-            else:
-                self._histories[key] = self._sliced(part, *((0, nbytes) if whole is None else (lo, lo + nbytes)))
-        return self._histories[key]
+    def _history(self, span: Span) -> tuple[list[int], list[bytes]]:
+        """(snapshots, bytes): what was seen there, in order."""
+        storage, lo, hi = span
+        if storage in self._whole:
+            return self._sliced(self._whole[storage], lo, hi)
+        part = self._first.get((storage, lo))
+        if part is None or self._parts[part]["nbytes"] < hi - lo:
+            return [], []
+        return self._sliced(part, 0, hi - lo)
 
     def _sliced(self, part: int, lo: int, hi: int):
         looks, raws, now = [], [], None
@@ -216,14 +220,10 @@ def prefer(memories: dict[int, Variables], runs: list[dict]) -> None:
     of several sizes under one name those have the name itself."""
     counts: Counter = Counter()
     for run in runs:
-        memory, known = memories[run["rank"]], {}
-        for event in run["events"]:
-            for place in [*event["ins"], *event["outs"]]:
-                if place is not None:
-                    key = tuple(place)
-                    if key not in known:
-                        known[key] = {(b.path, b.nbytes) for b in memory.reaching(*place)}
-                    counts.update(known[key])
+        calls = Counter(span for event in run["events"] for span in [*event["ins"], *event["outs"]] if span)
+        for span, times in calls.items():
+            for key in {(b.path, b.nbytes) for b in memories[run["rank"]].reaching(span)}:
+                counts[key] += times
     sizes: dict[str, list[int]] = {}
     for path, nbytes in [*counts, *((b.path, b.nbytes) for memory in memories.values() for b in memory.bindings)]:
         sizes.setdefault(path, []).append(nbytes)
@@ -234,40 +234,44 @@ def prefer(memories: dict[int, Variables], runs: list[dict]) -> None:
 
 def _own_memory(items) -> bool:
     """Whether the tensors of a list lay in different storages, at first or at last, and never changed their sizes."""
-    first = {bindings[0].storage for bindings in items.values()}
-    last = {bindings[-1].storage for bindings in items.values()}
+    first = {bindings[0].span.storage for bindings in items.values()}
+    last = {bindings[-1].span.storage for bindings in items.values()}
     sizes = all(len({binding.nbytes for binding in bindings}) == 1 for bindings in items.values())
     apart = max(len(first), len(last)) > 1
     return len(items) > 1 and apart and sizes and sorted(items) == list(range(len(items)))
 
 
-def content(bound, held: Callable[[int, int, int], list[Piece]]) -> list[Piece]:
-    """The pieces of a variable, counted from its first byte; `bound` are the (storage, lo, nbytes) of its parts."""
+def content(spans, held: Callable[[Span], list[Piece]]) -> list[Piece]:
+    """The pieces of a variable, counted from its first byte; `spans` are its memory, of a list item by item."""
     found, at = [], 0
-    for storage, lo, nbytes in bound:
-        there = held(storage, lo, lo + nbytes)
-        found += [Piece(p.lo - lo + at, p.hi - lo + at, p.value.shifted(lo - at)) for p in there]
-        at += nbytes
+    for span in spans:
+        found += moved(held(span), span.lo - at)
+        at += span.hi - span.lo
     return found
 
 
 class Spot(NamedTuple):
-    """Where and when the outcome of a move can be looked at: bytes of a storage, from a row of the op log on."""
+    """Where and when the outcome of a move can be looked at: memory of a rank, from a row of its op log on."""
 
     rank: int
-    storage: int
-    lo: int
-    hi: int
+    span: Span
     row: float
+
+
+class Term(NamedTuple):
+    """Of what a write was made: so many times what was at that span."""
+
+    number: int
+    span: Span
+    times: float
 
 
 class Use(NamedTuple):
-    """A storage's bytes lo up to hi are read or written at a row, by a call or by the rank itself."""
+    """Memory is read or written at a row, by a call or by the rank itself."""
 
     row: float
     writes: bool
-    lo: int
-    hi: int
+    span: Span
     by: "Matched | LocalWrite"
 
 
@@ -279,33 +283,35 @@ class LocalWrite:
     """
 
     def __init__(self, write: Write):
-        self.rank, self.row, self.storage, self.lo, self.hi = write[:5]
-        self.expr, self.step = write.expr, 0
+        self.rank, self.row, self.span, self.expr, self.step = write.rank, write.row, write.span, write.expr, 0
         self.pieces = [write]
         self.region: Region
-        self.parts: list[tuple] = []
+        self.parts: list[Term] = []
         self.drawn = self.tellable = False
         self.folded: set[int] = set()  # terms that are told as the message that brought them
 
     def takes(self, write: Write) -> bool:
         """Adds the next write, if it continues this one."""
         mine, other = self.expr, write.expr
-        same = (self.row, self.storage, self.hi) == (write.row, write.storage, write.lo)
-        if not same or (mine is None) != (other is None) or (mine and other and mine.value != other.value):
+        next_ = Span(self.span.storage, self.span.hi, write.span.hi)
+        if (self.row, next_) != (write.row, write.span) or (mine is None) != (other is None):
+            return False
+        if mine and other and mine.value != other.value:
             return False
         self.pieces.append(write)
-        self.hi = write.hi
+        self.span = self.span._replace(hi=write.span.hi)
         return True
 
     @cached_property
-    def terms(self) -> list[tuple[int, int, int, int, float]]:
-        """(number, storage, lo, hi, times) of what it was made of; ask when it takes no more writes."""
+    def terms(self) -> list[Term]:
+        """What it was made of; ask when it takes no more writes."""
         terms = self.expr.value.terms if self.expr else ()
-        return [(number, s, self.lo + shift, self.hi + shift, times) for number, (s, shift, times) in enumerate(terms)]
+        lo, hi = self.span[1:]
+        return [Term(n, Span(storage, lo + by, hi + by), times) for n, (storage, by, times) in enumerate(terms)]
 
     @property
     def spot(self) -> Spot:
-        return Spot(self.rank, self.storage, self.lo, self.hi, self.row)
+        return Spot(self.rank, self.span, self.row)
 
     @property
     def how(self) -> str:
@@ -324,7 +330,7 @@ class LocalWrite:
     def held(self, number: int) -> tuple[Piece, ...]:
         """What that term held."""
         values = zip(self.pieces, self.values(number), strict=True)
-        return tuple(Piece(w.lo - self.lo, w.hi - self.lo, value.shifted(self.lo)) for w, value in values)
+        return tuple(moved([Piece(w.span.lo, w.span.hi, value) for w, value in values], self.span.lo))
 
 
 class Places:
@@ -332,19 +338,18 @@ class Places:
 
     def __init__(self, memories: dict[int, Variables], uses: dict[tuple[int, int], list[Use]]):
         self.memories, self.uses = memories, uses
-        spans: dict[tuple[int, str, int], list] = defaultdict(list)
+        used: dict[tuple[int, str, int], list] = defaultdict(list)  # (rank, place, byte) -> (row, row, storage)
         for (rank, storage), found in uses.items():
-            first = min(found, key=lambda use: use.lo)
-            region = memories[rank].locate(storage, first.lo, first.hi - first.lo)
-            spans[rank, region.place, region.lo].append((min(u.row for u in found), max(u.row for u in found), storage))
-        self._found: dict[tuple[int, int, int, int], Region] = {}
-        self._uses: dict[tuple[int, int, int, int], list[Use]] = {}
+            region = memories[rank].locate(min(found, key=lambda use: use.span.lo).span)
+            used[rank, region.place, region.lo].append((min(u.row for u in found), max(u.row for u in found), storage))
+        self._found: dict[tuple[int, Span], Region] = {}
+        self._uses: dict[tuple[int, Span], list[Use]] = {}
         self.nothing: set[int] = set()
         self.divided: dict[int, int] = {}  # step -> by what ranks divide its outcome
         self.number: dict[tuple[int, int], int] = {}  # (rank, storage) -> 0 for the name itself, 1 for "name 2"
-        for (rank, _, _), used in spans.items():
+        for (rank, _, _), times in used.items():
             lanes: list[int] = []
-            for begin, last, storage in sorted(used):
+            for begin, last, storage in sorted(times):
                 lane = next((i for i, end in enumerate(lanes) if end <= begin), len(lanes))
                 lanes[lane : lane + 1] = [last]
                 self.number[rank, storage] = lane
@@ -360,41 +365,37 @@ class Places:
         left = tuple([term for term in value.terms if term[0] not in self.nothing])
         return value._replace(terms=left) if left else value
 
-    def of(self, rank: int, storage: int, lo: int, hi: int) -> Region:
-        key = (rank, storage, lo, hi)
+    def of(self, rank: int, span: Span) -> Region:
+        key = (rank, span)
         if key not in self._found:
             self._found[key] = self._find(*key)
         return self._found[key]
 
-    def _find(self, rank: int, storage: int, lo: int, hi: int) -> Region:
-        region = self.memories[rank].locate(storage, lo, hi - lo)
-        number = self.number.get((rank, storage), 0)
+    def _find(self, rank: int, span: Span) -> Region:
+        memory = self.memories[rank]
+        region, number = memory.locate(span), self.number.get((rank, span.storage), 0)
         if number == 0:
             return region
-        memory, place = self.memories[rank], f"{region.place} {number + 1}"
+        place = f"{region.place} {number + 1}"
         memory.sizes[place], memory.types[place] = memory.size(region.place), memory.dtype(region.place)
         memory.shapes.setdefault(place, memory.shape(region.place))
         return region._replace(place=place)
 
-    def of_call(self, rank: int, place: list) -> Region:
-        """Where one of a call's tensors lies; `place` is [storage, first byte, bytes]."""
-        storage, lo, nbytes = place
-        return self.of(rank, storage, lo, lo + nbytes)
-
     def tensor(self, call: Call, side: str, index: int) -> Region | None:
         """Where the index-th tensor that a call reads ("ins") or writes ("outs") lies; None if it cannot be looked
         at."""
-        places = call.event[side]
-        return self.of_call(call.rank, places[index]) if index < len(places) and places[index] else None
+        spans = call.event[side]
+        return self.of(call.rank, spans[index]) if index < len(spans) and spans[index] else None
 
-    def after(self, rank: int, storage: int, lo: int, hi: int, row: float) -> Iterator[Use]:
-        """The uses of those bytes from a row on."""
-        key = (rank, storage, lo, hi)
+    def after(self, spot: Spot) -> Iterator[Use]:
+        """The uses of those bytes from that row on."""
+        key = (spot.rank, spot.span)
         if key not in self._uses:  # a training asks for the same ones in every step
-            self._uses[key] = [use for use in self.uses.get(key[:2], ()) if use.lo < hi and lo < use.hi]
-        uses = self._uses[key]
-        return islice(uses, bisect_left(uses, (row,)), None)  # a Use begins with its row
+            uses = self.uses.get((spot.rank, spot.span.storage), ())
+            self._uses[key] = [use for use in uses if use.span.meets(spot.span)]
+        found = self._uses[key]
+        return islice(found, bisect_left(found, (spot.row,)), None)  # a Use begins with its row
 
-    def next_write(self, rank: int, storage: int, lo: int, hi: int, row: float) -> float | None:
-        """The row at which those bytes are next written after `row`."""
-        return next((use.row for use in self.after(rank, storage, lo, hi, row) if use.writes and use.row > row), None)
+    def next_write(self, spot: Spot) -> float | None:
+        """The row at which those bytes are next written."""
+        return next((use.row for use in self.after(spot) if use.writes and use.row > spot.row), None)

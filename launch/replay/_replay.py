@@ -17,9 +17,9 @@ import numpy as np
 
 from launch.replay._calls import Call, Collective, Effect, Matched, Message, early_uses, match
 from launch.replay._memory import Memory
-from launch.replay._numbers import EACH, Numbers, Snapshots
-from launch.replay._torch_ops import Meaning, Place, parse
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Value, meeting
+from launch.replay._numbers import EACH, Numbers, Snapshots, in_a_row
+from launch.replay._torch_ops import Meaning, View, parse
+from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Span, Value, meeting, moved
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 WAITS, GETS_NOTHING = 0, 1  # whether a rank goes on though another has not come: never, if it gets nothing from it
@@ -32,12 +32,10 @@ class _Rank:
         op_log, snapshots = run["op_log"], run["snapshots"]
         self.number, self.events = run["rank"], run["events"]
         self.rows, self.ops = op_log["rows"], [parse(text) for text in op_log["ops"]]
-        self.places = [
-            Place(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]
-        ]
-        self.changed, self.early = early_uses(self.rows, self.ops, self.places, self.events)
+        self.views = [View(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]]
+        self.changed, self.early = early_uses(self.rows, self.ops, self.views, self.events)
         kept = {binding[3] for binding in snapshots["bindings"]}
-        kept |= {place[0] for event in self.events for place in [*event["ins"], *event["outs"]] if place}
+        kept |= {span.storage for event in self.events for span in [*event["ins"], *event["outs"]] if span}
         firsts = {int(number): known["first"] for number, known in snapshots["storages"].items()}
         self.snapshots = Snapshots(snapshots)
         itemsizes = {number: self.snapshots.itemsize(number) for number in firsts}
@@ -45,14 +43,16 @@ class _Rank:
         self.meaning = Meaning(self.memory, self.number)
         self.last_snapshot = snapshots["looks"] - 1
         self.first_snapshot = self.events[0]["looks"][0] if self.events else 0
-        self.named = [binding[3:6] for binding in snapshots["bindings"] if binding[0] <= self.first_snapshot]
-        self.final = [(storage, lo, lo + nbytes) for _, storage, lo, nbytes in snapshots["final"]]
+        self.named = [
+            Span(storage, lo, lo + nbytes)
+            for snapshot, _, _, storage, lo, nbytes, *_ in snapshots["bindings"]
+            if snapshot <= self.first_snapshot
+        ]
+        self.final = [Span(storage, lo, lo + nbytes) for _, storage, lo, nbytes in snapshots["final"]]
         self.begun = False
         self.blind = False
-        self.open: dict[int, dict] = {}  # event -> the places it may be written into while it is under way
-        self.waiting: dict[
-            int, list[int]
-        ] = {}  # storage -> events that nobody has waited for yet, and that write there
+        self.open: dict[int, dict] = {}  # event -> itself, while it is under way
+        self.waiting: dict[int, list[int]] = {}  # storage -> events that write there, without a wait so far
         self.spans: dict[int, list] = {number: [None, None] for number in range(len(self.events))}  # event -> rows
         self.looks: list[tuple[int, int]] = []  # (row, snapshot)
         self.seen_at: dict[int, list[tuple[int, int]]] = {}  # storage -> those of them that saw it
@@ -106,8 +106,9 @@ class Replay:
         at = bisect_left(looks, (row, 0))
         return looks[at] if at < len(looks) else None
 
-    def held_first(self, rank: int, storage: int, lo: int, hi: int) -> list[Piece]:
+    def held_first(self, rank: int, span: Span) -> list[Piece]:
         """The pieces of a range when the rank made its first call."""
+        storage, lo, hi = span
         inside = meeting(self.starts.get(rank, {}).get(storage, ()), lo, hi)
         return [p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)) for p in inside]
 
@@ -152,15 +153,15 @@ class Replay:
             rank.blind = True
         else:
             op, outs, ins, numbers, alpha, memory.line = row
-            outs, ins = ([rank.places[n] for n in places if n >= 0] for places in (outs, ins))
-            for place in [*outs, *ins] if rank.waiting else ():
-                for event in rank.waiting.get(place.storage, ())[:]:
+            outs, ins = ([rank.views[n] for n in views if n >= 0] for views in (outs, ins))
+            for view in [*outs, *ins] if rank.waiting else ():
+                for event in rank.waiting.get(view.storage, ())[:]:
                     if not self._ready(self.items[rank.number, event]) and forced <= GETS_NOTHING:
                         return False
                     self._end(rank, event)  # read without a wait: DDP waits in C++
-            aliases = {place.storage for place in ins} if rank.ops[op].name in ("_unsafe_view", "wait_tensor") else ()
-            outs = [place for place in outs if place.numel and place.storage not in aliases]
-            rank.meaning.carry_out(rank.ops[op], outs, [p for p in ins if p.numel], numbers, alpha)
+            aliases = {view.storage for view in ins} if rank.ops[op].name in ("_unsafe_view", "wait_tensor") else ()
+            outs = [view for view in outs if view.numel and view.storage not in aliases]
+            rank.meaning.carry_out(rank.ops[op], outs, [view for view in ins if view.numel], numbers, alpha)
         return True
 
     def _ready(self, item) -> bool:
@@ -171,82 +172,81 @@ class Replay:
         rank.spans[number][0] = at
         memory.row = at
         if not rank.begun:
-            for place in [*event["ins"], *event["outs"], *rank.named]:
-                if place:
-                    memory.held(place[0], place[1], place[1] + place[2])
+            for span in filter(None, [*event["ins"], *event["outs"], *rank.named]):
+                memory.held(span)
         memory.row = at - 0.5  # what was changed outside torch until now was changed before the call
         self._take_snapshot(rank, at, event["looks"][0])
         if not rank.begun:
             rank.begun = True
             memory.settle()
-            everything = [(s, p.lo, p.hi) for s, r in memory.storages.items() for p in r.pieces]
+            everything = [Span(s, p.lo, p.hi) for s, r in memory.storages.items() for p in r.pieces]
             self._learn(rank, everything)
             self._check(rank, everything, Kind.OWN)  # a copy that a thread has changed: other data, but its own
             self.starts[rank.number] = {s: list(r.pieces) for s, r in memory.storages.items() if s in memory.kept}
-        places = [(place[0], place[1], place[1] + place[2]) for place in event["ins"] if place]
+        sent = [span for span in event["ins"] if span]
         if number % self.each == 0:
-            self._check(rank, places)
+            self._check(rank, sent)
         memory.row = at
-        self._learn(rank, places)
+        self._learn(rank, sent)
         rank.open[number] = event
         item = self.items.get((rank.number, number))
         if item is None:
-            for place in event["ins"]:
-                if place and not rank.blind:
-                    memory.held(place[0], place[1], place[1] + place[2])
+            for span in sent if not rank.blind else ():
+                memory.held(span)
             return
-        item.carries[rank.number] = [self._held(rank, place) for place in event["ins"]]
-        if isinstance(item, Message) and event["kind"] == "send" and event["ins"][0] and number in rank.changed:
+        item.carries[rank.number] = [self._held(rank, span) for span in event["ins"]]
+        if sent and number in rank.changed:
             item.changed = True  # which numbers went out is not known
-            item.carries[rank.number] = [[Piece(0, event["ins"][0][2], self._unseen(rank.number))]]
+            item.carries[rank.number] = [[Piece(0, sent[0].hi - sent[0].lo, self._unseen(rank.number))]]
         item.after = max(item.after, memory.step)
         item.begun += 1
         if event["times"][3] is None or event["native"]:
-            for place in event["outs"] if event["kind"] != "send" else ():
-                if place:
-                    rank.waiting.setdefault(place[0], []).append(number)
+            for span in event["outs"] if event["kind"] != "send" else ():
+                if span:
+                    rank.waiting.setdefault(span.storage, []).append(number)
         if self._ready(item):
             self._put_in_order(item)
 
-    def _learn(self, rank: _Rank, places) -> None:
+    def _learn(self, rank: _Rank, spans) -> None:
         """Keeps the numbers of leaves that are there as they were, except where a receive is under way."""
-        for storage, lo, hi in places:
-            for p in rank.memory.held(storage, lo, hi):
+        for span in spans:
+            for p in rank.memory.held(span):
                 if not p.value.plain or self.numbers.knows(p.value, p.lo, p.hi):
                     continue
-                if _is_coming(rank, storage, lo, hi):
+                if _is_coming(rank, span):
                     break
-                if raw := rank.snapshots.bytes_at(storage, p.lo, p.hi):
-                    self.numbers.learn(p.value, p.lo, raw, rank.snapshots.dtype(storage))
+                if raw := rank.snapshots.bytes_at(span._replace(lo=p.lo, hi=p.hi)):
+                    self.numbers.learn(p.value, p.lo, raw, rank.snapshots.dtype(span.storage))
 
-    def _check(self, rank: _Rank, places, kind: Kind = Kind.UNSEEN) -> None:
+    def _check(self, rank: _Rank, spans, kind: Kind = Kind.UNSEEN) -> None:
         """Memory that does not hold what it is said to be made of was changed in a way that was not seen."""
-        for storage, lo, hi in places if not rank.blind else ():
-            if _is_coming(rank, storage, lo, hi):
+        for span in spans if not rank.blind else ():
+            if _is_coming(rank, span):
                 continue
-            for value, pieces in groupby(rank.memory.held(storage, lo, hi), key=lambda p: p.value):
+            for value, pieces in groupby(rank.memory.held(span), key=lambda p: p.value):
                 first, *others = pieces
-                raw = rank.snapshots.bytes_at(storage, first.lo, (others or [first])[-1].hi)
+                raw = rank.snapshots.bytes_at(span._replace(lo=first.lo, hi=(others or [first])[-1].hi))
                 for a, b in self.numbers.differing(value, first.lo, raw) if raw else ():
                     self.contradicted |= kind is Kind.UNSEEN
-                    rank.memory.write(storage, first.lo + a, first.lo + b, self._unseen(rank.number, kind))
+                    wrong = span._replace(lo=first.lo + a, hi=first.lo + b)
+                    rank.memory.write(wrong, self._unseen(rank.number, kind))
 
     def _unseen(self, rank: int, kind: Kind = Kind.UNSEEN) -> Value:
         return self.leaves.fresh(rank, kind, frozenset((rank,) if kind is Kind.OWN else (rank, OUTSIDE)))
 
-    def _held(self, rank: _Rank, place) -> list[Piece] | None:
-        """What a place holds now, counted from its first byte; None where that is not known."""
-        if place is None:
+    def _held(self, rank: _Rank, span: Span | None) -> list[Piece] | None:
+        """What is there now, counted from its first byte; None where that is not known."""
+        if span is None:
             return None
         if rank.blind:
-            return [Piece(0, place[2], self._unseen(rank.number))]
+            return [Piece(0, span.hi - span.lo, self._unseen(rank.number))]
         found = []
-        for p in rank.memory.held(place[0], place[1], place[1] + place[2]):
+        for p in rank.memory.held(span):
             value = self.leaves.settled(p.value, rank.number)
             if value is not p.value:
-                rank.memory.storages[place[0]].write(p.lo, p.hi, value)
-            found.append(Piece(p.lo - place[1], p.hi - place[1], value.shifted(place[1])))
-        return found
+                rank.memory.storages[span.storage].write(p.lo, p.hi, value)
+            found.append(p._replace(value=value))
+        return moved(found, span.lo)
 
     def _put_in_order(self, item) -> None:
         """All its sides have begun: now it is known what it comes after."""
@@ -265,9 +265,9 @@ class Replay:
         event = rank.open.pop(number, None)
         if event is None:
             return
-        for place in event["outs"]:
-            if place and number in rank.waiting.get(place[0], ()):
-                rank.waiting[place[0]].remove(number)
+        for span in event["outs"]:
+            if span and number in rank.waiting.get(span.storage, ()):
+                rank.waiting[span.storage].remove(number)
         item = self.items.get((rank.number, number))
         if item is not None and self._ready(item):
             rank.memory.step = max(rank.memory.step, item.step)
@@ -276,22 +276,21 @@ class Replay:
         if rank.memory.first_arrival is None and event["outs"]:
             rank.memory.first_arrival = event["looks"][1]
         arrived = self._arrived(rank, item) if item is not None and self._ready(item) else {}
-        for index, place in enumerate(event["outs"]):
-            if place is None:
-                continue
-            kind = Kind.LIBRARY if isinstance(item, Collective) else Kind.UNSEEN
+        for index, span in enumerate(event["outs"]):
             pieces = arrived.get(index)
-            if pieces is None and isinstance(item, Collective) and place in event["ins"]:
+            if span is None:
+                continue
+            if pieces is None and isinstance(item, Collective) and span in event["ins"]:
                 # All but the root of a reduce keep what they have, or find there what the library has left.
-                rank.memory.left.append((place[0], place[1], place[1] + place[2]))
+                rank.memory.left.append(span)
                 continue
             if pieces is None:
+                kind = Kind.LIBRARY if isinstance(item, Collective) else Kind.UNSEEN
                 left = self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE)))
-                pieces = [Piece(0, place[2], left)]
-            for p in pieces:
-                if p.hi <= place[2]:
-                    value = p.value.shifted(-place[1])
-                    rank.memory.put(place[0], place[1] + p.lo, place[1] + p.hi, value)
+                pieces = [Piece(0, span.hi - span.lo, left)]
+            for p in moved(pieces, -span.lo):
+                if p.hi <= span.hi:
+                    rank.memory.put(span._replace(lo=p.lo, hi=p.hi), p.value)
 
     def _arrived(self, rank: _Rank, item) -> dict[int, list[Piece]]:
         """What is in each tensor that a receive or a collective has written, counted from the tensor's first
@@ -312,31 +311,27 @@ class Replay:
         rank.looks.append((at, snapshot))
         memory = rank.memory
         for storage, differs in rank.snapshots.changed(snapshot) if not rank.blind else ():
-            coming = [place for event in rank.open.values() for place in event["outs"] if place]
-            covered = [*memory.dirty.get(storage, ()), *((p[1], p[1] + p[2]) for p in coming if p[0] == storage)]
+            coming = [span for event in rank.open.values() for span in event["outs"] if span]
+            covered = [*memory.dirty.get(storage, ()), *((lo, hi) for s, lo, hi in coming if s == storage)]
             if not rank.snapshots.whole(storage):
                 a, b = int(differs[0]), int(differs[1]) + 1
                 if any(lo < b and a < hi for lo, hi in covered):
                     continue  # which of the bytes changed is not known
-                spans = [(a, b)]
+                changed = [(a, b)]
             else:
-                if any(lo <= differs[0] and differs[-1] < hi for lo, hi in covered):
-                    continue
                 for lo, hi in covered:
                     differs = differs[(differs < lo) | (differs >= hi)]
                 size = rank.snapshots.itemsize(storage)
-                items = np.unique(differs // size)
-                runs = np.split(items, np.flatnonzero(np.diff(items) > 1) + 1) if len(items) else ()
-                spans = [(int(run[0]) * size, (int(run[-1]) + 1) * size) for run in runs]
-            for a, b in spans:
-                by_library = any(s == storage and lo < b and a < hi for s, lo, hi in memory.left)
-                kind = Kind.LIBRARY if by_library else Kind.OUTSIDE
-                memory.write(storage, a, b, self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE))))
+                changed = in_a_row(np.unique(differs // size), size)
+            for a, b in changed:
+                span = Span(storage, a, b)
+                kind = Kind.LIBRARY if any(span.meets(left) for left in memory.left) else Kind.OUTSIDE
+                memory.write(span, self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE))))
         for storage in rank.snapshots.looked[snapshot]:
             rank.seen_at.setdefault(storage, []).append((at, snapshot))
             memory.dirty.pop(storage, None)
             if memory.left:
-                memory.left = [left for left in memory.left if left[0] != storage]
+                memory.left = [left for left in memory.left if left.storage != storage]
 
     def _close(self, rank: _Rank) -> None:
         """After the last row: calls that were not waited for are over by now, and the last snapshot is read."""
@@ -346,10 +341,10 @@ class Replay:
         self._take_snapshot(rank, len(rank.rows), rank.last_snapshot)
 
 
-def _is_coming(rank: _Rank, storage: int, lo: int, hi: int) -> bool:
+def _is_coming(rank: _Rank, span: Span) -> bool:
     """Whether a call that is under way writes there."""
-    coming = (place for event in rank.open.values() if event["kind"] != "send" for place in event["outs"] if place)
-    return any(s == storage and a < hi and lo < a + nbytes for s, a, nbytes in coming)
+    receiving = (event for event in rank.open.values() if event["kind"] != "send")
+    return any(there and there.meets(span) for event in receiving for there in event["outs"])
 
 
 def _gets_nothing(rank: _Rank, number: int) -> bool:

@@ -1,7 +1,7 @@
 """What torch's ops do to values: which are copies, which add, which take a maximum. All others are "computed".
 
-A row of a rank's op log names an op and the places that it read and wrote (`rank._op_log`). For the ops below the new
-values are worked out range by range, whatever the shapes and strides; a place that falls into too many runs of memory,
+A row of a rank's op log names an op and the views that it read and wrote (`rank._op_log`). For the ops below the new
+values are worked out range by range, whatever the shapes and strides; a view that falls into too many runs of memory,
 and an op that is not here, give data that is computed from all that went in.
 
 Left out: the values themselves (`replay.provenance`); when each row happens (`replay._replay`).
@@ -15,7 +15,7 @@ import numpy as np
 
 from launch.replay._memory import Types
 from launch.replay._numbers import SIZES
-from launch.replay.provenance import Kind, Piece, Value
+from launch.replay.provenance import Kind, Piece, Span, Value
 
 MOST_RUNS = 512  # runs of memory that one op is followed through
 MOST_SUMMED = 256  # rows that are added up by one op
@@ -31,13 +31,14 @@ ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "pro
 FILLED = ("ones", "ones_like", "new_ones", "full", "full_like", "new_full", "fill")
 ROWS = ("index", "index_select", "index_add", "scatter_add", "index_copy", "index_put")
 ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
+VIEWS = ("resize", "set", "squeeze", "unsqueeze", "t", "transpose", "lift_fresh")  # of a tensor in place: no data move
 MAKERS = tuple(
     """empty ones full rand arange eye linspace normal uniform bernoulli exponential new_ random cauchy geometric
     log_normal tril_indices scalar_tensor from_ _efficient""".split()
 )
 
 
-class Place(NamedTuple):
+class View(NamedTuple):
     """Where a tensor lies: offset and strides in elements."""
 
     storage: int
@@ -56,18 +57,18 @@ class Place(NamedTuple):
         return prod(self.shape)
 
     @property
-    def span(self) -> tuple[int, int]:
-        """The first byte, and the one after the last."""
+    def span(self) -> Span:
+        """From its first byte to its last, with what lies between."""
         last = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
-        return self.offset * self.itemsize, (last + 1) * self.itemsize
+        return Span(self.storage, self.offset * self.itemsize, (last + 1) * self.itemsize)
 
-    def part(self, dim: int, first: int, count: int) -> "Place":
+    def part(self, dim: int, first: int, count: int) -> "View":
         """`narrow(dim, first, count)`."""
         shape = (*self.shape[:dim], count, *self.shape[dim + 1 :])
         return self._replace(offset=self.offset + first * self.stride[dim], shape=shape)
 
-    def at(self, index: dict[int, int]) -> "Place":
-        """The place with some dimensions taken at one index each."""
+    def at(self, index: dict[int, int]) -> "View":
+        """The view with some dimensions taken at one index each."""
         offset = self.offset + sum(self.stride[dim] * i for dim, i in index.items())
         left = [dim for dim in range(len(self.shape)) if dim not in index]
         return self._replace(
@@ -89,13 +90,13 @@ def parse(text: str) -> Op:
 
 
 @cache
-def runs(place: Place, shape: tuple[int, ...]) -> tuple[list[int], int] | None:
-    """(first element of each run, elements of a run) of the place, seen in that shape; None if there are too many."""
-    missing = len(shape) - len(place.shape)
+def runs(view: View, shape: tuple[int, ...]) -> tuple[list[int], int] | None:
+    """(first element of each run, elements of a run) of the view, seen in that shape; None if there are too many."""
+    missing = len(shape) - len(view.shape)
     if missing < 0:
         return None
-    sizes = (1,) * missing + place.shape
-    strides = [0] * missing + list(place.stride)
+    sizes = (1,) * missing + view.shape
+    strides = [0] * missing + list(view.stride)
     for dim, (want, have) in enumerate(zip(shape, sizes, strict=True)):
         if have != want:
             if have != 1:
@@ -107,10 +108,16 @@ def runs(place: Place, shape: tuple[int, ...]) -> tuple[list[int], int] | None:
         length *= shape[outer]
     if prod(shape[:outer]) > MOST_RUNS:
         return None
-    starts = [place.offset]
+    starts = [view.offset]
     for dim in range(outer):
         starts = [start + i * strides[dim] for start in starts for i in range(shape[dim])]
     return starts, length
+
+
+def spans(view: View) -> list[Span] | None:
+    """The memory of a view, run by run; None if it falls into too many."""
+    size, cut = view.itemsize, runs(view, view.shape)
+    return cut and [Span(view.storage, start * size, (start + cut[1]) * size) for start in cut[0]]
 
 
 class Meaning:
@@ -120,18 +127,10 @@ class Meaning:
         self.memory, self.leaves, self.rank = memory, memory.leaves, rank
         self.types = Types(memory, rank)
 
-    def carry_out(self, op: Op, outs: list[Place], ins: list[Place], numbers: list, alpha) -> None:
-        """One row. `outs` and `ins` have no empty places; `ins` of an op in place begins with what it works on."""
+    def carry_out(self, op: Op, outs: list[View], ins: list[View], numbers: list, alpha) -> None:
+        """One row. `outs` and `ins` have no empty ones; `ins` of an op in place begins with what it works on."""
         name = op.name
-        if not outs or name in (
-            "resize",
-            "set",
-            "squeeze",
-            "unsqueeze",
-            "t",
-            "transpose",
-            "lift_fresh",
-        ):  # in place: a view's
+        if not outs or name in VIEWS:
             return
         if name.startswith("_foreach_") and len(ins) in (len(outs), 2 * len(outs)):
             for i, out in enumerate(outs):  # optimisers work on lists of tensors
@@ -151,16 +150,16 @@ class Meaning:
             if constant and known and outs[0].storage not in self.memory.kept:
                 number = None
                 if name in FILLED:
-                    number = 1 if "ones" in name else next((n for n in numbers[::-1] if type(n) in (int, float)), 0)
-                for p in self.memory.held(outs[0].storage, *outs[0].span):
+                    number = 1 if "ones" in name else _given(numbers[::-1], int, float) or 0
+                for p in self.memory.held(outs[0].span):
                     self.leaves.constants[p.value.terms[0][0]] = number
 
-    def _followed(self, op: Op, out: Place, ins: list[Place], numbers: list, alpha) -> bool:
+    def _followed(self, op: Op, out: View, ins: list[View], numbers: list, alpha) -> bool:
         """Whether the op is one whose outcome can be described; then it is done."""
-        name, scalar = op.name, next((n for n in numbers if type(n) in (int, float)), None)
-        if name in ZEROS or (name in ("fill", "full", "new_full", "full_like") and _last(numbers) == 0):
+        name, scalar = op.name, _given(numbers, int, float)
+        if name in ZEROS or (name in ("fill", "full", "new_full", "full_like") and numbers[-1:] == [0]):
             zeros = self.leaves.fresh(self.rank, Kind.ZERO)
-            return runs(out, out.shape) is not None and self._write(out, [(out, zeros)])
+            return runs(out, out.shape) is not None and self._fill(out, zeros)
         if name in COPIES and ins:
             source = ins[-1]
             return source == out or self._elementwise("sum", out, [(source, 1)])
@@ -193,7 +192,7 @@ class Meaning:
         if name == "where" and len(ins) == 3:
             return self._chosen(out, ins, numbers)
         if name == "cumsum" and len(ins) == 1 and ins[0].shape:
-            return self._running(out, ins[0], _first(numbers) or 0)
+            return self._running(out, ins[0], _given(numbers, int) or 0)
         if name == "lerp" and len(ins) == 2 and scalar is not None:
             return self._elementwise("sum", out, [(ins[0], 1 - scalar), (ins[1], scalar)])
         if name in FOLDS and len(ins) == 2:
@@ -204,33 +203,33 @@ class Meaning:
 
     # -- ops that depend on numbers: those of an index that the rank noted, or of a constant of the program
 
-    def _constant(self, place: Place) -> float | None:
-        """The one number that is everywhere in a place, if it is a constant of the program, such as `torch.ones(p)`.
+    def _constant(self, view: View) -> float | None:
+        """The one number that is everywhere in a view, if it is a constant of the program, such as `torch.ones(p)`.
 
         A rank's data are none: what was ever in a variable or in a call.
         """
         found = set()
-        for p in self.memory.held(place.storage, *place.span):
+        for p in self.memory.held(view.span):
             found.add(self.leaves.constants.get(p.value.terms[0][0]) if p.value.plain else None)
         return found.pop() if len(found) == 1 else None
 
-    def _is_constant(self, place: Place, given: bool = False) -> bool:
-        """Whether nothing in a place is a rank's data, as in `torch.arange(n) > 2`; or, if `given`, Python's own list.
+    def _is_constant(self, view: View, given: bool = False) -> bool:
+        """Whether nothing in a view is a rank's data, as in `torch.arange(n) > 2`; or, if `given`, Python's own list.
 
         Where data choose the rows, what happened happened by luck.
         """
-        leaves = [leaf for p in self.memory.held(place.storage, *place.span) for leaf, _, _ in p.value.terms]
+        leaves = [leaf for p in self.memory.held(view.span) for leaf, _, _ in p.value.terms]
         return all([leaf in self.leaves.constants or (given and leaf in self.leaves.given) for leaf in leaves])
 
-    def _factors(self, name: str, ins: list[Place], alpha) -> list[tuple[Place, float]]:
+    def _factors(self, name: str, ins: list[View], alpha) -> list[tuple[View, float]]:
         """[(operand, times)] of a product of which one factor is such a constant."""
         for factor, other in (ins[-2:], ins[:-3:-1]) if len(ins) > 1 else ():
             if constant := self._constant(factor):
                 times = constant * (alpha if name == "addcmul" else 1)
-                return [*((place, 1) for place in ins[:-2]), (other, times)]
+                return [*((view, 1) for view in ins[:-2]), (other, times)]
         return []
 
-    def _multiplied(self, out: Place, left: Place, right: Place) -> bool:
+    def _multiplied(self, out: View, left: View, right: View) -> bool:
         """A matrix times a vector, or another matrix, one of which is a constant: sums of columns, or of rows."""
         if len(right.shape) == 1:
             right = right._replace(shape=(*right.shape, 1), stride=(*right.stride, 1))
@@ -246,15 +245,15 @@ class Meaning:
             return False
         return all([self._elementwise("sum", out.at({dim: i}), parts) for i in range(out.shape[dim])])
 
-    def _indexed(self, name: str, out: Place, ins: list[Place], numbers: list, times: float) -> bool:
+    def _indexed(self, name: str, out: View, ins: list[View], numbers: list, times: float) -> bool:
         """Rows of a source added to, or put into, those rows that the index names; or those rows themselves."""
         whole, source, taken = ins[0], ins[-1], len(ins) == 2
-        rows = next((n for n in numbers if type(n) is list), None)
+        rows = _given(numbers, list)
         if rows is None or not self._is_constant(ins[1], given=True):
             return False
         if not whole.shape or (name == "scatter_add" and len(whole.shape) > 1):
             return False
-        dim = (_first(numbers) or 0) % len(whole.shape)
+        dim = (_given(numbers, int) or 0) % len(whole.shape)
         if (out if taken else source).shape != (*whole.shape[:dim], len(rows), *whole.shape[dim + 1 :]):
             return False
         pairs = [(row % whole.shape[dim], i) for i, row in enumerate(rows)]
@@ -265,10 +264,10 @@ class Meaning:
         adds = name.endswith("_add") or True in [n for n in numbers if type(n) is bool]
         return self._rows(out, source, dim, [(row, i, 1) for row, i in pairs], times, adds)
 
-    def _chosen(self, out: Place, ins: list[Place], numbers: list) -> bool:
+    def _chosen(self, out: View, ins: list[View], numbers: list) -> bool:
         """`where` of vectors: copies."""
         mask, one, other = ins
-        rows = next((n for n in numbers if type(n) is list), None)
+        rows = _given(numbers, list)
         if not self._is_constant(mask, given=True):
             return False
         if rows is not None and mask.numel == 1:
@@ -278,7 +277,7 @@ class Meaning:
         copied = self._elementwise("sum", out, [(other, 1)])
         return copied and self._rows(out, one, 0, [(row, row, 1) for row in rows])
 
-    def _rows(self, out: Place, source: Place, dim: int, parts: list, times: float = 1, adds: bool = False) -> bool:
+    def _rows(self, out: View, source: View, dim: int, parts: list, times: float = 1, adds: bool = False) -> bool:
         """Copies, or adds, rows of a source: `parts` are (first row in `out`, first row of the source, how many)."""
         joined: list[list[int]] = []
         for to, from_, count in parts:
@@ -293,20 +292,17 @@ class Meaning:
                 return False
         return True
 
-    def _running(self, out: Place, source: Place, dim: int) -> bool:
+    def _running(self, out: View, source: View, dim: int) -> bool:
         """`cumsum`: row i is the sum of all up to it."""
         dim = dim % len(source.shape)
         rows = [source.part(dim, i, 1) for i in range(source.shape[dim])]
-        return len(rows) <= MOST_RUNNING and all(
-            [
-                self._elementwise("sum", out.part(dim, i, 1), [(row, 1) for row in rows[: i + 1]])
-                for i in range(len(rows))
-            ]
-        )
+        if len(rows) > MOST_RUNNING:
+            return False
+        parts: list[tuple[View, float]] = [(row, 1) for row in rows]
+        return all([self._elementwise("sum", out.part(dim, i, 1), parts[: i + 1]) for i in range(len(parts))])
 
-    def _joined(self, name: str, out: Place, ins: list[Place], numbers: list) -> bool:
-        dim = next((n for n in numbers if type(n) is int), 0) % len(out.shape)
-        at, done = 0, True
+    def _joined(self, name: str, out: View, ins: list[View], numbers: list) -> bool:
+        dim, at = (_given(numbers, int) or 0) % len(out.shape), 0
         for source in ins:
             if source.numel == 0:
                 continue
@@ -320,9 +316,9 @@ class Meaning:
             if not self._elementwise("sum", target, [(source, 1)]):
                 self._computed([target], [source])
             at += size
-        return done
+        return True
 
-    def _rolled(self, out: Place, source: Place, numbers: list) -> bool:
+    def _rolled(self, out: View, source: View, numbers: list) -> bool:
         """`roll` along one dimension: two copies."""
         shifts, dims = [*(n if type(n) is list else [n] for n in numbers), []][:2]
         if not dims:  # as if it were a vector
@@ -334,17 +330,17 @@ class Meaning:
         by = shifts[0] % size
         return self._rows(out, source, dim, [(by, 0, size - by), (0, size - by, by)])
 
-    def _flipped(self, out: Place, source: Place, numbers: list) -> bool:
+    def _flipped(self, out: View, source: View, numbers: list) -> bool:
         """`flip` along one dimension: as many copies as it is long."""
-        dims = next((n for n in numbers if type(n) is list), [])
+        dims = _given(numbers, list) or []
         size = source.shape[dims[0]] if len(dims) == 1 else MOST_RUNS + 1
         if size > MOST_RUNS:
             return False
         return self._rows(out, source, dims[0] % len(source.shape), [(i, size - 1 - i, 1) for i in range(size)])
 
-    def _along(self, name: str, out: Place, source: Place, numbers: list) -> bool:
+    def _along(self, name: str, out: View, source: View, numbers: list) -> bool:
         """Rows added up: `stack(parts).sum(0)`."""
-        given = next((n for n in numbers if type(n) is list), None)
+        given = _given(numbers, list)
         if given is None:
             one = numbers and type(numbers[0]) is int
             given = [numbers[0]] if one else [*range(len(source.shape))]
@@ -360,11 +356,11 @@ class Meaning:
         times = 1 / len(parts) if name == "mean" else 1
         return self._elementwise(ALONG[name], target, [(part, times) for part in parts])
 
-    def _elementwise(self, how: str, out: Place, operands: list[tuple[Place, float]]) -> bool:
+    def _elementwise(self, how: str, out: View, operands: list[tuple[View, float]]) -> bool:
         """out = the operands put together, element by element, with broadcasting. False if it falls into too many
         runs."""
         here = runs(out, out.shape)
-        there = [cut for place, _ in operands if (cut := runs(place, out.shape)) is not None]
+        there = [cut for view, _ in operands if (cut := runs(view, out.shape)) is not None]
         if here is None or len(there) < len(operands):
             return False
         length = gcd(here[1], *(n for _, n in there))
@@ -376,29 +372,24 @@ class Meaning:
         for i, start in enumerate(starts):
             lo = start * size
             parts = []
-            for (place, times), column in zip(operands, columns, strict=True):
-                parts.append((self._read(place, column[i], length, lo, out), times))
+            for (view, times), column in zip(operands, columns, strict=True):
+                parts.append((self._read(view, column[i], length, lo, out), times))
             found += self._combined(how, lo, lo + length * size, parts)
         if len(found) > len(starts) and (len(operands) > 1 or operands[0][1] != 1) and self._made_here(found):
-            return self._write(out, [(out, self.leaves.fresh(self.rank, Kind.OWN))])
+            return self._fill(out, self.leaves.fresh(self.rank, Kind.OWN))
         return self._write(out, found)
 
     def _made_here(self, found: list) -> bool:
         """Whether nothing but the rank's own data is in it, zeros apart: then it need not be told number by number."""
-        return all(
-            [
-                self.leaves.is_own(value, self.rank)
-                and not any(self.leaves.all[t[0]].kind is Kind.ZERO for t in value.terms)
-                for _, _, value, _ in found
-            ]
-        )
+        leaves = [self.leaves.all[leaf] for _, _, value, _ in found for leaf, _, _ in value.terms]
+        return all([leaf.ranks == {self.rank} and leaf.kind is not Kind.ZERO for leaf in leaves])
 
-    def _read(self, place: Place, first: int, length: int, lo: int, out: Place) -> list:
-        """(lo, hi, value, expr) in the bytes of `out` of a run of another place."""
-        size = place.itemsize
+    def _read(self, view: View, first: int, length: int, lo: int, out: View) -> list:
+        """(lo, hi, value, expr) in the bytes of `out` of a run of another view."""
+        size = view.itemsize
         start = first * size
-        pieces = self.memory.read(place.storage, start, start + length * size)
-        if place.dtype == out.dtype and place.lazy == out.lazy:
+        pieces = self.memory.read(Span(view.storage, start, start + length * size))
+        if view.dtype == out.dtype and view.lazy == out.lazy:
             by = start - lo
             if by == 0:
                 return [(p.lo, p.hi, p.value, p.expr) for p in pieces]
@@ -410,7 +401,7 @@ class Meaning:
         for p in pieces:
             a = lo + (p.lo - start) // size * out.itemsize
             b = lo + (p.hi - start) // size * out.itemsize
-            value, expr = (None, None) if place.lazy or out.lazy else self.types.converted(p, a, place.dtype, out.dtype)
+            value, expr = (None, None) if view.lazy or out.lazy else self.types.converted(p, a, view.dtype, out.dtype)
             if value is None:  # the numbers are rounded, or they are the conjugates
                 value = self.leaves.computed(self.rank, self.leaves.ranks_of(p.value))
             found.append((a, b, value, expr))
@@ -434,41 +425,34 @@ class Meaning:
             found.append((a, b, value, self.memory.expr(how, exprs)))
         return found
 
-    def _write(self, out: Place, found: list) -> bool:
-        for each in found:
-            if len(each) == 2:  # a whole place
-                self._fill(each[0], each[1])
-            else:
-                self.memory.write(out.storage, *each)
+    def _write(self, out: View, found: list) -> bool:
+        for lo, hi, value, expr in found:
+            self.memory.write(Span(out.storage, lo, hi), value, expr)
         return True
 
-    def _fill(self, place: Place, value: Value) -> None:
-        size, cut = place.itemsize, runs(place, place.shape)
-        if cut is None:  # scattered widely: all between its ends counts as written
-            self.memory.write(place.storage, *place.span, value, None)
-            return
-        for start in cut[0]:
-            self.memory.write(place.storage, start * size, (start + cut[1]) * size, value, None)
+    def _fill(self, view: View, value: Value) -> bool:
+        for span in self._spans(view, MOST_RUNS):
+            self.memory.write(span, value)
+        return True
 
-    def _computed(self, outs: list[Place], ins: list[Place], own: Kind = Kind.OWN, by: str = "") -> None:
+    def _spans(self, view: View, most: int) -> list[Span]:
+        """Its memory, run by run; of more than that many runs everything between its ends."""
+        found = spans(view)
+        return [view.span] if found is None or len(found) > most else found
+
+    def _computed(self, outs: list[View], ins: list[View], own: Kind = Kind.OWN, by: str = "") -> None:
         """Something else was done with all that went in, or a rank made new data (`own` says of which kind)."""
         ranks = frozenset().union(*map(self._ranks_in, ins)) or frozenset({self.rank})
         for out in outs:
             between: list[Piece] = []
             if runs(out, out.shape) is None and out.storage in self.memory.storages:
-                between = self.memory.storages[out.storage].read(*out.span)  # counts as an input, too
+                between = self.memory.storages[out.storage].read(*out.span[1:])  # counts as an input, too
             there = ranks.union(*[self.leaves.ranks_of(p.value) for p in between])
             self._fill(out, self.leaves.computed(self.rank, there, own, by))
 
-    def _ranks_in(self, place: Place) -> frozenset:
-        size, cut = place.itemsize, runs(place, place.shape)
-        if cut is None or len(cut[0]) > 64:
-            spans = [place.span]
-        else:
-            spans = [(start * size, (start + cut[1]) * size) for start in cut[0]]
-        return frozenset().union(
-            *(self.leaves.ranks_of(p.value) for lo, hi in spans for p in self.memory.held(place.storage, lo, hi))
-        )
+    def _ranks_in(self, view: View) -> frozenset:
+        pieces = [p for span in self._spans(view, 64) for p in self.memory.held(span)]
+        return frozenset().union(*(self.leaves.ranks_of(p.value) for p in pieces))
 
 
 def makes(name: str) -> bool:
@@ -476,18 +460,15 @@ def makes(name: str) -> bool:
     return name.startswith(MAKERS) or name.endswith("_like")
 
 
-def _dense(place: Place) -> bool:
-    """Whether a place lies in memory without gaps, row after row."""
-    cut = runs(place, place.shape)
+def _dense(view: View) -> bool:
+    """Whether a view lies in memory without gaps, row after row."""
+    cut = runs(view, view.shape)
     return cut is not None and len(cut[0]) == 1
 
 
-def _first(numbers: list):
-    return next((n for n in numbers if type(n) is int), None)
-
-
-def _last(numbers: list):
-    return numbers[-1] if numbers else None
+def _given(numbers: list, *kinds: type):
+    """The first of an op's numbers of such a kind; None if there is none."""
+    return next((n for n in numbers if type(n) in kinds), None)
 
 
 def _cut(starts: list[int], length: int, piece: int) -> list[int]:

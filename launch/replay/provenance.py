@@ -136,6 +136,21 @@ class Leaves:
         return Value(how if len(terms) > 1 or how == "product" and terms[0][2] != 1 else "sum", terms)
 
 
+class Span(NamedTuple):
+    """Bytes lo up to hi of a storage."""
+
+    storage: int
+    lo: int
+    hi: int
+
+    def meets(self, other: "Span") -> bool:
+        """Whether they have a byte in common."""
+        return self.storage == other.storage and self.lo < other.hi and other.lo < self.hi
+
+    def holds(self, other: "Span") -> bool:
+        return self.storage == other.storage and self.lo <= other.lo and other.hi <= self.hi
+
+
 class Piece(NamedTuple):
     """Bytes lo up to hi of a storage. `expr` is what it was made of in terms of the rank's other memory."""
 
@@ -158,6 +173,11 @@ def joined(pieces, lo: int = 0) -> Pieces:
         else:
             found.append((p.lo - lo, p.hi - lo, value))
     return tuple(found)
+
+
+def moved(pieces, lo: int) -> list[Piece]:
+    """The pieces counted from byte `lo`."""
+    return [Piece(p.lo - lo, p.hi - lo, p.value.shifted(lo)) for p in pieces]
 
 
 def cut(pieces, lo: int, hi: int) -> list[Piece]:

@@ -33,7 +33,7 @@ from collectives.run import Run
 from collectives.schedule import Schedule
 from collectives.timed import Clock
 from launch.replay._as_if import Shown, shown_as
-from launch.replay._calls import Call, Message
+from launch.replay._calls import Call, Message, with_spans
 from launch.replay._contents import Contents
 from launch.replay._events import Event, events_of, text_of
 from launch.replay._layout import BUILT_IN, WAYS, Layout, Symbols, listed, steps_of
@@ -75,7 +75,7 @@ class Captures:
     ):
         self.network, self.carried, self.stuck = network, carried, stuck
         runs, self.clocks = on_one_clock(runs, clocks)
-        self.runs = sorted(runs, key=lambda run: run["rank"])
+        self.runs = sorted(map(with_spans, runs), key=lambda run: run["rank"])
         self.replay = Replay(self.runs)
         self.memories = {run["rank"]: Variables(run["snapshots"]) for run in self.runs}
         prefer(self.memories, self.runs)
@@ -107,7 +107,7 @@ class Captures:
     def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
         bound = self.memories[rank].bound_last(name) or ()
-        uses = (use for storage, *_ in bound for use in self.places.uses.get((rank, storage), ()))
+        uses = (use for span in bound for use in self.places.uses.get((rank, span.storage), ()))
         return max((use.row for use in uses if use.writes), default=-1)
 
     def code(self, call) -> tuple[int, str]:
@@ -121,13 +121,11 @@ class Captures:
 
     def text(self, spot: Spot) -> str:
         """The numbers at a spot, before anything else was written there; "" if no snapshot has them."""
-        if spot.storage < 0:
-            return ""
-        seen = self.replay.snapshot_after(spot.rank, spot.row, spot.storage)
+        seen = self.replay.snapshot_after(spot.rank, spot.row, spot.span.storage)
         if seen is None:
-            return ""  # its memory was gone before anybody looked
+            return ""  # no snapshot has it, or its memory was gone by then
         row, snapshot = seen
-        later = self.places.next_write(spot.rank, spot.storage, spot.lo, spot.hi, spot.row)
+        later = self.places.next_write(spot)
         if later is not None and later <= row and spot.row != row:
             return ""
         return self._text(spot, snapshot)
@@ -139,21 +137,19 @@ class Captures:
         return self._text(spot, self.replay.ranks[spot.rank].looks[at][1] if rows else 0)
 
     def _text(self, spot: Spot, snapshot: int) -> str:
-        memory = self.memories[spot.rank]
-        dtype = memory.storages.get(spot.storage, {}).get("dtype", "uint8")
-        value = memory.value(spot.storage, spot.lo, spot.hi - spot.lo, snapshot, dtype)
-        if value is None:
-            return ""
-        return text_of(value, max(len(value), (spot.hi - spot.lo) // max(value.itemsize, 1)))
+        memory, (storage, lo, hi) = self.memories[spot.rank], spot.span
+        value = memory.value(spot.span, snapshot, memory.type_in(storage))
+        return "" if value is None else text_of(value, max(len(value), (hi - lo) // max(value.itemsize, 1)))
 
     def text_at_first(self, rank: int, region: Region) -> str:
         """The numbers that a region of a variable held before the first call; "" if it was not filled, or not seen."""
         at = 0
         for b in self.memories[rank].named(region.place, 0) if rank in self.memories else ():
-            lo, hi = b.lo + region.lo - at, b.lo + region.hi - at
-            there = [p.value for p in self.replay.held_first(rank, b.storage, lo, hi)]
-            if b.lo <= lo and hi <= b.lo + b.nbytes and not self.places.is_nothing(there):
-                return self.text_before(Spot(rank, b.storage, lo, hi, 0))
+            by = b.span.lo - at
+            span = b.span._replace(lo=region.lo + by, hi=region.hi + by)
+            there = [p.value for p in self.replay.held_first(rank, span)]
+            if b.span.holds(span) and not self.places.is_nothing(there):
+                return self.text_before(Spot(rank, span, 0))
             at += b.nbytes
         return ""
 
@@ -180,8 +176,7 @@ class Captures:
         return joined([p._replace(value=self.places.cleaned(p.value)) for p in inside])
 
     def _first(self, rank: int, name: str) -> list[Piece]:
-        bound = [(b.storage, b.lo, b.nbytes) for b in self.memories[rank].named(name, 0)]
-        return content(bound, partial(self.replay.held_first, rank))
+        return content([b.span for b in self.memories[rank].named(name, 0)], partial(self.replay.held_first, rank))
 
 
 class Recording(Run):
@@ -357,9 +352,10 @@ class Recording(Run):
         """The same for bytes lo up to hi of it; of a list, item by item."""
         bound = self._captures.memories[rank].bound_last(name) if rank in self._captures.memories else None
         at = 0
-        for storage, first, nbytes in bound or ():
+        for span in bound or ():
+            nbytes = span.hi - span.lo
             a, b = max(lo, at), min(hi, at + nbytes)
-            region = self._captures.places.of(rank, storage, first, first + nbytes)
+            region = self._captures.places.of(rank, span)
             if a < b and (rank, region.place) in self._layout.names:
                 last = self._layout.cuts[self._layout.buffer(rank, region)][-1]
                 inside = (max(region.lo + a - at, 0), min(region.lo + b - at, last))
@@ -454,9 +450,9 @@ class Recording(Run):
         if region is None:
             return ""
         for lo, spot in self._begin.seen.get((rank, region.place), ()):
-            if lo <= region.lo and region.hi - lo <= spot.hi - spot.lo:
-                at = spot.lo + region.lo - lo
-                return self._captures.text_before(spot._replace(lo=at, hi=at + region.hi - region.lo))
+            span = spot.span._replace(lo=spot.span.lo + region.lo - lo, hi=spot.span.lo + region.hi - lo)
+            if spot.span.holds(span):
+                return self._captures.text_before(spot._replace(span=span))
         return ""
 
     def _after(self, index: int) -> list[tuple[int, str, int, str]]:
@@ -472,8 +468,8 @@ def _together(shown: Shown, places: Places) -> list[tuple[tuple[int, str], ...]]
     for item in shown.collectives:
         for side in ("ins", "outs"):
             for index in range(max(len(call.event[side]) for call in item.calls)):
-                there = [(call.rank, call.event[side][index]) for call in item.calls if index < len(call.event[side])]
-                found[tuple([(rank, places.of_call(rank, p).place) for rank, p in there if p])] = None
+                there = [(call.rank, places.tensor(call, side, index)) for call in item.calls]
+                found[tuple([(rank, region.place) for rank, region in there if region])] = None
     return [*found]
 
 
