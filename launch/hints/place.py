@@ -152,31 +152,13 @@ def spans(node: Node, line: int) -> bool:
 def bindings(scope: ast.AST, name: str) -> list[Node]:
     """The statements and definitions of the scope that set the name, in order, without the bodies of nested
     functions."""
-    found: list[Node] = []
-    for node in _of_scope(scope):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            targets = {node.name}
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            targets = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor, ast.NamedExpr)):
-            targets = _names(node.targets if isinstance(node, ast.Assign) else [node.target])
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            targets = _names([item.optional_vars for item in node.items if item.optional_vars])
-        else:
-            continue
-        if name in targets:
-            found.append(node)
-    return found
+    return [node for node in _of_scope(scope) if isinstance(node, Node) and name in _sets(node)]
 
 
 def bound(tree: ast.AST) -> set[str]:
     """All names that the tree sets outside of functions."""
-    names = {n.id for n in _of_scope(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    names |= {n.name for n in _of_scope(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-    for node in _of_scope(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return names
+    nodes = [*_of_scope(tree)]
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}.union(*map(_sets, nodes))
 
 
 def deletes(tree: ast.AST, name: str) -> bool:
@@ -192,10 +174,18 @@ def _of_scope(scope: ast.AST):
             yield from _of_scope(child)
 
 
-def _names(targets) -> set[str]:
-    return {
-        node.id
-        for target in targets
-        for node in ast.walk(target)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+def _sets(node: ast.AST) -> set[str]:
+    """The names that a statement or a definition sets."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    targets: list[ast.expr] = []
+    if isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor, ast.NamedExpr)):
+        targets = [node.target]
+    elif isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        targets = [item.optional_vars for item in node.items if item.optional_vars]
+    nodes = (inner for target in targets for inner in ast.walk(target))
+    return {inner.id for inner in nodes if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}

@@ -12,11 +12,12 @@ Left out: what to do about a contradiction (`replay._moves`), symbols (`replay._
 """
 
 from collections import defaultdict
+from functools import partial
 
 from collectives.as_if import Region
-from launch.replay._places import Places, Spot, Variables
+from launch.replay._places import Places, Spot, Variables, content
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Pieces, Ranges, Value, cut, joined, meeting, moved
+from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, cut, joined, meeting, moved
 
 UNKNOWN = Value("sum", ())
 
@@ -27,20 +28,54 @@ class Contents:
     than the rank does."""
 
     def __init__(self, moves: list, replay: Replay, memories: dict[int, Variables], places: Places):
-        self.leaves, self.places = replay.leaves, places
+        self.replay, self.memories, self.leaves, self.places = replay, memories, replay.leaves, places
         self.means = {1 / len(memories), *(1 / len(item.ranks) for item in replay.collectives)}
         self.held: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
         self.began: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
         self.seen: dict[tuple[int, str], list[tuple[int, Spot]]] = defaultdict(list)
         self.wrong: set[tuple[int, str]] = set()
         self._carry_out(moves)
-        self._compare_ends(replay, memories)
-        self._add_what_was_left_alone(replay, memories)
+        self._compare_ends()
+        self._add_what_was_left_alone()
 
     def of(self, rank: int, region: Region) -> Pieces:
         """What a region held at first, counted from its first byte; () for nothing."""
         ranges = self.began.get((rank, region.place))
         return joined(ranges.read(region.lo, region.hi), region.lo) if ranges else ()
+
+    def at_first(self, rank: int, name: str, lo: int, hi: int, size: int | None = None) -> Pieces | None:
+        """What bytes lo up to hi of a variable of `size` bytes held when its rank made its first call; None if it has
+        no such variable."""
+        bound = self.memories[rank].named(name, 0) if rank in self.memories else []
+        if not bound or size not in (None, sum(b.nbytes for b in bound)):
+            return None
+        inside = cut(self._variable(rank, name), lo, hi)
+        return joined([p._replace(value=self.places.cleaned(p.value)) for p in inside])
+
+    def variables(self, rank: int, value: Value) -> list[tuple[str, int]]:
+        """(name, byte) of where that value may begin in the variables that a rank had when it made its first call."""
+        if rank not in self.memories or not value.terms:
+            return []
+        leaf, shift, _ = value.terms[0]
+        found = []
+        for name in self.memories[rank].by_place:
+            for p in self._variable(rank, name):
+                for other, by, _ in self.places.cleaned(p.value).terms[:1]:
+                    if other == leaf and p.lo <= shift - by < p.hi:
+                        found.append((name, shift - by))
+        return found
+
+    def _variable(self, rank: int, name: str) -> list[Piece]:
+        return content([b.span for b in self.memories[rank].named(name, 0)], partial(self.replay.held_first, rank))
+
+    def alike(self, rank: int, place: str, name: str) -> bool:
+        """Whether a place held at first what the variable `name` held; so it is where there is no such variable."""
+        size = self.memories[rank].size(place)
+        if self.at_first(rank, name, 0, size, size) is None:
+            return True
+        held = self.began.get((rank, place))
+        pieces = held.pieces if held else ()
+        return all(self.at_first(rank, name, p.lo, p.hi, size) == joined([p], p.lo) for p in pieces)
 
     def _carry_out(self, moves: list) -> None:
         latest: dict[tuple, float] = {}  # (rank, region) -> the row that wrote it last
@@ -90,10 +125,10 @@ class Contents:
                     both = [(before.value, 1.0), (p.value, 1.0)]
                     ranges.write(before.lo, before.hi, self.leaves.combined(move.how, both, move.dst))
 
-    def _compare_ends(self, replay: Replay, memories: dict[int, Variables]) -> None:
-        for rank, memory in memories.items():
-            for span in memory.final.values() if replay.seen(rank) else ():
-                held = moved(replay.ends[rank].held(span), span.lo)
+    def _compare_ends(self) -> None:
+        for rank, memory in self.memories.items():
+            for span in memory.final.values() if self.replay.seen(rank) else ():
+                held = moved(self.replay.ends[rank].held(span), span.lo)
                 self._compare(rank, self.places.of(rank, span), held)
 
     def _compare(self, rank: int, region: Region, pieces) -> None:
@@ -131,13 +166,13 @@ class Contents:
             else:
                 counts[leaf, shift] = counts.get((leaf, shift), 0) + n * times
 
-    def _add_what_was_left_alone(self, replay: Replay, memories: dict[int, Variables]) -> None:
+    def _add_what_was_left_alone(self) -> None:
         for (rank, place), touched in self.held.items():
-            memory, at = memories[rank], 0
+            memory, at = self.memories[rank], 0
             for first, later in zip(memory.named(place, 0), memory.named(place, memory.last_snapshot), strict=False):
                 b = later if later.nbytes == first.nbytes else first  # `parts[rank] = x` puts own data there, by no op
                 by = b.span.lo - at
-                for p in moved(replay.held_first(rank, b.span), by):
+                for p in moved(self.replay.held_first(rank, b.span), by):
                     for lo, hi in () if self.places.is_nothing([p.value]) else touched.gaps(p.lo, p.hi):
                         self.began[rank, place].write(lo, hi, self.places.cleaned(p.value))
                         spot = Spot(rank, b.span._replace(lo=lo + by, hi=hi + by), 0)

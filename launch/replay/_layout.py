@@ -39,11 +39,11 @@ class Layout:
     bytes.
 
     `together` are lists of (rank, place) that stand for each other: what the ranks gave one call of a built-in.
-    `alike(rank, place, name)` says whether a place held at first what the variable `name` held, which no move uses.
+    `begin` is what places and variables held before the moves.
     """
 
-    def __init__(self, moves: list[Move], memories: dict[int, Variables], together, alike):
-        self.memories, self.alike = memories, alike
+    def __init__(self, moves: list[Move], memories: dict[int, Variables], together, begin: Contents):
+        self.memories, self.begin = memories, begin
         used: Counter = Counter()  # (rank, place) -> moves
         summed: Counter = Counter()
         for move in moves:
@@ -96,7 +96,7 @@ class Layout:
             return False
         idle = [(rank, place, name) for rank, place in here.items()]
         idle += [(rank, place, label) for rank, place in there.items()]
-        return all(self.alike(*each) for each in idle if each[:2] in self.full)
+        return all(self.begin.alike(*each) for each in idle if each[:2] in self.full)
 
     def _cut(self, moves: list[Move], size: dict[str, int]) -> dict[str, list[int]]:
         cuts = {name: {0, nbytes} for name, nbytes in size.items()}
@@ -190,15 +190,11 @@ def _labels(used, together) -> dict[tuple[int, str], str]:
 
 
 class Symbols:
-    """`start`: buffer -> array [rank, chunk] of Cells; `stands_for`: (rank, number) -> the pieces of a symbol.
+    """`start`: buffer -> array [rank, chunk] of Cells; `stands_for`: (rank, number) -> the pieces of a symbol. `given`:
+    rank -> what it had in the input, if the run was a collective."""
 
-    `variable(rank, name, lo, hi, size)` gives the pieces at first in a variable of `size` bytes (of any, if that is not
-    given), None if a rank has no such variable; `variables(rank, value)` the (name, byte) where such a value begins.
-    """
-
-    def __init__(self, layout: Layout, begin: Contents, ranks: int, is_nothing, variable, variables, given):
-        self.layout, self.begin, self.ranks, self.is_nothing = layout, begin, ranks, is_nothing
-        self.variable, self.variables = variable, variables
+    def __init__(self, layout: Layout, begin: Contents, ranks: int, given: dict[int, list[Piece]]):
+        self.layout, self.begin, self.ranks = layout, begin, ranks
         self.stands_for: dict[tuple[int, int], Pieces] = {}
         self.start = {name: empty_cells(ranks, layout.chunks) for name in layout.buffers}
         self._numbers: dict[int, dict[Pieces, int]] = {rank: {} for rank in range(ranks)}
@@ -235,14 +231,7 @@ class Symbols:
         """What a chunk held at first, () for nothing."""
         region = self.layout.region(rank, buffer, chunk)
         pieces = self.begin.of(rank, region) if region else ()
-        return () if self.is_nothing([value for *_, value in pieces]) else pieces
-
-    def _variable(self, rank: int, buffer: str, chunk: int) -> Pieces | None:
-        """What a chunk held at first in the variable of the buffer's name, whether the rank works in it or not."""
-        cuts = self.layout.cuts[buffer]
-        if chunk + 1 >= len(cuts):
-            return None
-        return self.variable(rank, buffer, cuts[chunk], cuts[chunk + 1], cuts[-1])
+        return () if self.begin.places.is_nothing([value for *_, value in pieces]) else pieces
 
     def _number(self, index: int, buffer: str, chunk: int) -> None:
         """Gives one chunk of a buffer its symbols."""
@@ -261,7 +250,8 @@ class Symbols:
             self.start[buffer][rank, chunk] = Cell(((rank, number),))
         if new and not clash:
             for rank in range(self.ranks):  # ranks that do not use this variable may have the same data elsewhere
-                same = self._variable(rank, buffer, chunk)
+                cuts = self.layout.cuts[buffer]
+                same = self.begin.at_first(rank, buffer, cuts[chunk], cuts[chunk + 1], cuts[-1])
                 if same and same not in self._numbers[rank] and (rank, number) not in self.stands_for:
                     self._name(rank, number, same)
 
@@ -286,14 +276,11 @@ class Symbols:
         found = set()
         for (r, place), held in self.begin.began.items():
             if r == rank and not nameless(place):
-                found |= {(place, p.lo) for p in held.pieces if self._is(held.read(p.lo, p.lo + size), p.lo, pieces)}
-        for name, lo in self.variables(rank, pieces[0][2]):
-            if self.variable(rank, name, lo, lo + size) == pieces:
+                found |= {(place, p.lo) for p in held.pieces if joined(held.read(p.lo, p.lo + size), p.lo) == pieces}
+        for name, lo in self.begin.variables(rank, pieces[0][2]):
+            if self.begin.at_first(rank, name, lo, lo + size) == pieces:
                 found.add((name, lo))
         return found
-
-    def _is(self, read: list[Piece], lo: int, pieces: Pieces) -> bool:
-        return joined(read, lo) == pieces
 
     def new(self, move: Move) -> int:
         """The number of the first symbol for what a "new" move brings, a symbol for each chunk of its target."""

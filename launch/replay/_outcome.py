@@ -243,13 +243,9 @@ class Namer:
 
     def _is(self, content: Content, at: int, expected: Content, ways: set[str]) -> float | None:
         """By what all of that was multiplied; None if the bytes from `at` on are something else."""
-        scales, number = set(), 0
-        for p in content:
-            while number < len(expected) and expected[number].hi + at <= p.lo:
-                number += 1
-            for part in expected[number:]:
-                if part.lo + at >= p.hi:
-                    break
+        scales: set[float] = set()
+        for part in expected:
+            for p in meeting(content, part.lo + at, part.hi + at):
                 there = {(leaf, shift + at): times for leaf, shift, times in p.value.terms}
                 wanted = {(leaf, shift): times for leaf, shift, times in part.value.terms}
                 extra = there.keys() - wanted.keys()

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,9 +40,8 @@ from launch.replay._layout import BUILT_IN, WAYS, Layout, Symbols, listed, steps
 from launch.replay._moves import Move, moves_of
 from launch.replay._one_clock import on_one_clock
 from launch.replay._outcome import VALUE, Found, Made, Namer, made_of
-from launch.replay._places import Places, Spot, Variables, content, prefer
+from launch.replay._places import Places, Spot, Variables, prefer
 from launch.replay._replay import Replay
-from launch.replay.provenance import Piece, Pieces, Value, cut, joined
 
 LARGEST = 200_000  # chunks that a proof would write
 
@@ -153,31 +152,6 @@ class Captures:
             at += b.nbytes
         return ""
 
-    def variables(self, rank: int, value: Value) -> list[tuple[str, int]]:
-        """(name, byte) of where that value may begin in the variables that a rank had when it made its first call."""
-        if rank not in self.memories or not value.terms:
-            return []
-        leaf, shift, _ = value.terms[0]
-        found = []
-        for name in self.memories[rank].by_place:
-            for p in self._first(rank, name):
-                for other, by, _ in self.places.cleaned(p.value).terms[:1]:
-                    if other == leaf and p.lo <= shift - by < p.hi:
-                        found.append((name, shift - by))
-        return found
-
-    def at_first(self, rank: int, name: str, lo: int, hi: int, size: int | None = None) -> Pieces | None:
-        """What bytes lo up to hi of a variable of `size` bytes held when its rank made its first call; None if it has
-        no such variable."""
-        bound = self.memories[rank].named(name, 0) if rank in self.memories else []
-        if not bound or size not in (None, sum(b.nbytes for b in bound)):
-            return None
-        inside = cut(self._first(rank, name), lo, hi)
-        return joined([p._replace(value=self.places.cleaned(p.value)) for p in inside])
-
-    def _first(self, rank: int, name: str) -> list[Piece]:
-        return content([b.span for b in self.memories[rank].named(name, 0)], partial(self.replay.held_first, rank))
-
 
 class Recording(Run):
     """Beyond a Run:
@@ -202,10 +176,9 @@ class Recording(Run):
         if shown.moves is not of.moves:
             begin = Contents(shown.moves, replay, memories, of.places)
         ranks = 1 + max({0, *memories, *(rank for item in shown.collectives for rank in item.ranks)})
-        self._layout = layout = Layout(shown.moves, memories, _together(shown, of.places), _alike(begin, of))
+        self._layout = layout = Layout(shown.moves, memories, _together(shown, of.places), begin)
         found = self._shown_of([] if part else of.found)
-        about = (of.places.is_nothing, of.at_first, of.variables, found.given)
-        symbols = Symbols(layout, begin, ranks, *about)
+        symbols = Symbols(layout, begin, ranks, found.given)
         divided = {} if as_if else of.places.divided
         self._laid_out = laid_out = steps_of(
             shown.moves,
@@ -385,27 +358,21 @@ class Recording(Run):
 
     def _counted(self) -> Counts:
         """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins."""
-        sent, received = [0] * self.ranks, [0] * self.ranks
-        shown = self._shown
-        imagined = [move for move in shown.moves if move.nbytes and move.calls[0].event["kind"] == "collective"]
+        shown, sent, received = self._shown, [0] * self.ranks, [0] * self.ranks
+        imagined = [*enumerate(m for m in shown.moves if m.nbytes and m.calls[0].event["kind"] == "collective")]
         # What a switch copies its rank sends once, and of what it adds up the other end receives one.
-        by_switch = {step for step, labels in shown.labels.items() if any(label.in_network for label in labels)}
-        given = {
-            (move.step, move.src, move.source if move.step in by_switch else number): move
-            for number, move in enumerate(imagined)
-        }
-        gotten = {
-            (move.step, move.dst, move.target if move.step in by_switch and move.op == "reduce" else number): move
-            for number, move in enumerate(imagined)
-        }
-        messages = {(m.step, m.src, m.dst, id(m)) for m in shown.messages}
+        at_switch = {step for step, labels in shown.labels.items() if any(label.in_network for label in labels)}
+        leaving = {(m.step, m.src, m.source if m.step in at_switch else n): m for n, m in imagined}
+        summed = {n for n, m in imagined if m.step in at_switch and m.op == "reduce"}
+        arriving = {(m.step, m.dst, m.target if n in summed else n): m for n, m in imagined}
         # Of an algorithm's transfers all that go from one rank to another in a step are one message.
-        messages |= {(move.step, move.src, move.dst, 0) for move in given.values()}
-        leaving: list[Message | Move] = [*shown.messages, *given.values()]
-        arriving: list[Message | Move] = [*shown.messages, *gotten.values()]
-        for each in leaving:
+        messages = {(m.step, m.src, m.dst, 0) for m in leaving.values()}
+        messages |= {(m.step, m.src, m.dst, id(m)) for m in shown.messages}
+        out: list[Message | Move] = [*shown.messages, *leaving.values()]
+        into: list[Message | Move] = [*shown.messages, *arriving.values()]
+        for each in out:
             sent[each.src] += each.nbytes
-        for each in arriving:
+        for each in into:
             received[each.dst] += each.nbytes
         steps = len({step for step, *_ in messages})
         return Counts(steps, len(messages), sum(sent), max(sent), tuple(sent), tuple(received))
@@ -471,21 +438,3 @@ def _together(shown: Shown, places: Places) -> list[tuple[tuple[int, str], ...]]
                 there = [(call.rank, places.tensor(call, side, index)) for call in item.calls]
                 found[tuple([(rank, region.place) for rank, region in there if region])] = None
     return [*found]
-
-
-def _alike(begin: Contents, captures: Captures):
-    """Whether a place held at first what a variable of another name held; so it is where there is no such variable."""
-
-    def alike(rank: int, place: str, name: str) -> bool:
-        size = captures.memories[rank].size(place)
-        other = captures.at_first(rank, name, 0, size, size)
-        if other is None:
-            return True
-        held = begin.began.get((rank, place))
-        for p in held.pieces if held else ():
-            inside = captures.at_first(rank, name, p.lo, p.hi, size)
-            if inside != joined([p], p.lo):
-                return False
-        return True
-
-    return alike
