@@ -1,8 +1,8 @@
 """all_reduce: every rank has a vector of N bytes; at the end every rank has the sum of all of them.
 
-Every algorithm that sends nothing needless sends 2(p-1)N bytes in total. They differ in how many steps that takes, and
+An algorithm that sends nothing unnecessary sends 2(p-1)N bytes in total. They differ in how many steps that takes, and
 in how much of it the busiest rank has to carry: (p-1)N at the root of `naive`, 2(p-1)/p N everywhere in `ring`. Only
-where a switch adds on the way (`nvls`, `sharp`) it is less.
+where a switch adds on the way (`nvls`, `sharp`) is it less.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ SWITCH_COPIES = "Every rank gives the switch what it has finished, and the switc
 
 
 def naive(ranks: int) -> Schedule:
-    """Everybody sends its vector to rank 0, one after the other; rank 0 adds them up and sends everybody the sum.
+    """Every rank sends its vector to rank 0, one after the other; rank 0 adds them up and sends the sum to all.
 
     2(p-1) steps and as many messages, but rank 0 sends (p-1)N bytes and receives as many.
     """
@@ -98,8 +98,8 @@ def whole_ring(ranks: int) -> Schedule:
 def ring(ranks: int) -> Schedule:
     """The vector in p chunks, once round the ring to add up and once more to hand out: what NCCL and gloo call ring.
 
-    2(p-1) steps of p messages of N/p bytes. Every rank sends 2(p-1)/p N: no algorithm of messages between two ranks
-    can have less at its busiest rank. After the reduce-scatter rank r holds the finished chunk r.
+    2(p-1) steps of p messages of N/p bytes. Every rank sends 2(p-1)/p N: no algorithm made of messages between
+    two ranks can send less from its busiest rank. After the reduce-scatter rank r holds the finished chunk r.
     """
     p = check_ranks("all_reduce.ring", ranks)
     phases = [ring_reduce_scatter(one_ring(p)), ring_all_gather(one_ring(p))]
@@ -135,7 +135,7 @@ def pipelined_tree(ranks: int, chunks: int = 8) -> Schedule:
 def double_tree(ranks: int, chunks: int = 8) -> Schedule:
     """NCCL's double binary tree: half of the chunks go through one tree, half through a second one.
 
-    A rank that is inside one tree is a leaf of the other, so that all share the work and nobody sends more than 2N.
+    A rank that is inside one tree is a leaf of the other, so that all share the work and no rank sends more than 2N.
     NCCL builds such trees between machines, with a chain of GPUs inside each.
     """
     p = check_ranks("all_reduce.double_tree", ranks)
@@ -147,8 +147,8 @@ def double_tree(ranks: int, chunks: int = 8) -> Schedule:
 def recursive_doubling(ranks: int) -> Schedule:
     """Partners swap their whole sums, first neighbours, then at distance 2, 4, ...: log2(p) steps of N bytes.
 
-    The fewest steps of all, good for short vectors. For other p than powers of two the ranks too many give their
-    vector to a neighbour first and get the result at the end: two steps more.
+    The fewest steps of all, good for short vectors. If p is not a power of two, the ranks left over
+    give their vector to a neighbour first and get the result at the end: two more steps.
     """
     p = check_ranks("all_reduce.recursive_doubling", ranks)
     group = halves(p)._replace(bounds=np.array([0, 1]))  # one chunk: the vector is never cut
@@ -167,18 +167,18 @@ def halving_doubling(ranks: int) -> Schedule:
     """Recursive halving of the vector, then recursive doubling: 2 log2(p) steps, and no more bytes than the ring.
 
     Rabenseifner's order (ICCS 2004), and that of MPICH and gloo: the distance doubles while the vector halves, so the
-    longest messages go to the nearest partner and the shortest to the farthest. For other p than powers of two the
-    ranks too many give their vector to a neighbour first and get the result at the end: two steps and 2N bytes more.
+    longest messages go to the nearest partner and the shortest to the farthest. If p is not a power of two, the ranks
+    left over give their vector to a neighbour first and get the result at the end: two more steps and 2N more bytes.
     """
     p = check_ranks("all_reduce.halving_doubling", ranks)
     return _halving_doubling("halving_doubling", p, near_first)
 
 
 def halving_doubling_far_first(ranks: int) -> Schedule:
-    """The same with the farthest partner first: half of the vector goes p/2 places away, the crumbs to the neighbour.
+    """The same with the farthest partner first: half of the vector goes p/2 places away, the last 1/p to the neighbour.
 
     Equally fast where all ranks are equally far apart, and every rank r is left with chunk r in between (so MPICH's
-    reduce_scatter does it). Where distance costs, it sends the most bytes the longest way.
+    reduce_scatter does it). Where distance costs time, it sends the most bytes the farthest.
     """
     p = check_ranks("all_reduce.halving_doubling_far_first", ranks)
     return _halving_doubling("halving_doubling_far_first", p, far_first)
@@ -190,7 +190,7 @@ def swing(ranks: int) -> Schedule:
     Made for ring and torus wires: partners are about a third nearer than at distances 1, 2, 4, ..., so fewer messages
     share a wire. De Sensi, Bonato, Saam and Hoefler, "Swing" (NSDI 2024), on a ring in one dimension. Left out: the
     torus, where steps take the dimensions by turns, and the second half of the vector that goes the mirrored way.
-    For other p than powers of two the ranks too many fold, as in `halving_doubling`.
+    If p is not a power of two, the ranks left over are folded in, as in `halving_doubling`.
     """
     p = check_ranks("all_reduce.swing", ranks)
     return _halving_doubling("swing", p, swing_partner)

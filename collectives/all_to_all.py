@@ -27,7 +27,7 @@ def _keep_own(p: int) -> Columns:
 
 
 def linear(ranks: int) -> Schedule:
-    """Everybody sends everything at once: one step of p(p-1) messages of N/p bytes."""
+    """Every rank sends everything at once: one step of p(p-1) messages of N/p bytes."""
     p = check_ranks("all_to_all.linear", ranks)
 
     def to_everybody(_: int) -> Columns:

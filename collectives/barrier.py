@@ -1,4 +1,4 @@
-"""barrier: nobody leaves before everybody has come. Nothing is sent but the news, so messages have no bytes.
+"""barrier: no rank leaves before all have come. Nothing is sent but the news of that, so messages have no bytes.
 
 What spreads is knowledge: at the end every rank must know of every rank that it has come. Hearing the same twice does
 no harm, which is why dissemination works for any p.
@@ -15,7 +15,7 @@ from collectives.schedule import Phase, Schedule
 
 
 def central(ranks: int) -> Schedule:
-    """Everybody reports to rank 0, which then releases everybody, one after the other: 2(p-1) steps and messages."""
+    """Every rank reports to rank 0, which then releases them one after the other: 2(p-1) steps and messages."""
     p = check_ranks("barrier.central", ranks)
     report = flat_reduce(p, 0)._replace(name="report", says="Another rank reports to rank 0 that it has come")
     release = flat_broadcast(p, 0)._replace(name="release", says="Rank 0 tells another rank that all have come")
@@ -31,7 +31,7 @@ def tree(ranks: int) -> Schedule:
 
 
 def dissemination(ranks: int) -> Schedule:
-    """Everybody tells the rank 1, then 2, then 4 places on all it knows: log2(p) steps, rounded up, of p messages."""
+    """Every rank tells all it knows to the rank 1, 2, 4, ... places on: log2(p) steps, rounded up, of p messages."""
     p = check_ranks("barrier.dissemination", ranks)
     rank = np.arange(p)
 

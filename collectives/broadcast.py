@@ -51,9 +51,9 @@ def binomial(ranks: int, root: int = 0, near_first: bool = False) -> Schedule:
 def bine(ranks: int, root: int = 0) -> Schedule:
     """A binomial tree in base -2: log2(p) steps of N bytes, p a power of two, over edges that are a third shorter.
 
-    Who has it sends to the right and to the left by turns. Up to a third fewer messages cross between groups of ranks
-    that begin and end anywhere; where groups are machines of 2, 4, 8 ranks a binomial tree crosses least. De Sensi et
-    al., "Bine Trees" (SC 2025).
+    A rank that has it sends to the right and to the left in turn. Up to a third fewer messages cross between groups of
+    ranks that begin and end anywhere; where groups are machines of 2, 4, 8 ranks a binomial tree crosses least. De
+    Sensi et al., "Bine Trees" (SC 2025).
     """
     p, root = check_ranks("broadcast.bine", ranks), check_root("broadcast.bine", root, ranks)
     check_power_of_two("broadcast.bine", p, "broadcast.binomial")

@@ -34,7 +34,7 @@ def algorithms(collective: str) -> dict[str, Callable[..., Schedule]]:
 
 
 def build(collective: str, algorithm: str, ranks: int, local: int | None = None, **arguments: Any) -> Schedule:
-    """The schedule of that algorithm for `ranks` ranks; `local` ranks per machine for algorithms that want to know.
+    """The schedule of that algorithm for `ranks` ranks; `local` ranks per machine for algorithms that need it.
 
     ScheduleError if the algorithm does not take this number of ranks.
     """

@@ -125,8 +125,9 @@ def swing_partner(ranks: int, step: int) -> np.ndarray:
 def bine(ranks: int, level: int, root: int = 0) -> Edges:
     """The edges of one level, 0 at the root, of the Bine tree: the longest first; `ranks` is a power of two.
 
-    A binomial tree whose edges are written in base -2 instead of 2: who has it sends it to its Swing partner, so edges
-    span a third less and cross fewer switches (De Sensi et al., "Bine Trees", SC 2025, distance halving).
+    A binomial tree whose edges are written in base -2 instead of 2: who has it sends it to its Swing
+    partner, so edges span a third less and cross fewer switches (De Sensi et al., "Bine Trees", SC 2025, distance
+    halving).
     """
     have = np.array([0])
     for step in range(rounds(ranks) - 1, -1, -1):

@@ -42,7 +42,7 @@ MESH = re.compile(r"replica_groups=mesh\[((?:'\w+'=\d+,?)+)\] \{((?:'\w+',?)+)\}
 class Call(NamedTuple):
     """One collective of a program.
 
-    op        what it is, written as elsewhere in the house: "all_reduce"; "collective_permute" is a ppermute
+    op        its name, spelled as everywhere else here: "all_reduce"; "collective_permute" is a ppermute
     groups    the ranks (XLA's devices) that work together; of a collective_permute the pairs (source, destination)
     nbytes    bytes that one rank hands in
     how       "sum", "max" ... where it reduces, else ""

@@ -340,7 +340,7 @@ class Topology:
 
     @classmethod
     def shared(cls, ranks: int, link: Link, gamma: float = 0.0, name: str | None = None) -> "Topology":
-        """One medium for everybody, half duplex: whatever is sent by anybody goes over the same link (Wi-Fi, a bus)."""
+        """One medium for all ranks, half duplex: every message goes over the same link (Wi-Fi, a bus)."""
         ranks = whole("Topology.shared", ranks, "ranks", 2)
 
         def hops(src: np.ndarray, dst: np.ndarray) -> Iterator[Hop]:

@@ -1,4 +1,4 @@
-"""The parts that algorithms are put together from: an all-reduce is a reduce-scatter phase, then an all-gather phase.
+"""The parts that algorithms are made of: an all-reduce is a reduce-scatter phase, then an all-gather phase.
 
 Only what more than one algorithm uses stands here; everything else is in its collective's module. `p` is the number of
 ranks. Who is whose partner comes from `collectives.groups`.
@@ -39,7 +39,7 @@ def tree_broadcast(p: int, root: int, count: int = 1, near_first: bool = False) 
 
 
 def tree_reduce(p: int, root: int, far_first: bool = False) -> Phase:
-    """Every step halves the number of ranks that still hold a sum nobody else has."""
+    """Every step halves the number of ranks that still hold a sum no other rank has."""
 
     def up(k: int) -> Columns:
         edges = doubling(p, 1 << (rounds(p) - 1 - k), root) if far_first else binomial(p, 1 << k, root)
@@ -156,7 +156,7 @@ def side_by_side(name: str, lanes: Sequence[Sequence[Phase]], says: str) -> Phas
     return Phase(name, count, lambda k: join(*(step(lane, k) for lane in lanes)), says)
 
 
-# Everybody with everybody, in groups: one step to add up, one to hand out.
+# Every rank with every other, in groups: one step to add up, one to hand out.
 
 
 def meet(
@@ -196,7 +196,7 @@ def _all_pairs(members: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.n
     return members[:, other].ravel(), members[:, owner].ravel(), first[:, owner].ravel()
 
 
-# Recursive halving and doubling, with the fold for ranks too many for a power of two.
+# Recursive halving and doubling; ranks beyond the largest power of two fold into a neighbour.
 
 
 def itself(place: np.ndarray) -> np.ndarray:
@@ -204,7 +204,7 @@ def itself(place: np.ndarray) -> np.ndarray:
 
 
 def fold(group: Halves, rank: Callable[[np.ndarray], np.ndarray] = itself) -> Phase:
-    """The ranks too many hand their vector to a neighbour and wait. `rank` turns places into ranks (for a root)."""
+    """The ranks left over hand their vector to a neighbour and wait. `rank` turns places into ranks (for a root)."""
     odd, chunks = 2 * np.arange(group.extra) + 1, int(group.bounds[-1])
     says = "The ranks too many for a power of two give their vector to a neighbour, which adds it"
     return Phase("fold", int(group.extra > 0), lambda _: move(rank(odd), rank(odd - 1), count=chunks, op=REDUCE), says)

@@ -1,4 +1,4 @@
-"""How long the first byte takes, where ranks do not march in step: the longest chain of messages that need each other.
+"""How long the first byte takes where ranks do not keep step: the longest chain of messages that wait for each other.
 
 A library that cuts messages into slices passes a slice on as soon as it has it. Then latency is paid along a chain of
 hops, each with its own alpha, and every link is busy with what it has to carry in all; a call takes both together. So

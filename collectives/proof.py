@@ -1,9 +1,9 @@
 """check: the proof, from symbols, that a schedule does what its collective promises.
 
-Step by step nobody may send what it does not hold, add where there is nothing, add something a second time or to
-another chunk, and no two messages may race for one place. After the last step every rank must hold exactly what
+In each step no rank may send what it does not hold, add where there is nothing, or add something a second time or to
+another chunk; and no two messages may race for one place. After the last step every rank must hold exactly what
 `collectives.spec` promises. The first thing that is wrong is reported with step, rank and chunk. A recorded run that
-is no one collective promises nothing, and may add what it likes: there it is the messages that are checked.
+is not a single collective promises nothing and may add what it likes: there only the messages are checked.
 
 Left out: anything about real ranks (buffers that are still being sent, deadlocks). Time and memory grow with the
 number of transfers times the contributions they carry: a ring of 64 ranks takes about 0.2 s.

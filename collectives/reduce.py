@@ -55,10 +55,10 @@ def chain(ranks: int, root: int = 0, chunks: int = 8) -> Schedule:
 
 
 def reduce_scatter_gather(ranks: int, root: int = 0) -> Schedule:
-    """Recursive halving leaves everybody with a finished part of the sum; a tree takes the parts to the root.
+    """Recursive halving leaves every rank with a finished part of the sum; a tree takes the parts to the root.
 
     For a power of two 2 log2(p) steps and 2(p-1)/p N through the busiest rank, the longest messages between neighbours
-    (Rabenseifner 2004). Otherwise the ranks too many give their vector to a neighbour first.
+    (Rabenseifner 2004). Otherwise the ranks left over give their vector to a neighbour first.
     """
     name = "reduce.reduce_scatter_gather"
     p, root = check_ranks(name, ranks), check_root(name, root, ranks)

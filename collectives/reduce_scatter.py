@@ -38,8 +38,8 @@ def pairwise(ranks: int) -> Schedule:
 def recursive_halving(ranks: int) -> Schedule:
     """Partners share out the vector, then halves of it, then quarters: log2(p) steps, (p-1)/p N per rank.
 
-    That is for a power of two. Otherwise the ranks too many give their vector to a neighbour first, and get their chunk
-    of the sum from it at the end.
+    That is for a power of two. Otherwise the ranks left over give their vector to a neighbour first, and get their
+    chunk of the sum from it at the end.
     """
     p = check_ranks("reduce_scatter.recursive_halving", ranks)
     group = halves(p, chunks=p)

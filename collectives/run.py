@@ -1,8 +1,8 @@
-"""Run: a run of real ranks as plain values: a Schedule that also knows what only the ranks could know.
+"""Run: a run of real ranks as plain values: a Schedule, and with it what only the ranks could know.
 
 What launch records and what a file gives back are both Runs, so the Player, the Timeline and `save` take either. A run
 may have 20,000 calls, and a notebook looks at few of them: whatever takes long to work out may be given as a function,
-which is called when somebody asks.
+which is called when it is needed.
 
 Left out: where the values come from (`launch.replay`, `collectives.saved`), and drawing them (widgets).
 """

@@ -1,8 +1,8 @@
-"""The noun of the house: a Schedule says who sends which chunks to whom, step by step, for one collective.
+"""The central type of this package: a Schedule says who sends which chunks to whom, step by step, for one collective.
 
 An algorithm, a student's recorded run and a hand-written counterexample are all Schedules, so all of them can be run on
-symbols, checked, counted, costed and played. A schedule is plain data: steps are made only when somebody asks for them
-(`Phase`), and as arrays, so that one for thousands of ranks costs nothing until it is used.
+symbols, checked, counted, costed and played. A schedule is plain data: steps are made only when they are asked for
+(`Phase`), and as arrays, so that a schedule for thousands of ranks costs nothing until it is used.
 
 In a step all messages (source and destination differ) happen at the same time, each reading what was there before the
 step; then local transfers (source = destination) run in the order they stand. All transfers of a step between the same
@@ -169,7 +169,7 @@ class Schedule:
     def check(self) -> None:
         """None if this schedule is proved to do its collective; else ScheduleError with step, rank and chunk.
 
-        Of a recorded run that is no one collective only the messages are checked: nobody sends what it does not hold.
+        If a recorded run is not one collective, only its messages are checked: no rank sends what it does not hold.
         """
         return proof.check(self)
 

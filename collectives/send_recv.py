@@ -1,4 +1,4 @@
-"""Patterns of plain send and recv that programs are full of: a token, a shift, and the exchange of edges.
+"""Patterns of plain send and recv that many programs use: a token, a shift, and the exchange of edges.
 
 They are no collectives of torch.distributed; each brings its own promise of what must hold at the end.
 """
@@ -26,7 +26,7 @@ def ring_pass(ranks: int) -> Schedule:
 
 
 def shift(ranks: int) -> Schedule:
-    """Everybody sends its vector to the right at the same time: one step of p messages of N bytes."""
+    """Every rank sends its vector to the right at the same time: one step of p messages of N bytes."""
     p = check_ranks("send_recv.shift", ranks)
     rank = np.arange(p)
     goal = np.array([[Cell((((r - 1) % p, 0),))] for r in range(p)])

@@ -1,7 +1,7 @@
 """The parts of a Schedule: Transfers, the Steps in which they happen, and the Phases that make steps when asked.
 
 A step is held as arrays (`collectives.columns`), so that one of thousands of transfers is cheap; as Transfer objects,
-which are easier to read and to write, only where somebody asks for them.
+which are easier to read and to write, only where they are asked for.
 
 Left out: what a step does to the buffers; see `collectives.schedule` for the rules and `collectives.state` for the run.
 """
