@@ -65,8 +65,8 @@ QUESTIONS = (
     Click(
         name="ring_first_step",
         topic="all_reduce",
-        text="Every chunk is to end, finished, at the rank that has its number: chunk 2 at rank 2. It goes to the "
-        "right and visits every rank. Which cells does the first step write? Click one on each rank.",
+        text="Each chunk travels to the right, visits every rank and ends, finished, at the rank with its number: "
+        "chunk 2 at rank 2. Which cells does the first step write? Click one on each rank.",
         step=1,
         why="Chunk 2 has to reach rank 2 last, after three hops to the right. So it starts at rank 3, and its first "
         "hop ends at rank 0. In the same way, rank r sends chunk r - 1 and receives chunk r - 2.",
