@@ -33,7 +33,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "One batch more",
+            "One batch too many",
             "A deadlock without a circle. Ask for the real program that has it: the last batch of an uneven data set.",
         ),
     ),
@@ -80,7 +80,7 @@ NOTES = Notes(
         ),
         Part(
             4,
-            "One batch more",
+            "One batch too many",
             "As in the short plan.",
         ),
         Part(
