@@ -66,7 +66,7 @@ QUESTIONS = (
     Number(
         name="groups_models",
         topic="groups",
-        text="Eight ranks train, and the line that repairs it has `group=inside`: ranks 0 to 3, or ranks 4 to 7. How "
+        text="Eight ranks train, and the line that fixes it has `group=inside`: ranks 0 to 3, or ranks 4 to 7. How "
         "many different models are there afterwards?",
         right=Answer(
             "2",
