@@ -100,12 +100,11 @@ EXERCISES = (
             lambda p: 2 * doublings(p): "that is the whole vector in every step; send only what the partner lacks",
         },
         hints=(
-            "The first message is the longest, N/2. Which partner is nearest? Distances 1, 2, 4, ... on the way down.",
-            "In the round with distance d split what you still work on with chunk(2): with a 0 in the bit of d keep "
-            "the first half and give the second, with a 1 the other way round.",
-            "Remember for every round partner, what you kept and what you gave: the second half of the algorithm walks "
-            "through them backwards.",
-            "Backwards, you send the partner what you kept, finished by now, and receive into what you gave.",
+            "First blank: the partner gives you its numbers for x[keep], and you give it yours for x[give].",
+            "Begin dist.irecv into a new buffer as long as x[keep], then dist.send(x[give], partner), wait for what "
+            "you receive, and add it to x[keep].",
+            "Second blank: x[keep] is finished here, and x[give] is finished on the partner. Nothing is added.",
+            "Begin dist.irecv(x[give], partner), then dist.send(x[keep], partner), then wait.",
         ),
         world_sizes=(4, 2, 8),
         more=(16,),

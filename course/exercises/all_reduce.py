@@ -46,12 +46,12 @@ EXERCISES = (
             lambda p: Fraction(2 * p - 1, p): "that is 2p - 1 chunks, one step too many in one half",
         },
         hints=(
-            "Two halves of p - 1 steps each. First add what arrives to your own chunk (reduce-scatter), then only "
-            "pass finished chunks on (all-gather).",
-            "x.chunk(world_size) gives views: what you write into a chunk is in x.",
-            "In step s of the first half rank r sends chunk r - 1 - s and receives chunk r - 2 - s; in step s of the "
-            "second half it sends chunk r - s and receives chunk r - 1 - s. All modulo p.",
-            "Blocking sends in a ring wait for each other forever: use isend, then recv, then wait.",
+            "Two halves: after ring_reduce_scatter(x) your finished chunk is x.chunk(world_size)[rank]. "
+            "ring_all_gather(piece) returns everyone's piece, end to end.",
+            "The sum has to be in x itself. x.copy_(...) writes into it; x = ... only gives a new tensor its name.",
+            "In one line: x.copy_(ring_all_gather(x.chunk(world_size)[rank])).",
+            "By hand: in step s of the second half send chunk rank - s and receive chunk rank - 1 - s, modulo p. Use "
+            "isend, then recv, then wait: blocking sends in a ring wait for each other forever.",
         ),
     ),
     Exercise(

@@ -40,9 +40,8 @@ EXERCISES = (
         hints=(
             "Two rounds of exchange. In the first, rank d gets chunk d of every rank and adds them up.",
             "In the second round rank d sends its finished chunk to all others.",
-            "A receive of the first round needs a buffer of its own for each sender; one of the second round can "
-            "write into x itself: x.chunk(world_size) gives views.",
-            "Start all isend and irecv of a round, then wait for all of them, then add.",
+            "A receive of the second round can write into x itself: chunks[peer] is a view of x.",
+            "Append dist.irecv(chunks[peer], peer) and dist.isend(chunks[rank], peer) to work.",
         ),
     ),
 )

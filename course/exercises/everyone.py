@@ -47,9 +47,9 @@ EXERCISES = (
         why_steps=AT_ONCE,
         why_bytes={lambda p: p - 1: "that is the whole vector sent p - 1 times; send everyone its piece only"},
         hints=(
-            "x.chunk(world_size) gives the pieces. Piece d is of interest to rank d and to no other rank.",
-            "Start from a clone of your own piece of x, since x must stay as it is, and add what arrives.",
-            "For hop 1 to p - 1: isend piece rank + hop to rank + hop, recv from rank - hop, add, wait. Modulo p.",
+            "Piece d is of interest to rank d and to no other rank, so `to` needs pieces[to].",
+            "What comes from source is as long as total. Receive it into a buffer of its own, then add it to total.",
+            "isend pieces[to] to `to`, recv from source, wait for what you sent, add.",
         ),
     ),
     Exercise(

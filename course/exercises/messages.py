@@ -10,7 +10,7 @@ EVERYONES = "[torch.empty_like(x) for _ in range(world_size)]; dist.all_gather(e
 
 
 def partner(rank: int, p: int) -> set[int]:
-    """The other one of the pairs 0-1, 2-3, 4-5 ...; nobody for the last rank of an odd number."""
+    """The partner in the pairs 0-1, 2-3, 4-5 ...; none for the last rank of an odd number."""
     return {rank ^ 1} if rank ^ 1 < p else set()
 
 

@@ -8,7 +8,7 @@ from course.exercises.exercise import VECTOR, WHOLE, Exercise, everyone_for_the_
 
 
 def only_the_root(rank: int, p: int) -> set[int]:
-    """Rank 0, for everybody but rank 0."""
+    """Rank 0, for every other rank."""
     return {0} - {rank}
 
 
