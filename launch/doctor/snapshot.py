@@ -76,7 +76,7 @@ class View:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank reports about itself (`rank._threads`)."""
+    """What a rank reports about itself (`rank.requests`)."""
 
     place: str = ""
     line: int = 0

@@ -1,7 +1,7 @@
 """Watches a running cell from outside: what each rank is doing, and whether ranks wait forever.
 
 The `Watchdog` reads the flight recorder and which ranks are past the cell. When two readings in a row are the same, it
-asks each living rank about itself (rank/_threads.py), takes one snapshot, and has the doctor examine it. The snapshot
+asks each living rank about itself (rank/requests.py), takes one snapshot, and has the doctor examine it. The snapshot
 counts only if nothing has moved from before the questions until after it. A rank that does not answer may do anything.
 A cell is given up when some ranks are proved to be stuck and no other rank can move. While another rank computes, the
 cell goes on, since its result may matter.
@@ -31,7 +31,7 @@ from launch.doctor import Diagnosis, examine
 from launch.doctor.snapshot import Ending, How, Report, State, take
 from launch.shared.flight_recorder import Board, Status
 
-LOOK = {"do": "look"}  # the question to a rank (answered by rank/_threads.py)
+LOOK = {"do": "look"}  # the question to a rank (answered by rank/requests.py)
 COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits in C++
 STILL_FOR = 0.3  # seconds between two questions; a waiting thread uses no processor time meanwhile
 ANSWER_WITHIN = 5.0  # seconds; a rank that holds the GIL computes and cannot answer

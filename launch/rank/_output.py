@@ -1,4 +1,4 @@
-"""What a rank says: its standard output and error, which a cell may close or replace, and the messages that it sends.
+"""What a rank says: its standard output and error, the messages that it sends, and its tracebacks.
 
 A cell runs inside the rank. It can close its standard output, or set `sys.stdout` to None or to another stream, and
 Python then answers as in any script. But the rank has to report how the cell ended and to run the next one, so that the
@@ -6,30 +6,39 @@ student loses no variables. `Streams.restore` reopens what is gone and says so o
 
 What a rank sends is bounded: a value of 50 MB of text would go whole through every process into the notebook's file.
 Text keeps its beginning and its end, and says how much is missing between them; a picture, a page of HTML or a figure
-cannot be cut, and a sentence takes its place. Every message is packed in `BoundedSession`.
+cannot be cut, and a sentence takes its place.
+
+Tracebacks end at the student's own line, and only those that are shown are rendered.
 
 Left out: what ranks print, which does not go through messages and is bounded where it is kept (launch/shared/text.py);
-variables that are asked for by name (launch.pull); a descriptor 1 that the student has redirected into a file; and
-damage that ends the rank, such as deleted builtins or an empty `sys.modules`.
+variables that are asked for by name (launch.pull); a descriptor 1 that the student has redirected into a file; damage
+that ends the rank, such as deleted builtins or an empty `sys.modules`; and which ranks' tracebacks are shown
+(launch/kernel/output.py).
 """
 
 from __future__ import annotations
 
 import fcntl
+import inspect
 import os
 import sys
+import traceback
+from types import TracebackType
 
 import zmq
 from ipykernel.iostream import IOPubThread
 from jupyter_client.session import Session
 from zmq.eventloop.zmqstream import ZMQStream
 
+from launch.rank import _reducer, callsite, interruptible
+from launch.rank.patches import replace
 from launch.shared.text import clipped
 
 HIGH = 512  # descriptors from here on: no number that a student would close by hand
 MOST_TEXT = 1 << 19  # characters of the text of a value
 MOST_WORDS = 1 << 14  # of the message of an error, and of each part of its traceback
 MOST_RICH = 1 << 24  # of anything else, as text
+MOST_FRAMES = 20  # of a traceback
 
 
 class Streams:
@@ -146,3 +155,65 @@ class AttentiveIOPub(IOPubThread):
         super()._really_send(msg, *args, **kwargs)
         if not self.closed:
             self._xpub_stream.flush(zmq.POLLIN)
+
+
+def shorten_tracebacks(shell, requests) -> None:
+    """Tracebacks end at the last line that the student can change, and are rendered only if they are shown: one through
+    torch's long files takes half a second.
+
+    When the cell's own code has raised, the streams that it took are restored first, since IPython needs standard
+    output; a child that it forked ends. This changes the shell, not its class: plotly, tqdm and others look at the
+    class to find out where they are, and show rich output only to ipykernel's own.
+    """
+    show = shell.showtraceback
+    # IPython renders each a second time, for a history of exceptions that %notebook writes; a rank's is never written.
+    replace(shell, "_format_exception_for_storage", lambda *_, **__: {})
+
+    def showtraceback(exc_tuple=None, *args, **kwargs):
+        requests.streams.restore()
+        requests.stopping.cell_has_ended()
+        try:
+            kind, error, found = shell._get_exc_info(exc_tuple)
+        except ValueError:  # there is no exception; IPython has words for that
+            return show(exc_tuple, *args, **kwargs)
+        if requests.forked:
+            if issubclass(kind, SystemExit):
+                requests.end_forked(error.code if isinstance(error.code, int) else int(error.code is not None))
+            found = found and found.tb_next  # the first frame is IPython's
+            traceback.print_exception(kind, error, without_libraries(error, found))
+            requests.end_forked(1)
+        own = "_ringside_seen" in error.__dict__  # which it had before it was freed
+        if own:
+            found, error.__context__ = error.__dict__["_ringside_seen"]
+        _reducer.in_our_words(error)
+        if issubclass(kind, KeyboardInterrupt) or (interruptible.has_let_go() and not own):
+            return shell._showtraceback(kind, error, [f"{kind.__name__}: {error}"])
+        chain = [error]
+        while (before := chain[-1].__cause__ or chain[-1].__context__) and all(before is not seen for seen in chain):
+            chain.append(before.with_traceback(without_libraries(before, before.__traceback__)))
+        return show((kind, error, without_libraries(error, found)), *args, **kwargs)
+
+    replace(shell, "showtraceback", showtraceback)
+
+
+def without_libraries(error: BaseException, found):
+    """The traceback up to its last frame outside installed packages and this one; whole if there is none.
+
+    Of an endless recursion it keeps the first and the last calls; the error says so.
+    """
+    frames = []
+    while found is not None:
+        frames.append(found)
+        found = found.tb_next
+    own = [i for i, entry in enumerate(frames) if callsite.is_students(entry.tb_frame.f_code.co_filename)]
+    frames = frames[: own[-1] + 1] if own else frames
+    if (excess := len(frames) - MOST_FRAMES) > 0:
+        error.add_note(f"{excess} calls in the middle of this traceback are not shown")
+        frames = frames[: MOST_FRAMES // 2] + frames[-MOST_FRAMES // 2 :]
+    shortened = None
+    for entry in reversed(frames):
+        if entry.tb_frame.f_globals.get("__name__") == "__main__":
+            # A cell is no module's file: for each of its frames inspect would look through thousands of modules.
+            inspect.modulesbyfile[os.path.abspath(entry.tb_frame.f_code.co_filename)] = "__main__"
+        shortened = TracebackType(shortened, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return shortened

@@ -74,21 +74,10 @@ def frame_of(thread: threading.Thread) -> FrameType | None:
     return sys._current_frames().get(thread.ident or 0)
 
 
-def frames() -> tuple[list, tuple[str, ...]]:
+def frames() -> tuple[list[FrameType], tuple[str, ...]]:
     """The student's frames, inside out, and the torch.distributed functions that lie between them and the op."""
-    frame: FrameType | None = sys._getframe(1)
-    found: list[FrameType] = []
     via: list[str] = []
-    while frame is not None and len(found) < _DEPTH:
-        code = frame.f_code
-        owner = _owners.get(code.co_filename) or owner_of(code.co_filename)
-        if owner == "cell" or owner == "file":
-            found.append(frame)
-            if _is_cell_itself(frame):
-                break
-        elif owner == "torch.distributed" and not found and code.co_name not in _QUIET:
-            via.append(code.co_name)
-        frame = frame.f_back
+    found = _students(sys._getframe(1), via)
     if not found and isinstance(threading.current_thread(), threading._DummyThread):  # one of autograd's
         found = frames_of_main_thread()
     via.reverse()
@@ -97,30 +86,23 @@ def frames() -> tuple[list, tuple[str, ...]]:
 
 def frames_of_main_thread() -> list[FrameType]:
     """The student's frames of the main thread, inside out. From any thread."""
-    frame, found = frame_of(threading.main_thread()), []
+    return _students(frame_of(threading.main_thread()), [])
+
+
+def _students(frame: FrameType | None, via: list[str]) -> list[FrameType]:
+    """The student's frames from this one up to the top level of the cell; notes what is below the first in `via`."""
+    found: list[FrameType] = []
     while frame is not None and len(found) < _DEPTH:
-        if is_students(frame.f_code.co_filename):
+        code = frame.f_code
+        owner = _owners.get(code.co_filename) or owner_of(code.co_filename)
+        if owner == "cell" or owner == "file":
             found.append(frame)
-            if _is_cell_itself(frame):
+            if owner == "cell" and code.co_name.startswith(_TOP):  # what called it is the kernel
                 break
+        elif owner == "torch.distributed" and not found and code.co_name not in _QUIET:
+            via.append(code.co_name)
         frame = frame.f_back
     return found
-
-
-def _is_cell_itself(frame: FrameType) -> bool:
-    """Whether it is the top level of a cell: what called it is the kernel."""
-    return owner_of(frame.f_code.co_filename) == "cell" and frame.f_code.co_name.startswith(_TOP)
-
-
-def line_and_file() -> tuple[int, str]:
-    """The cheap form, for every call: line and `whereabouts` of the student's innermost frame; (0, "") if none."""
-    frame = innermost()
-    return line_and_file_of([frame] if frame else [])
-
-
-def line_and_file_of(found: list[FrameType]) -> tuple[int, str]:
-    """The same of what `frames` found."""
-    return (found[0].f_lineno, whereabouts(found[0].f_code.co_filename)) if found else (0, "")
 
 
 def innermost() -> FrameType | None:
@@ -136,9 +118,21 @@ def innermost() -> FrameType | None:
     return found[0] if found else None
 
 
-def line_of_main_thread() -> tuple[int, str]:
-    """The same of the main thread, whatever it is in. From any thread."""
-    return line_and_file_of(frames_of_main_thread())
+def line_and_file() -> tuple[int, str]:
+    """The cheap form, for every call: line and `whereabouts` of the student's innermost frame; (0, "") if none."""
+    frame = innermost()
+    return line_and_file_of([frame] if frame else [])
+
+
+def line_and_file_of(found: list[FrameType]) -> tuple[int, str]:
+    """The same of what `frames` found."""
+    return (found[0].f_lineno, whereabouts(found[0].f_code.co_filename)) if found else (0, "")
+
+
+def where(found: list[FrameType]) -> str:
+    """The same in words: "line 3", "line 7 of train.py"; "" if none."""
+    line, file = line_and_file_of(found)
+    return f"line {line}{file and f' of {file}'}" if line else ""
 
 
 def line(above: int = 1) -> int:

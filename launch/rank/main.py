@@ -9,7 +9,7 @@ all write there in the order in which they happen, and the last words of a dying
 capture of output is not used; values, figures and errors still travel as Jupyter messages.
 
 Left out: the requests that are not cells (rank/requests.py), freeing a stuck rank (rank/_regroup.py), what tracebacks
-show (rank/_tracebacks.py).
+show (rank/_output.py).
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
 from launch.hints.place import line_of
-from launch.rank._output import AttentiveIOPub, BoundedSession, Streams
+from launch.rank._output import AttentiveIOPub, BoundedSession, Streams, shorten_tracebacks
 from launch.rank._regroup import Regrouper
 from launch.rank._stores import PollStore, listen_at_loopback
-from launch.rank._tracebacks import end_cell_first, shorten_tracebacks, skip_unseen_tracebacks
 from launch.rank.network import Network
 from launch.rank.patches import complaint, replace
 from launch.rank.requests import Requests
@@ -297,7 +296,6 @@ def serve(rank: int, session: dict) -> None:
     app.config_of_session, app.rank_name = session, name
     app.user_ns = {}
     app.initialize([])
-    skip_unseen_tracebacks(app.shell)
     app.kernel.requests = Requests(app.kernel, slot, regrouper, streams, tap)
     names = {"rank": rank, "world_size": session["world_size"], "torch": torch, "dist": dist}
     app.shell.push(names, interactive=False)
@@ -308,8 +306,7 @@ def serve(rank: int, session: dict) -> None:
     app.kernel.given = names
     app.kernel.complaint = "" if rank else complaint()
     app.log.setLevel(logging.ERROR)  # its handler alone has that level, and every message of a cell is put into words
-    shorten_tracebacks(app.shell)
-    end_cell_first(app.shell, app.kernel.requests)
+    shorten_tracebacks(app.shell, app.kernel.requests)
     app.start()
 
 

@@ -44,8 +44,8 @@ REPLACED = {  # what `replace` may set, and why; in torch 2.8 to 2.15, IPython 8
     "Tensor.numpy": "memory that numpy may write to is looked at; in a recorded cell (_op_log.py)",
     "ProcessGroup.*": "calls that the tap sees anyway skip the op log; in a recorded cell (_op_log.py)",
     "ipkernel.sys": "ipykernel reads all modules for a debugger, which unshares 16 MB of memory (main.py)",
-    "ZMQInteractiveShell.showtraceback": "tracebacks end at the student's line (_tracebacks.py)",
-    "ZMQInteractiveShell._format_exception_for_storage": "a history of tracebacks that no rank writes (_tracebacks.py)",
+    "ZMQInteractiveShell.showtraceback": "tracebacks end at the student's line (_output.py)",
+    "ZMQInteractiveShell._format_exception_for_storage": "a history of tracebacks that no rank writes (_output.py)",
 }
 
 

@@ -1,14 +1,20 @@
 """What this rank tells the others about each of its calls, from the moment it is made until it is known to be over.
 
-Always on: the tap hands every call through here, so that the flight recorder says at any time what the rank
-is in, what it waits for and what is still open, and so that the guard can compare the call with those of other ranks.
+Always on: the tap passes every call through here. So the flight recorder shows at any time what the rank is in, what it
+waits for and what is still open, and the guard can compare the call with those of other ranks. `Counters` gives each
+call the same number on all ranks.
 
 A message needs its handle: gloo forgets a send or a receive whose Work is destroyed before the data have gone through.
-So the student's Work is not held here once the student has it, and the moment in which it goes is noted. A collective
-is carried out by gloo's own threads, which hold it; there the Work may be kept until the collective is over.
+So once the student has the Work of a message it is not held here, and the moment in which it goes is noted. A
+collective is carried out by gloo's own threads, which hold it; there the Work may be kept until the collective is over.
 
-Left out: values, times and places in memory; only a recording (`rank._events`) keeps those.
+Threads of the student's may call at the same time, and the Work of a message may be destroyed on any thread in the
+middle of this code. What is counted and the rows of the flight recorder change under one lock.
+
+Left out: values, times and places in memory; only a recording (`rank._op_log`) keeps those.
 """
+
+from __future__ import annotations
 
 import sys
 import threading
@@ -20,77 +26,128 @@ import torch
 
 from launch.backends.gloo import in_our_words, is_cut, is_lost
 from launch.rank import callsite, interruptible
-from launch.rank._counters import Counters
 from launch.rank._ops import Call, dtype_name
-from launch.rank._tracebacks import keep
 from launch.rank.guard import Guard, MismatchError, Overtaken, order_in_memory, refuse_tensors
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
+    MESSAGE_TALLIES,
     NEW_GROUPS,
     OPEN,
+    TALLIES,
     Fingerprint,
+    MessageTally,
     OpenCall,
+    Tally,
     base_of,
+    current_epoch,
     messages_begun,
 )
 
 
+class Counter:
+    """Counts the collectives of a group, or one kind of message, in the epoch; remembers where the cell began."""
+
+    def __init__(self, row: int, group, message: tuple = ()):
+        self.begun = self.done = self.before = 0
+        self.cell = -1
+        self.row, self.group, self.message = row, group, message  # (kind, peer, tag); () for collectives
+        self.members = f"{sum(1 << rank for rank in group.ranks):x}"
+
+    def next(self, cell: int) -> int:
+        """The number of a call that is made in that cell."""
+        if cell != self.cell:
+            self.cell, self.before = cell, self.begun
+        self.begun += 1
+        return self.begun
+
+
+class Counters:
+    """All counters of this rank in the epoch that the driver has begun; they are in the flight recorder, too."""
+
+    def __init__(self, slot):
+        self.memory, self.base = slot.memory, base_of(slot.rank)
+        self.epoch = current_epoch(slot.memory)
+        self.groups: dict[int, Counter] = {}
+        self.messages: dict[tuple, Counter] = {}
+        self.any_source: set[tuple[int, int]] = set()  # (group, tag): its messages cannot be numbered in advance
+        for table in (TALLIES, MESSAGE_TALLIES):
+            for row in range(table.rows):
+                table.erase(self.memory, self.base, row)
+
+    def of(self, call: Call) -> Counter:
+        """The counter that a call is counted by."""
+        if call.kind == "collective":
+            counter = self.groups.get(call.group.key)
+            if counter is None:
+                counter = self.groups[call.group.key] = Counter(len(self.groups) % TALLIES.rows, call.group)
+            return counter
+        if call.kind == "recv" and call.peer is None:
+            self.any_source.add((call.group.key, call.tag))
+        return self.of_messages(call.group, call.kind, -1 if call.peer is None else call.peer, call.tag)
+
+    def of_messages(self, group, *message) -> Counter:
+        """`message` is its kind, the other side and the tag."""
+        counter = self.messages.get((group.key, *message))
+        if counter is None:
+            row = min(len(self.messages), MESSAGE_TALLIES.rows - 1)
+            counter = self.messages[group.key, *message] = Counter(row, group, message)
+        return counter
+
+    def numbered(self, call: Call) -> bool:
+        """Whether the number of this message means the same on the other side."""
+        return call.kind == "send" or (call.group.key, call.tag) not in self.any_source
+
+    def write(self, counter: Counter) -> None:
+        group, begun, done, before = counter.group, counter.begun, counter.done, counter.before
+        if counter.message:
+            kind, peer, tag = counter.message
+            kind, cell = "more" if counter.row == MESSAGE_TALLIES.rows - 1 else kind, counter.cell & 0xFFFFFFFF
+            message = MessageTally(group.key, self.epoch, begun, done, peer, tag, kind, before, cell)
+            MESSAGE_TALLIES.write(self.memory, self.base, counter.row, message)
+        else:
+            size, label, members = len(group.ranks), group.label, counter.members
+            row = Tally(group.key, self.epoch, begun, done, before, counter.cell, size, label, members)
+            TALLIES.write(self.memory, self.base, counter.row, row)
+
+
 class PendingCall:
-    """One call that is open. `seq` counts within the epoch, `seq_in_cell` within the cell.
+    """One call that is open. `seq` counts within the epoch, `seq_in_cell` within the cell."""
 
-    `event` is (recorder, event) of a call that is recorded; `memory` the addresses a collective writes to. `work` is
-    a weak reference to its Work, and `held` the Work itself where it must stay alive: of a collective, and of a message
-    whose Work the student does not have yet. `kept` is what is in C++ below the Work of a receive. `failed` is the
-    exception that the student's code is handling, if it is one of its own. `in_turns` is whether the wait for it may be
-    given up and taken up again: most collectives of gloo's, but none of NCCL's, which ends its communicator then.
-    `begun` is what the network that is played knows of it (rank/network.py). `asked` is how often it was asked whether
-    it is completed.
-    """
+    open: OpenCall  # what the others see of it
 
-    # fmt: off
-    __slots__ = (
-        "call_name", "kind", "key", "label", "ranks", "peer", "line", "what", "file", "memory", "event", "counter",
-        "seq", "seq_in_cell", "row", "open", "mark", "held", "work", "kept", "failed", "in_turns", "begun",
-        "on_gpu", "asked", "thread",
-    )
-    # fmt: on
-    event: tuple | None
-    begun: Any
-    row: int | None
-    open: OpenCall
-    mark: Fingerprint | None
-    held: Any
-    work: "Handle | None"
-    kept: Any
-
-    def __init__(self, call: Call, counter, cell: int, line: int, file: str):
-        self.call_name, self.kind, self.peer, self.line, self.file = call.name, call.kind, call.peer, line, file
-        self.key, self.label, self.ranks = call.group.key, call.group.label, call.group.ranks
-        self.what = _described(call.ins or call.outs)
-        self.memory = tuple(map(_address, call.outs)) if call.kind == "collective" else ()
-        self.counter = counter
-        self.seq = counter.next(cell)
+    def __init__(self, call: Call, counter: Counter, cell: int, line: int):
+        self.name, self.kind, self.group, self.peer, self.line = call.name, call.kind, call.group, call.peer, line
+        self.counter, self.seq = counter, counter.next(cell)
         self.seq_in_cell = self.seq - counter.before
-        self.event = self.row = self.mark = self.held = self.work = self.kept = None
-        self.begun, self.asked, self.thread = None, 0, threading.get_ident()
-        self.failed = _own(sys.exception())
+        self.row: int | None = None  # of `open` in the flight recorder
+        self.mark: Fingerprint | None = None  # what the guard compares
+        self.memory = tuple(map(_address, call.outs)) if call.kind == "collective" else ()  # addresses it writes to
+        self.held: Any = None  # the Work of a collective, and of a message until the student has it
+        self.work: Handle | None = None  # the Work of a message that the student has
+        self.kept: Any = None  # what is in C++ below the Work of a receive
+        self.failed = _own(sys.exception())  # what the student's code is handling, if that is an error of its own
+        self.event: tuple | None = None  # (recorder, event) of a call that is recorded
+        self.begun: Any = None  # what the network that is played knows of it (rank/network.py)
+        self.asked = 0  # how often the student asked whether it is completed
+        self.thread = threading.get_ident()
         tensors = call.ins or call.outs
-        self.on_gpu = on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()
-        in_parts = call.name.startswith("reduce_scatter")  # of which gloo makes several calls, and knows no limit there
-        self.in_turns = call.kind == "collective" and not on_gpu and not in_parts
+        self.on_gpu = tensors[0].is_cuda if tensors else torch.cuda.is_initialized()
+        # Whether the wait for it may time out and begin again: NCCL would end its communicator then, and of a
+        # reduce_scatter gloo makes several calls, without a limit of time.
+        self.in_turns = call.kind == "collective" and not self.on_gpu and not call.name.startswith("reduce_scatter")
 
 
 class Handle(weakref.ref):
-    """A weak reference to the Work of a message, with what it is called.
+    """A weak reference to the Work of a message: `key` is the id of the Work, `kind` "send" or "recv".
 
     Its callback must be a method of an object that lives as long as the rank, and must not lead back to it: Python's
     collector may take such a cycle apart first and then call what is left of the callback, which ends the process.
     """
 
     __slots__ = ("key", "kind")
-    key: int  # id(work)
-    kind: str  # "send" or "recv"
+    key: int
+    kind: str
 
 
 class PendingCalls:
@@ -101,22 +158,26 @@ class PendingCalls:
         self.guard = Guard(slot.memory, slot.rank) if guard else None
         self.tickets = 0
         self.made: tuple[int, list[tuple[str, int, str]]] = (0, [])  # number of a cell, and the groups that it has made
-        self.works: dict[int, PendingCall] = {}  # by id(work); read and changed in one step each, since threads call
+        self.works: dict[int, PendingCall] = {}  # by id(work)
         self.over: dict[int, Handle] = {}  # by id(work): messages that were waited for and whose Work is still there
+        self._lock = threading.RLock()
         self.reset()
 
     def reset(self) -> None:
         """All counts at 0, nothing open, in the epoch the driver has begun."""
-        self.counters = Counters(self.slot)
-        self.new_groups = 0  # that every rank takes part in making
-        for pending in list(self.works.values()):
-            pending.row = None  # a thread may still wait for it
-        self.works = {}
-        self.free = list(range(OPEN.rows))
-        self.torn = False  # a call has ended with its connection
-        self.dropped: list[PendingCall] = []  # messages whose handle has gone; the oldest give way if rows are needed
-        for row in self.free:
-            OPEN.erase(self.memory, self.base, row)
+        with self._lock:
+            self.counters = Counters(self.slot)
+            self.new_groups = 0  # that every rank takes part in making
+            for pending in list(self.works.values()):
+                pending.row = None  # a thread may still wait for it
+            self.works = {}
+            self.free = list(range(OPEN.rows))
+            self.torn = False  # a call has ended with its connection
+            self.dropped: list[PendingCall] = []  # messages without a handle; the oldest give way if rows are needed
+            for row in self.free:
+                OPEN.erase(self.memory, self.base, row)
+
+    # From the call until the library has it
 
     def post(self, call: Call, line: int, file: str) -> PendingCall:
         """A call is about to enter the library. MismatchError if another rank has made one that does not fit;
@@ -125,19 +186,20 @@ class PendingCalls:
         if self.works:
             self._hand_over_all()
             self.sweep()
-        pending = PendingCall(call, self.counters.of(call), self.slot.cells, line, file)
-        self.counters.write(pending.counter)
-        self._open(pending, call)
+        with self._lock:
+            pending = PendingCall(call, self.counters.of(call), self.slot.cells, line)
+            self.counters.write(pending.counter)
+            self._open(pending, call, file)
         self._enter(pending)
         if self.guard is not None:
             try:
-                self._compare(self.guard, pending, call, file)
+                self._compare(self.guard, pending, call)
             except MismatchError:
                 assert pending.mark is not None  # that is what was compared
                 self.guard.refuse(pending.mark, self.slot.cells)
                 self.withdraw(pending)
-                if pending.failed:
-                    raise keep(pending.failed)  # noqa: B904  (the first cause, not what came of it)
+                if pending.failed:  # the first cause, not what came of it
+                    raise keep(pending.failed)  # noqa: B904
                 raise
             except Overtaken:
                 pending.open = pending.open._replace(apart=True)
@@ -148,30 +210,69 @@ class PendingCalls:
                 raise
         return pending
 
+    def _open(self, pending: PendingCall, call: Call, file: str) -> None:
+        self.tickets += 1
+        tensors, failed = call.ins or call.outs, pending.failed
+        pending.open = OpenCall(
+            ticket=self.tickets,
+            key=call.group.key,
+            seq=pending.seq,
+            nbytes=sum(tensor.numel() * tensor.element_size() for tensor in tensors),
+            since=time.monotonic_ns(),
+            peer=-1 if call.peer is None else call.peer,
+            tag=call.tag,
+            line=pending.line,
+            waiting=False,
+            kind=call.kind,
+            op=call.name,
+            what=_described(tensors),
+            file=file,
+            cell=self.slot.cells,
+            number=self.slot.number,
+            after=f"{type(failed).__name__}: {failed}".partition("\n")[0].removesuffix(": ") if failed else "",
+        )
+        if not self.free and self.dropped:
+            self._erase(self.dropped.pop(0))
+        pending.row = self.free.pop() if self.free else None  # more than the table holds: the rest is not shown
+        self._write_open(pending, False)
+
+    def _compare(self, guard: Guard, pending: PendingCall, call: Call) -> None:
+        refuse_tensors(call)  # here, since what this rank alone has wrong is posted nowhere
+        cut = call.cut() if call.name == "all_to_all_single" else None
+        tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
+        dtype, own, other = dtype_name(tensors[0].dtype) if tensors else "", self.slot.rank, pending.open.peer
+        if call.kind == "collective":
+            ends, count = (other, -1, -1), call.count
+        else:
+            src, dst = (other, own) if call.kind == "recv" else (own, other)
+            ends, count = (src, dst, call.tag), pending.open.nbytes
+        what = call.name, call.reduce, dtype, pending.open.file, pending.failed, order_in_memory(call)
+        mark = pending.mark = self._mark(call.group.key, pending.seq, count, ends, pending.line, call.kind, *what)
+        guard.begin(self.slot.cells)
+        if call.kind == "collective":
+            guard.collective(mark, call.group.ranks)
+            if cut:
+                guard.splits(mark, call.group.ranks, cut)
+        elif self.counters.numbered(call):
+            guard.message(mark)
+
+    def _mark(self, key, seq, count, ends, line, kind, op, reduce, dtype, file, failed, order="") -> Fingerprint:
+        (src, dst, tag), epoch, number = ends, self.counters.epoch, self.slot.number
+        what = op, reduce, dtype, file[:24], bool(failed), number, order
+        return Fingerprint(key, epoch, seq, count, src, dst, tag, line, kind, *what)
+
     def new_group(self, members: list[int], world_size: int, line: int, file: str) -> None:
         """A group is about to be made by all ranks. MismatchError if another rank makes one of other members now."""
-        self.new_groups += 1
-        said = _in_short("new_group([{}])", members)
-        self.made = (self.slot.cells, [*self.made_here(), (said, line, file)])
+        named = ",".join(map(str, members))
+        named = named if len(named) <= 32 - len("new_group([])") else f"{members[0]},...,{members[-1]}"  # as it fits
+        said, failed = f"new_group([{named}])", _own(sys.exception())
+        with self._lock:
+            self.new_groups += 1
+            self.made = (self.slot.cells, [*self.made_here(), (said, line, file)])
+            what = line, "collective", said, "", "", file, failed
+            mark = self._mark(NEW_GROUPS, self.new_groups, len(members), (-1, -1, -1), *what)
         if self.guard is None:
             return
-        mark = Fingerprint(
-            key=NEW_GROUPS,
-            epoch=self.counters.epoch,
-            seq=self.new_groups,
-            count=len(members),
-            src=-1,
-            dst=-1,
-            tag=-1,
-            line=line,
-            side="collective",
-            op=said,
-            reduce="",
-            dtype="",
-            file=file[:24],
-            failed=_own(sys.exception()) is not None,
-            number=self.slot.number,
-        )
         self.guard.begin(self.slot.cells)
         try:
             self.guard.collective(mark, range(world_size))
@@ -195,6 +296,24 @@ class PendingCalls:
             pending.held = work
             self.works[id(work)] = pending
 
+    def refused(self, pending: PendingCall, error: BaseException) -> None:
+        """The library has refused the call, for reasons of its own: it was never made."""
+        self.torn |= is_lost(error)
+        in_our_words(error, pending.peer if pending.kind != "collective" else None)
+        if pending.mark is not None and self.guard is not None:
+            self.guard.retract(pending.mark)
+        self.withdraw(pending)
+
+    def withdraw(self, pending: PendingCall) -> None:
+        """The call has not begun, and the next one has its number. Its fingerprint stays: others compare with it."""
+        with self._lock:
+            self._erase(pending)
+            pending.counter.begun -= 1
+            self.counters.write(pending.counter)
+        self.slot.leave()
+
+    # The handle of a message
+
     def handed_over(self, work) -> None:
         """The student has the Work of a message now, and it lives as long as the student keeps it."""
         pending = self.works.get(id(work))
@@ -203,6 +322,14 @@ class PendingCalls:
             pending.held = None
             if pending.kind == "recv":
                 pending.kept = work.boxed()  # a connection whose receiver is gone can never be closed: not even by us
+
+    def _hand_over_all(self) -> None:
+        """The messages that this thread has begun without `dist.isend` and `dist.irecv`: by its next call, the caller
+        has their Work. A call of another thread may not have returned yet."""
+        thread = threading.get_ident()
+        for pending in list(self.works.values()):
+            if pending.kind != "collective" and pending.held is not None and pending.thread == thread:
+                self.handed_over(pending.held)
 
     def _handle(self, work, kind: str) -> Handle:
         handle = Handle(work, self._gone)
@@ -215,7 +342,8 @@ class PendingCalls:
             self.over.pop(handle.key, None)
         pending = self.works.get(handle.key)
         if pending is not None and pending.work is handle and self.works.pop(handle.key, None) is pending:
-            self._drop(pending)
+            with self._lock:
+                self._drop(pending)
 
     def _drop(self, pending: PendingCall) -> None:
         """The Work of a message goes without a wait."""
@@ -230,20 +358,7 @@ class PendingCalls:
         self._write_open(pending, False)
         self.dropped.append(pending)
 
-    def refused(self, pending: PendingCall, error: BaseException) -> None:
-        """The library has refused the call, for reasons of its own: it was never made."""
-        self.torn |= is_lost(error)
-        _in_our_words(error, pending)
-        if pending.mark is not None and self.guard is not None:
-            self.guard.retract(pending.mark)
-        self.withdraw(pending)
-
-    def withdraw(self, pending: PendingCall) -> None:
-        """The call has not begun, and the next one has its number. Its fingerprint stays: others compare with it."""
-        self._erase(pending)
-        pending.counter.begun -= 1
-        self.counters.write(pending.counter)
-        self.slot.leave()
+    # The wait for a call, and its end
 
     def waits(self, work) -> PendingCall | None:
         """The main thread blocks on this work now. None for a work that no call here has made. RuntimeError if it is a
@@ -251,11 +366,9 @@ class PendingCalls:
         if (over := self.over.get(id(work))) is not None and over() is work:
             # gloo counts a message once. A second wait is for another message, which never comes, and only the end of
             # the process gets the rank out of it. torch allows two waits for a collective.
-            line, file = callsite.line_and_file()
-            where = f"line {line}" + (f" of {file}" if file else "")
             raise RuntimeError(
-                f"{where} waits a second time for an i{over.kind}: wait() once for each, and empty the list after each "
-                "round"
+                f"{callsite.where(callsite.frames()[0])} waits a second time for an i{over.kind}: wait() once for "
+                "each, and empty the list after each round"
             )
         return self._waits(self.posting_of(work))
 
@@ -285,13 +398,17 @@ class PendingCalls:
         self.slot.leave()
         from_any = pending.kind == "recv" and pending.peer is None
         if from_any:
-            pending.peer = pending.ranks[work._source_rank()]
+            pending.peer = pending.group.ranks[work._source_rank()]
         if self._end(id(work), pending):
             if pending.kind != "collective" and not pending.on_gpu:  # NCCL lets a message be waited for again
                 self.over[id(work)] = pending.work or self._handle(work, pending.kind)
             pending.work = None
-            if from_any and pending.peer is not None:
-                self.counters.took(pending.open, pending.peer, pending.counter.group)
+            if from_any:  # that message of its sender's is not there for others any more
+                with self._lock:
+                    took = self.counters.of_messages(pending.group, "took", pending.peer, pending.open.tag)
+                    took.begun += 1
+                    took.done += 1
+                    self.counters.write(took)
 
     def memory_arrived(self, pending: PendingCall | None) -> None:
         """The same for `waits_for_memory`."""
@@ -307,11 +424,10 @@ class PendingCalls:
             return error
         self._write_open(pending, False)
         self.slot.leave()
-        torn = is_lost(error)
-        self.torn |= torn
+        self.torn |= (torn := is_lost(error))
         if not torn and pending.kind == "collective" and pending.held.is_completed():
             self._end(id(pending.held), pending)  # it began and failed, as BAND of floats does: it is over
-        _in_our_words(error, pending)
+        in_our_words(error, pending.peer if pending.kind != "collective" else None)
         return keep(pending.failed) if pending.failed and torn else error
 
     def sweep(self) -> None:
@@ -322,45 +438,27 @@ class PendingCalls:
             if pending.kind == "collective" and sys.getrefcount(work) <= 3 and work.is_completed():
                 self._end(id(work), pending)
 
-    def _hand_over_all(self) -> None:
-        """The messages that this thread has begun without `dist.isend` and `dist.irecv`: by its next call, the caller
-        has their Work. A call of another thread may not have returned yet."""
-        thread = threading.get_ident()
-        for pending in list(self.works.values()):
-            if pending.kind != "collective" and pending.held is not None and pending.thread == thread:
-                self.handed_over(pending.held)
+    def _end(self, key: int, pending: PendingCall) -> bool:
+        """Close the call unless a thread has closed it or a reset has dropped it; `key` is the id of its Work."""
+        if self.works.get(key) is not pending or self.works.pop(key, None) is None:
+            return False
+        self._close(pending)
+        return True
+
+    def _close(self, pending: PendingCall) -> None:
+        with self._lock:
+            self._erase(pending)
+            pending.counter.done += 1
+            self.counters.write(pending.counter)
+
+    # What the others see
 
     def _enter(self, pending: PendingCall, detail: str = "") -> None:
-        self.slot.enter(pending.call_name, pending.label, pending.seq_in_cell, pending.peer, pending.line, detail)
+        self.slot.enter(pending.name, pending.group.label, pending.seq_in_cell, pending.peer, pending.line, detail)
 
     def held(self, pending: PendingCall, seconds: float) -> None:
         """The library is done with the call; the network that is played takes so much longer."""
         self._enter(pending, f"the network takes {seconds:.0f} s")
-
-    def _open(self, pending: PendingCall, call: Call) -> None:
-        self.tickets += 1
-        pending.open = OpenCall(
-            ticket=self.tickets,
-            key=pending.key,
-            seq=pending.seq,
-            nbytes=sum(tensor.numel() * tensor.element_size() for tensor in call.ins or call.outs),
-            since=time.monotonic_ns(),
-            peer=-1 if call.peer is None else call.peer,
-            tag=call.tag,
-            line=pending.line,
-            waiting=False,
-            kind=call.kind,
-            op=call.name,
-            what=pending.what,
-            file=pending.file,
-            cell=self.slot.cells,
-            number=self.slot.number,
-            after=in_one_line(pending.failed) if pending.failed else "",
-        )
-        if not self.free and self.dropped:
-            self._erase(self.dropped.pop(0))
-        pending.row = self.free.pop() if self.free else None  # more than the table holds: the rest is not shown
-        self._write_open(pending, False)
 
     def _write_open(self, pending: PendingCall, waiting: bool) -> None:
         if pending.row is not None:
@@ -372,57 +470,11 @@ class PendingCalls:
             OPEN.erase(self.memory, self.base, row)
             self.free.append(row)
 
-    def _end(self, key: int, pending: PendingCall) -> bool:
-        """Close the call unless a thread has closed it or a reset has dropped it; `key` is the id of its Work."""
-        if self.works.get(key) is not pending or self.works.pop(key, None) is None:
-            return False
-        self._close(pending)
-        return True
 
-    def _close(self, pending: PendingCall) -> None:
-        self._erase(pending)
-        pending.counter.done += 1
-        self.counters.write(pending.counter)
-
-    def _compare(self, guard: Guard, pending: PendingCall, call: Call, file: str) -> None:
-        tensors = () if call.name in ("barrier", "monitored_barrier") else call.ins or call.outs
-        refuse_tensors(call)  # here, since what this rank alone has wrong is posted nowhere
-        cut = call.cut() if call.name == "all_to_all_single" else None
-        collective, me = call.kind == "collective", self.slot.rank
-        other = -1 if call.peer is None else call.peer
-        src, dst = (other, me) if call.kind == "recv" else (me, other)
-        mark = Fingerprint(
-            key=pending.key,
-            epoch=self.counters.epoch,
-            seq=pending.seq,
-            count=call.count if collective else pending.open.nbytes,
-            src=other if collective else src,
-            dst=-1 if collective else dst,
-            tag=-1 if collective else call.tag,
-            line=pending.line,
-            side=call.kind,
-            op=call.name,
-            reduce=call.reduce,
-            dtype=dtype_name(tensors[0].dtype) if tensors else "",
-            file=file[:24],
-            failed=pending.failed is not None,
-            number=self.slot.number,
-            order=order_in_memory(call),
-        )
-        pending.mark = mark
-        guard.begin(self.slot.cells)
-        if collective:
-            guard.collective(mark, pending.ranks)
-            if cut:
-                guard.splits(mark, pending.ranks, cut)
-        elif self.counters.numbered(call):
-            guard.message(mark)
-
-
-def _in_short(call: str, members: list[int]) -> str:
-    """ "new_group([0,1])"; of many members the first and the last, as far as a fingerprint has room."""
-    said = call.format(",".join(map(str, members)))
-    return said if len(said) <= 32 else call.format(f"{members[0]},...,{members[-1]}")
+def keep(error: BaseException) -> BaseException:
+    """The exception, to be raised again from another place; `_output.shorten_tracebacks` shows it as it is now."""
+    error.__dict__.setdefault("_ringside_seen", (error.__traceback__, error.__context__))
+    return error
 
 
 def _own(error: BaseException | None) -> BaseException | None:
@@ -430,14 +482,6 @@ def _own(error: BaseException | None) -> BaseException | None:
     if error is None or isinstance(error, (MismatchError, KeyboardInterrupt)) or is_lost(error):
         return None
     return error
-
-
-def _in_our_words(error: BaseException, pending: PendingCall) -> None:
-    in_our_words(error, pending.peer if pending.kind != "collective" else None)
-
-
-def in_one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0].removesuffix(": ")
 
 
 def _described(tensors) -> str:

@@ -24,7 +24,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from launch.backends import gloo
 from launch.rank import _reducer, callsite, interruptible
-from launch.rank._events import LIMIT, Event, Recorder
+from launch.rank._op_log import LIMIT, Event, Recorder
 from launch.rank._ops import OPS, Call, Group, Parser
 from launch.rank.network import Network
 from launch.rank.patches import give_new_names, has_op, replace
@@ -199,7 +199,7 @@ class Tap:
             return network.end(pending.begun)
         if pending.kind == "send":
             return network.departure(pending.peer, self._name_of(pending))
-        src = pending.ranks[work._source_rank()] if pending.peer is None else pending.peer
+        src = pending.group.ranks[work._source_rank()] if pending.peer is None else pending.peer
         return network.arrival(src, self._name_of(pending), pending.begun.at)
 
     def hold(self, pending, work=None) -> None:
@@ -212,7 +212,7 @@ class Tap:
 
     def _name_of(self, pending) -> int:
         """What a message is called on the network."""
-        return name_of(pending.key, pending.open.tag, pending.seq, self.calls.counters.epoch)
+        return name_of(pending.open.key, pending.open.tag, pending.seq, self.calls.counters.epoch)
 
     def deaf(self, pending) -> bool:
         """Whether this wait in gloo may never return, not even when every connection is closed."""

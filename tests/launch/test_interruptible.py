@@ -8,7 +8,7 @@ from torch.distributed import DistStoreError
 from torch.distributed import distributed_c10d as c10d
 
 from launch.backends import gloo
-from launch.rank import _regroup, _threads, interruptible
+from launch.rank import _regroup, interruptible, requests
 from launch.rank._stores import PollStore
 
 COLLECTIVES = {
@@ -190,4 +190,4 @@ def test_a_rank_that_makes_a_group_is_in_torch_also_where_gloos_greeting_is_left
     """Before torch 2.13 gloo greets, and one more function of ours is below torch's."""
     makers = [c10d.__file__, gloo.__file__, _regroup.__file__, interruptible.__file__]
     stack = traceback.StackSummary.from_list([(file, 1, "make", None) for file in makers])
-    assert _threads._in_torch(stack)
+    assert requests._in_torch(stack)

@@ -339,13 +339,13 @@ def test_stop_without_start_is_one_clear_sentence(gang):
 LOOKED_AT = """
 import gc, queue, threading, weakref
 from types import SimpleNamespace
-from launch.rank import _threads
+from launch.rank import requests
 gc.disable()
 class Thing: pass
 def looked_at():
     thing, done = Thing(), queue.SimpleQueue()
     regrouper = SimpleNamespace(store=None, making=False, gathers=0, stores=[])
-    threading.Thread(target=lambda: done.put(_threads.look(regrouper, tap))).start()
+    threading.Thread(target=lambda: done.put(requests.look(regrouper, tap))).start()
     done.get()
     return weakref.ref(thing)
 kept = looked_at()() is not None
@@ -401,6 +401,28 @@ def test_calls_of_several_threads_at_once_are_each_seen_and_seen_to_end(gang):
         assert len(events) == 120 and all(event["times"][3] for event in events)
         for mark in "be":
             assert sorted(row[1] for row in rows if row[0] == mark) == [*range(120)]
+
+
+TWO_AT_ONCE = """
+import threading
+from launch.rank import pending
+Counter, second = pending.Counter, threading.Thread(target=dist.all_reduce, args=(torch.ones(4),))
+def meanwhile(*args):
+    pending.Counter = Counter
+    second.start()
+    second.join(0.5)
+    return Counter(*args)
+pending.Counter = meanwhile
+tap.reset()
+dist.all_reduce(torch.ones(4))
+second.join()
+"""
+
+
+def test_two_threads_that_call_at_once_get_two_numbers(gang):
+    for answer in gang.run(TWO_AT_ONCE, 2):
+        events = answer["recording"]["events"]
+        assert (answer["error"], sorted(event["seq"] for event in events)) == ("", [1, 2])
 
 
 def test_a_call_that_is_over_leaves_nothing_for_the_garbage_collector(gang):
