@@ -19,21 +19,10 @@ INSTALL = $(BIN)/python etc/install.py $(if $(WHEELS),--wheels $(abspath $(WHEEL
 # Some machines have this set; each of many hundred processes would then compile the course anew, for up to 0.2 s.
 export PYTHONDONTWRITEBYTECODE :=
 
-# JupyterLab refuses root and waits for a browser unless told otherwise.
-LAB_FLAGS :=
-ifeq ($(shell id -u),0)
-LAB_FLAGS += --allow-root
-endif
-ifeq ($(shell uname),Linux)
-ifeq ($(DISPLAY)$(WAYLAND_DISPLAY),)
-LAB_FLAGS += --no-browser
-endif
-endif
-
 .PHONY: lab test venv refresh site pack withhold wheels bench gallery pictures lint
 
 lab: .venv/course.stamp
-	@folder="$$($(BIN)/python -m course.own)" && cd "$$folder" && exec "$(CURDIR)/$(BIN)/jupyter" lab --ServerApp.iopub_data_rate_limit=1e9 $(LAB_FLAGS) 00_start_here.ipynb
+	@exec $(BIN)/python -m course.ringside lab $$(test -w . && echo my-course) $(LAB_FLAGS)
 
 # Four parts of the tests at a time, the longest and those that wait first: on two cores, since they wait for half of their
 # time. Whoever is done takes the next. What a part says comes when it is done.

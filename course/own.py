@@ -88,7 +88,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Hand the chapters out; the folder alone goes to standard output, so that a Makefile can go there."""
+    """Hand the chapters out; the folder alone goes to standard output."""
     folder = Path(arguments[0]) if arguments else own_folder()
     began = (folder / GIVEN).exists()
     try:

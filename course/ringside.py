@@ -19,13 +19,15 @@ PACKAGES = ("collectives", "widgets", "launch", "course")
 
 
 def lab(folder: str | None, flags: list[str]) -> int:
-    """The student's copies in the folder, and JupyterLab on them; returns only if it cannot begin."""
+    """The student's copies in the folder, and JupyterLab on them; returns only if it cannot begin. JupyterLab refuses
+    root, waits for a browser and cuts off what four ranks print unless told otherwise."""
     place = Path(folder) if folder else Path.home() / "ringside"
     if code := own.main([str(place)]):
         return code
     if hidden := [name for name in PACKAGES for path in (place / name, place / f"{name}.py") if path.exists()]:
         print(f"{place} has a module {hidden[0]}, which hides Ringside's: rename it", file=sys.stderr)
         return 1
+    flags = ["--ServerApp.iopub_data_rate_limit=1e9", *flags]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         flags = ["--allow-root", *flags]
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):

@@ -149,11 +149,6 @@ class Notebook:
         )
         return self.page.locator(".jp-Notebook .jp-Cell.jp-mod-active")
 
-    def wait_until_running(self, number):
-        """Wait until the cell of that number runs."""
-        state = "number => window.jupyterapp.shell.currentWidget.content.widgets[number].model.executionState"
-        self.page.wait_for_function(f"{state} === 'running'", arg=number)
-
     def append_and_run(self, source):
         """Run the source in a new last cell and wait for it."""
         self.page.evaluate(

@@ -104,12 +104,12 @@ def test_a_log_that_was_slow_to_start_goes_on(open_notebook, tmp_path):
 def test_the_player_works_while_the_kernel_is_busy(open_notebook, tmp_path):
     gate = tmp_path / "gate"
     show = "from widgets import Player\nfrom collectives import all_reduce\nPlayer(all_reduce.ring(4))"
-    busy = f"import os, time\nwhile not os.path.exists({str(gate)!r}):\n    time.sleep(0.01)"
+    busy = f"import os, time\nprint('busy', flush=True)\nwhile not os.path.exists({str(gate)!r}):\n    time.sleep(0.01)"
     notebook = open_notebook("busy.ipynb", [show, busy])
     notebook.run_all()
     player = notebook.page.locator(".rs-player")
     player.wait_for()
-    notebook.wait_until_running(1)
+    notebook.page.locator(".jp-OutputArea-output").get_by_text("busy", exact=True).wait_for()
     assert [press(player, key) for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "End")] == [0, 1, 2, 1, 6]
     gate.touch()
     notebook.wait_until_idle()

@@ -201,7 +201,7 @@ DEADLOCKS = {
     "objects": Fault(
         "if rank != victim: dist.all_gather_object([None] * world_size, rank)",
         DEADLOCK,
-        WAIT + r"all_gather #1 \(line 4.*\)" + LEFT,
+        WAIT + r"all_gather(_single)? #1 \(line 4.*\)" + LEFT,  # the second in torch 2.15
     ),
     "monitored_barrier": Fault(
         "if rank != victim: dist.monitored_barrier()", DEADLOCK, WAIT + r"monitored_barrier #1 \(line 4\)" + LEFT

@@ -7,12 +7,11 @@ memory or a method of the backend that no tap sees would do. Behind a back door 
 with nothing in them. And what is right for the sizes that somebody has seen in a verdict, and for no others.
 """
 
-import inspect
 import re
-from importlib import import_module
 
 from course.exercises import EXERCISES
 from course.exercises.exercise import MESSAGES_ONLY
+from course.yours import SOLUTIONS
 
 BACK_DOOR = """
 import pickle
@@ -192,7 +191,7 @@ def _empty_beside(name: str) -> str:
 
 def _solution(name: str) -> str:
     """Our function, with all that stands above it."""
-    return inspect.getsource(import_module(f"course.solutions.{name}"))
+    return (SOLUTIONS / f"{name}.py").read_text(encoding="utf-8")
 
 
 def _head(name: str) -> str:
