@@ -1,8 +1,8 @@
-"""A recorded built-in told as if the library had used one of the textbook's algorithms (`collectives.as_if`).
+"""Shows a recorded built-in as if the library had used one of the textbook's algorithms.
 
-Every call of the collective is told again, step by step, by the schedule of that algorithm over the call's group.
+Each call of the collective is replaced by the steps of that algorithm's schedule over the ranks of its group.
 
-Left out: which transfers those are.
+Left out: which transfers those are (`collectives.as_if`).
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from launch.replay._replay import Replay
 
 
 class Shown(NamedTuple):
-    """The moves, messages and collectives of a run, as they were or as if. `labels`: step -> whose calls it shows."""
+    """The moves, messages and collectives of a run as shown. `labels`: step -> the what-if calls that it shows."""
 
     moves: list[Move]
     messages: list[Message]
@@ -32,7 +32,7 @@ class Shown(NamedTuple):
 
     @property
     def numbers(self) -> list[int]:
-        """The steps in which anything happens; one may be a call's whose memory cannot be looked at."""
+        """The steps in which anything happens, also if it moves no memory that a snapshot shows."""
         steps = {each.step for some in (self.moves, self.messages, self.collectives) for each in some}
         return sorted({*self.labels, *steps})
 
@@ -47,10 +47,10 @@ class Shown(NamedTuple):
 
 
 def shown_as(moves: list[Move], replay: Replay, places: Places, algorithms: dict[str, str]) -> Shown:
-    """The run with the calls of the collectives in `algorithms` told by the algorithm of that name.
+    """The run with each collective in `algorithms` (name -> algorithm) shown as that algorithm.
 
     ScheduleError for a name that does not exist, an algorithm that does not take that many ranks, a collective that
-    was not recorded, and calls that cannot be told so.
+    was not recorded, and calls that cannot be shown like this.
     """
     if not algorithms:
         return Shown(moves, replay.messages, replay.collectives, {})
@@ -94,7 +94,7 @@ def _schedule(item: Collective, algorithm: str) -> Schedule:
 
 
 def _moves(replay: Replay, places: Places, item: Collective, schedule: Schedule, first: int) -> Iterator[Move]:
-    """What the schedule moves, from step `first` on, with the copies that put the input where it works."""
+    """The moves of the schedule, from step `first` on, with the copies of the input into its buffers."""
     op, dtype, how = (item.calls[0].event[key] for key in ("op", "dtype", "reduce"))
     calls = {call.rank: call for call in item.calls}
 

@@ -26,7 +26,7 @@ reduce_scatter_tensor""".split()
 
 
 class Call(NamedTuple):
-    """One recorded call: `number` is its place among its rank's events, `event` the dict that the tap wrote."""
+    """One recorded call: `number` is its index in its rank's events, `event` the dict that the tap wrote."""
 
     rank: int
     number: int
@@ -35,11 +35,11 @@ class Call(NamedTuple):
 
 @dataclass(eq=False)
 class Matched:
-    """Calls of several ranks that are one thing. `step` counts from 0.
+    """The calls of several ranks that form one message or one collective. `step` counts from 0.
 
-    `carries` is rank -> what its tensors held when it made the call, as pieces. `begun` counts the calls that have
-    begun, `after` is the step of the latest thing that was over before them. `changed`: the sender of a message writes
-    to it before the wait for it is over, so which numbers went out is not known.
+    `carries`: rank -> the pieces that its tensors held when it made the call. While the op logs are replayed, `begun`
+    counts the calls that have begun, and `after` is the latest step that had ended before any of them. `changed`: the
+    sender overwrites the data before its wait has ended, so the numbers that were sent are not known.
     """
 
     calls: tuple[Call, ...]
@@ -78,7 +78,7 @@ class Message(Matched):
 
 
 def with_spans(run: dict) -> dict:
-    """The capture with the memory of its calls' tensors as Spans; None is a tensor that cannot be looked at."""
+    """The capture with the memory of each call's tensors as Spans, None for a tensor that has no memory to read."""
 
     def spans(places) -> list[Span | None]:
         return [place and Span(place[0], place[1], place[1] + place[2]) for place in places]
@@ -87,9 +87,9 @@ def with_spans(run: dict) -> dict:
 
 
 def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]]:
-    """Messages and collectives of all ranks' recordings, and the calls whose other side is missing.
+    """The messages, the collectives, and the calls whose other side was not recorded.
 
-    The k-th send of a rank to another with a tag meets the k-th receive there with that tag, as in gloo.
+    As in gloo, the k-th send from one rank to another with a tag matches the k-th receive with that tag.
     """
     sends, receives, collectives = {}, {}, {}
     for run in runs:
@@ -133,14 +133,14 @@ def effect(collective: Matched, tensor) -> list[tuple]:
         if source is None or target is None or (src == dst and source == target):
             continue
         if source.hi - source.lo == target.hi - target.lo > 0:  # all_to_all_single may have a split of 0
-            # a rank's own part is put in its place before others are added to it
+            # a rank's own part is copied first, then the others' are added to it
             op = "reduce" if name in SUMMING and src != dst else "copy"
             found.append((order[src], order[dst], source, target, op))
     return found
 
 
 def kind_of(collective: Matched) -> str:
-    """What the call does, whatever form it has: "all_gather" for all_gather_single."""
+    """The collective without its variant: "all_gather" for all_gather_single."""
     return collective.calls[0].event["op"].removesuffix("_coalesced").removesuffix("_single")
 
 
@@ -173,25 +173,25 @@ class _Tensor(NamedTuple):
 
 
 class Effect:
-    """What a built-in has left in the tensors of its ranks, worked out when the first of them goes on."""
+    """What a built-in left in the tensors of its ranks, worked out once, when the first rank goes on."""
 
     def __init__(self, item: Matched, leaves: Leaves):
         self.item, self.leaves = item, leaves
         self.calls = {call.rank: call for call in item.calls}
         self.how = item.calls[0].event["reduce"].lower() or "sum"
         self.arriving: dict[tuple[int, int], list] = {}  # (rank, tensor) -> (lo, hi, source pieces)
-        given: dict[tuple[int, _Tensor], list[Piece]] = {}  # most of it goes to many ranks
+        given: dict[tuple[int, _Tensor], list[Piece]] = {}  # often sent to many ranks
         for src, dst, source, target, _ in effect(item, self._tensor):
             if (src, source) not in given:
                 given[src, source] = cut(item.carries[src][source.index] or (), source.lo, source.hi)
             self.arriving.setdefault((dst, target.index), []).append((target.lo, target.hi, given[src, source]))
-        self._known: dict[tuple, list[Piece]] = {}  # an all_reduce leaves the same on every rank
+        self._known: dict[tuple, list[Piece]] = {}  # an all_reduce leaves the same values on every rank
 
     def _tensor(self, call: Call, side: str, index: int) -> _Tensor | None:
         spans = call.event[side]
         if index >= len(spans) or spans[index] is None:
             return None
-        # What is read and what is written are never taken for one tensor: what a rank adds of its own counts too.
+        # In an in-place call too, a rank's input is a contribution of its own: so it gets a number of its own.
         return _Tensor(index if side == "ins" else ~index, 0, spans[index].hi - spans[index].lo)
 
     def on(self, rank: int) -> dict[int, list[Piece]]:
@@ -224,7 +224,7 @@ class Effect:
         return ranges.pieces
 
     def _together(self, lo: int, hi: int, sources: list[list[Piece]], rank: int) -> list[Piece]:
-        """Bytes lo up to hi that several sources are put together in; each counts from its own first byte."""
+        """The pieces of bytes lo up to hi, where these sources meet; each source is counted from its own first byte."""
         if not all(sources):
             return [Piece(lo, hi, self.leaves.fresh(rank, Kind.LIBRARY, frozenset((rank, OUTSIDE))))]
         key = (lo, *map(id, sources))  # `arriving` keeps them all
@@ -274,7 +274,7 @@ def early_uses(rows: list, ops: list[Op], views: list[View], events: list[dict])
                     if _meet(outs, _sent(event)):
                         changed.add(number)
                 elif number not in used and event["wait_row"] is not None and at < event["wait_row"]:
-                    # gloo's reduce_scatter copies its result only in the wait itself
+                    # gloo's reduce_scatter copies its result only during the wait
                     wrote = _meet(outs, event["ins"] + event["outs"])
                     own = event["native"] or ops[row[0]].name in ITSELF
                     if not own and (wrote or _meet(ins, event["outs"])):
@@ -291,7 +291,7 @@ def _sent(event: dict) -> list[Span | None]:
 
 
 def _spans(views: list[View], numbers: list[int]) -> list[Span]:
-    """The memory of the views of an op; none of one that is too scattered."""
+    """The memory of the views of an op; a view that is too scattered is left out."""
     return [span for n in numbers if n >= 0 and views[n].numel for span in spans(views[n]) or ()]
 
 

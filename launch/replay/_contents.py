@@ -1,11 +1,10 @@
-"""What the places of a picture hold while its moves are carried out, held against what the ranks really held.
+"""Checks a picture: its moves are carried out, and what its places then hold is compared with what the ranks held.
 
-The picker leaves scratch tensors and copies out of a picture where it takes them for unimportant. Here the moves are
-carried out, in order, on the values that the ranks began with. Whenever a move reads a place, the picture must have
-there what the rank really read; and at the end the picture must have in each variable what the rank holds.
+The picker leaves scratch tensors and copies out of a picture where it thinks that they do not matter. Here the moves
+are carried out in order, on the values that the ranks began with. Whenever a move reads a place, the picture must have
+there what the rank really read, and at the end each variable must hold what it holds on the rank.
 
-What is read before it is overwritten was there from the start; so was what the moves leave alone of the variables that
-they use.
+This also finds what places held at first: what is read before it is overwritten, and what no move overwrites.
 
 Left out: what to do about a contradiction (`replay._moves`), symbols (`replay._layout`), and the numbers
 (`replay._numbers`).
@@ -23,9 +22,8 @@ UNKNOWN = Value("sum", ())
 
 
 class Contents:
-    """By (rank, place), in bytes of the place: `held` is what was there when all moves were carried out, `began` what
-    was there before, and `seen` [(lo, Spot)] where that can be looked at. `wrong` are those that hold something else
-    than the rank does."""
+    """By (rank, place), in bytes of the place: `held` after all moves, `began` before them, and `seen`, a list of
+    (first byte, Spot) with the memory that shows what it began with. `wrong`: those that differ from the rank."""
 
     def __init__(self, moves: list, replay: Replay, memories: dict[int, Variables], places: Places):
         self.replay, self.memories, self.leaves, self.places = replay, memories, replay.leaves, places
@@ -69,7 +67,7 @@ class Contents:
         return content([b.span for b in self.memories[rank].named(name, 0)], partial(self.replay.held_first, rank))
 
     def alike(self, rank: int, place: str, name: str) -> bool:
-        """Whether a place held at first what the variable `name` held; so it is where there is no such variable."""
+        """Whether a place held at first what the variable `name` held; True if there is no such variable."""
         size = self.memories[rank].size(place)
         if self.at_first(rank, name, 0, size, size) is None:
             return True
@@ -86,13 +84,15 @@ class Contents:
                     self._read(move.src, move.source, move.held, move.origin)
                 if move.op == "reduce":
                     reduced[move.dst, move.target.place].append(move.target)
-            for move in group if reduced else ():  # messages of a step arrive in any order
+            for move in group if reduced else ():  # the messages of a step arrive in any order
                 key, target = (move.dst, move.target.place), move.target
                 if move.op == "copy" and any(t.lo < target.hi and target.lo < t.hi for t in reduced.get(key, ())):
                     self.wrong.add(key)
             for move in sorted(group, key=lambda move: move.spot.row):  # as the rank added them up
                 where = (move.dst, move.target)
-                if move.op == "reduce" and latest.get(where) != move.spot.row:  # what else one op adds comes on top
+                if (
+                    move.op == "reduce" and latest.get(where) != move.spot.row
+                ):  # not if the same op has just added something else
                     self._read(move.dst, move.target, move.onto, move.under)
                 self._write(move)
                 latest[where] = move.spot.row
@@ -146,7 +146,8 @@ class Contents:
         return one == other or self._plain(one) == self._plain(other)
 
     def _plain(self, value: Value) -> Value:
-        """Told by what it is made of in the end, without zeros that only begin sums, and without the 1/p of a mean."""
+        """The value in terms of its innermost leaves, without zeros that only begin a sum and without the 1/p of a
+        mean."""
         counts: dict[tuple[int, int], float] = {}
         self._expand(value, 1, counts)
         terms = {key: n for key, n in counts.items() if n}
@@ -170,7 +171,7 @@ class Contents:
         for (rank, place), touched in self.held.items():
             memory, at = self.memories[rank], 0
             for first, later in zip(memory.named(place, 0), memory.named(place, memory.last_snapshot), strict=False):
-                b = later if later.nbytes == first.nbytes else first  # `parts[rank] = x` puts own data there, by no op
+                b = later if later.nbytes == first.nbytes else first  # `parts[rank] = x` changes an item without an op
                 by = b.span.lo - at
                 for p in moved(self.replay.held_first(rank, b.span), by):
                     for lo, hi in () if self.places.is_nothing([p.value]) else touched.gaps(p.lo, p.hi):
@@ -181,7 +182,8 @@ class Contents:
 
 
 def _groups(moves: list):
-    """Moves that read what was there before any of them: the messages of a step; then a rank's own, one by one."""
+    """Groups of moves that all read before any of them writes: the messages of a step; each move within a rank
+    alone."""
     group: list = []
     for move in moves:
         if move.src != move.dst and (not group or group[0].step == move.step and group[0].src != group[0].dst):

@@ -1,8 +1,8 @@
 """A recorded run as a Schedule has it: buffers and chunks for the regions that its moves touch, and steps of transfers.
 
 A variable is a buffer; two variables of the same size that no rank uses both of (`total` on rank 0, `x` on the others)
-are one. Where any rank's moves cut a buffer, it is cut on every rank: what lies between two cuts is a chunk. So chunks
-come out as the student made them, also when they are not all of one size.
+are one. Where a move on any rank begins or ends inside a buffer, it is cut on every rank; chunks lie between the cuts.
+So the chunks are those of the student's program, even if their sizes differ.
 
 A step has its transfers between chunks, a phase, a sentence, and the lines of the cell that made its calls.
 
@@ -29,7 +29,7 @@ from launch.replay._places import Variables, nameless
 from launch.replay.provenance import Piece, Pieces, Value, cut, joined
 
 BUILT_IN = " (built-in)"
-MANY = 16  # buffers; in a run with more, data of several ranks never share a symbol's number by name
+MANY = 16  # buffers; with more, no symbols are matched across ranks by the names of variables
 WAYS = {"sum": "sum", "max": "maximum", "min": "minimum", "avg": "average", "product": "product"}
 WAYS |= {"band": "bitwise and", "bor": "bitwise or", "bxor": "bitwise exclusive or"}
 
@@ -38,7 +38,7 @@ class Layout:
     """`buffers`: names, the one that collects results first; `cuts[name]`: where its chunks begin, and its end, in
     bytes.
 
-    `together` are lists of (rank, place) that stand for each other: what the ranks gave one call of a built-in.
+    `together`: lists of (rank, place) that are one buffer, since the ranks passed them to one call of a built-in.
     `begin` is what places and variables held before the moves.
     """
 
@@ -86,11 +86,11 @@ class Layout:
         return {key: names[labels[key]] for key in used}
 
     def _together(self, label: str, here: dict[int, str], name: str, there: dict[int, str]) -> bool:
-        """Whether places stand for each other: no rank uses both, and who has a variable of the other's name too,
-        unused, has the same in it.
+        """Whether two names are one buffer: no rank uses both, and a rank that also has an unused variable of the other
+        name has the same data in it.
 
-        A rank that sums up in `total` what the others have in `x`, but began with something else than its own `x`, does
-        not stand for its `x`. What nothing was in at first may stand for anything.
+        If a rank sums in `total` what the others have in `x`, and its `total` began as something else than its `x`,
+        the two are different buffers. A place that was empty at first may be part of any buffer.
         """
         if here.keys() & there.keys():
             return False
@@ -109,7 +109,7 @@ class Layout:
                 cuts[out_of] |= {move.source.lo, move.source.hi}
                 links.add((out_of, move.source.lo, into, move.target.lo, move.source.hi - move.source.lo))
         changed = True
-        while changed:  # a range that is cut at one end of a move is cut at the other too
+        while changed:  # a cut in a move's source is also a cut in its target
             changed = False
             for name, lo, other, start, length in links:
                 here = {cut - lo for cut in cuts[name] if lo <= cut <= lo + length}
@@ -176,7 +176,8 @@ def _spoken(moves: list[Move], names: dict[tuple[int, str], str]) -> dict[str, s
 
 
 def _labels(used, together) -> dict[tuple[int, str], str]:
-    """What to call every (rank, place). Each rank numbers memory without a name for itself: here it is alike on all."""
+    """A label for each (rank, place). Unnamed memory, which each rank numbers by itself, gets the same label on all
+    ranks that passed it to the same call."""
     labels: dict[tuple[int, str], str] = {}
     given: set[tuple[int, str]] = set()  # (rank, label)
     for number, members in enumerate([*together, *([key] for key in sorted(used))]):
@@ -199,7 +200,7 @@ class Symbols:
         self.start = {name: empty_cells(ranks, layout.chunks) for name in layout.buffers}
         self._numbers: dict[int, dict[Pieces, int]] = {rank: {} for rank in range(ranks)}
         self._number_by_input(given)
-        # A rank's own data fill a buffer; a buffer that is partly filled has a part of them where the rest will arrive.
+        # Full buffers first: a buffer that is partly filled only has a copy of a part, and the rest is still to arrive.
         order = sorted(layout.buffers, key=lambda name: not self._is_full(name))
         for index, buffer in enumerate(order, bool(self.stands_for)):
             for chunk in range(len(layout.cuts.get(buffer, ())) - 1):
@@ -260,8 +261,8 @@ class Symbols:
         self._numbers[rank][pieces] = number
 
     def _clashes(self, buffer: str, chunk: int, new: dict[int, Pieces]) -> bool:
-        """Whether what has that number on other ranks is something else: it is the same data only if all of them have
-        had it in a variable of one name."""
+        """Whether other ranks use that number for other data. It is the same data if all of them had it in a variable
+        of the same name."""
         if any((rank, chunk) in self.stands_for for rank in new):
             return True
         others = [rank for rank in range(self.ranks) if (rank, chunk) in self.stands_for]
@@ -271,7 +272,7 @@ class Symbols:
         return not set.intersection(*[self._names_of(rank, pieces) for rank, pieces in group.items()])
 
     def _names_of(self, rank: int, pieces: Pieces) -> set[tuple[str, int]]:
-        """(variable, first byte) of all that held just this at first."""
+        """(variable, first byte) of each variable that held exactly this at first."""
         size = pieces[-1][1]
         found = set()
         for (r, place), held in self.begin.began.items():
@@ -304,8 +305,8 @@ def _found_at(value: Value, content: list[Piece]) -> int | None:
 
 
 class Label(NamedTuple):
-    """A step that tells a built-in as if by an algorithm: `words` say so, `phase` and `in_network` are the algorithm's,
-    `calls` the call's."""
+    """A step of an algorithm that is shown in place of a built-in: `words` say so, `phase` and `in_network` are the
+    algorithm's, `calls` are the calls that it replaces."""
 
     words: str
     phase: str

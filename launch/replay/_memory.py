@@ -1,7 +1,7 @@
 """One rank's memory while its op log is replayed: which value each range of each storage holds.
 
-Memory that has a name, or was in a call, is kept apart: the rank's own writes to it are noted, each with an expression
-that says what it was made of in terms of other such memory. Ops on unnamed memory lie in between.
+Memory that has a name, or was in a call, is `kept`: each write of the rank to it is noted, with an expression that says
+what it was made of in terms of other such memory. Unnamed temporaries in between are not part of that expression.
 
 Left out: what torch's ops mean (`replay._torch_ops`), and when each row is replayed (`replay._replay`).
 """
@@ -14,9 +14,8 @@ from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Span,
 
 
 class LocalExpr(NamedTuple):
-    """What some bytes were made of, in terms of memory that has a name or was in a call: like a `Value`, but the leaves
-    are numbers of storages. `since` is the row at which they were read; ops on unnamed memory lie in between. `held` is
-    what each of them held then."""
+    """What some bytes were made of, in terms of kept memory: like a `Value`, but its leaves are storages. `since` is
+    the row at which these were read, `held` what each of them held then."""
 
     value: Value
     since: float
@@ -31,7 +30,7 @@ class LocalExpr(NamedTuple):
 class Write(NamedTuple):
     """The rank itself wrote there, at that row of its op log, on that line of the cell.
 
-    `expr` is None for what is neither copy nor sum nor another reduction of what the rank had.
+    `expr` is None for what is no copy and no reduction of what the rank had.
     """
 
     rank: int
@@ -52,13 +51,13 @@ class Memory:
         self.row = 0.0
         self.line = 0
         self.step = -1
-        self.first_arrival = None  # the snapshot by which the first data had come in
-        self.dirty: dict[int, list] = {}  # what was written in a storage since it was looked at last
-        self.left: list[Span] = []  # what the library may have written to since then
+        self.first_arrival = None  # the snapshot at which the first received data are there
+        self.dirty: dict[int, list] = {}  # by storage: the ranges written since its last snapshot
+        self.left: list[Span] = []  # what the library may have written since its last snapshot
         self.writes: list[Write] = []
 
     def held(self, span: Span) -> list[Piece]:
-        """The pieces of a range, without gaps: what no op has written was there before."""
+        """The pieces of a range, without gaps: bytes that no op has written were there before."""
         storage, lo, hi = span
         ranges = self.storages[storage]
         pieces = ranges.read(lo, hi)
@@ -72,7 +71,7 @@ class Memory:
         return pieces
 
     def read(self, span: Span) -> list[Piece]:
-        """The same for an op: of memory that is kept apart the exprs say that it was read there."""
+        """The same for an op: for kept memory, the exprs say that it was read there."""
         pieces = self.held(span)
         if span.storage in self.kept:
             itself = Value("sum", ((span.storage, 0, 1),))
@@ -80,7 +79,8 @@ class Memory:
         return pieces
 
     def _found(self, storage: int) -> Value:
-        """Memory that is met for the first time: the rank's own, if it was there before anything had come in."""
+        """The value of memory that is met for the first time: the rank's own data, if nothing had been received by
+        then."""
         first = self.firsts.get(storage)
         early = self.first_arrival is None or first is not None and first <= self.first_arrival
         ranks = frozenset((self.rank,) if early else (self.rank, OUTSIDE))
@@ -95,11 +95,11 @@ class Memory:
             return
         if storage in self.kept:
             size = self.itemsizes.get(storage, 1)
-            if lo % size or hi % size:  # a part of a number makes it another number
+            if lo % size or hi % size:  # writing a part of a number changes the whole number
                 span = Span(storage, lo // size * size, -(-hi // size) * size)
                 ranks = self.leaves.ranks_of(value).union(*(self.leaves.ranks_of(p.value) for p in self.held(span)))
                 value, expr = self.leaves.computed(self.rank, ranks), None
-            if expr is not None and any([s < 0 for s, *_ in expr.value.terms]):  # of numbers in a wider type
+            if expr is not None and any([s < 0 for s, *_ in expr.value.terms]):  # in terms of numbers in a wider type
                 expr = None
             self.writes.append(Write(self.rank, self.row, span, value, expr, self.line))
             for leaf, *_ in value.terms if self.leaves.constants else ():
@@ -115,7 +115,7 @@ class Memory:
         self.dirty.setdefault(storage, []).append((lo, hi))
 
     def expr(self, how: str, operands: list) -> LocalExpr | None:
-        """The exprs (expr, times) put together in that way; None where it cannot be told as one reduction."""
+        """The exprs (expr, times) reduced in that way; None if that is no single reduction."""
         if len(operands) == 1 and how == "sum" and operands[0][1] == 1:
             return operands[0][0]
         counts: dict[tuple[int, int], float] = {}
@@ -153,8 +153,8 @@ class Types:
         self.exprs: dict[int, tuple] = {}  # a number below 0, in place of a storage -> (expr, type, wider type)
 
     def converted(self, p, at: int, before: str, after: str) -> tuple:
-        """(value, expr) of numbers of another type: of a wider one they are the same, and are again when they are made
-        what they were. None where that cannot be told."""
+        """(value, expr) after a conversion: to a wider type the same numbers, and back again what they were. None if
+        that is not known."""
         if SIZES.get(after, 1) > SIZES.get(before, 1) and _family(before) == _family(after) in ("flo", "int"):
             return self._widened(p, at, before, after)
         value = self._narrowed(self.values, p.value, p.lo, at, before, after)

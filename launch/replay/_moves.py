@@ -2,12 +2,12 @@
 
 `moves_of` picks, out of everything that happened, the transfers between places that are worth showing:
 
-* A message goes from place to place. Where the tensor that it was received into is only read once, to be added or
-  copied somewhere in the same step, it is told as one move to there: a scratch tensor is not worth a row. Likewise a
-  copy that was made to be sent is told as what it is a copy of.
-* What a rank did itself is shown where it changed a place that was in a call, or where it put received data together.
-  A place that gets data which is neither a copy nor a sum (maximum ...) of others is given "new" data.
-* What no one ever reads again is left out, and so is the multiplication by 1/p that makes a mean of a sum.
+* A message goes from place to place. If the tensor that it was received into is read only once, to be added or copied
+  somewhere in the same step, it is one move to there: a scratch tensor is not worth a row. Likewise, a copy that was
+  made only to be sent is shown as the original.
+* What a rank did by itself is shown if it changed a place that was in a call, or combined received data. Data that is
+  neither a copy nor a reduction of other data is "new".
+* Data that nothing reads again is left out, and so is the multiplication by 1/p that makes a mean of a sum.
 
 Left out: which buffer a place belongs to, and chunks (`replay._layout`); names (`replay._outcome`).
 """
@@ -32,7 +32,7 @@ MADE = {
     Kind.UNSEEN: "changed in a way that was not seen",
 }
 
-ARRIVALS, ALL = 1, 2  # what of a place is never left out: what arrives and is divided there; copies to be sent, too
+ARRIVALS, ALL = 1, 2  # what is never left out at a place: arrivals and divisions; also copies that are sent
 
 
 class Move(NamedTuple):
@@ -45,7 +45,7 @@ class Move(NamedTuple):
     step: int
     src: int
     dst: int
-    source: Region | None  # None: the rank put something of its own making there, which `held` is
+    source: Region | None  # None: new data, which `held` describes
     target: Region
     spot: Spot
     held: tuple[Piece, ...] = ()
@@ -53,7 +53,7 @@ class Move(NamedTuple):
     calls: tuple[Call, ...] = ()
     nbytes: int = 0
     op: str = "copy"  # "reduce", "new"
-    how: str = ""  # "sum", "max" ... of a reduce, for a new one a word for how it came about
+    how: str = ""  # "sum", "max" ... of a reduce; of new data, how it came about
     onto: tuple[Piece, ...] = ()  # what the target of a reduce held
     under: Spot | None = None  # where that could be seen
 
@@ -69,9 +69,8 @@ class Move(NamedTuple):
 def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places, Contents]:
     """The moves in order of their steps, the places that they go between, and what these hold.
 
-    A message that is told without the scratch tensor or the copy that it went through is a claim: `Contents` holds the
-    moves against what the ranks really held. Where they disagree nothing is left out.
-    """
+    Leaving out the scratch tensor or the copy that a message went through is a claim. `Contents` compares the moves
+    with what the ranks really held; for places where they disagree, nothing is left out."""
     told: dict[tuple[int, str], int] = {}
     while True:
         picker = _Picker(replay, memories, told)
@@ -93,7 +92,7 @@ class _Picker:
             mine = self.done[rank] = []
             for write in writes:
                 if write.found and (rank, self._name(write)) not in renewed:
-                    continue  # what a name's new memory held is news only where the picture has something else there
+                    continue  # what a name's new memory holds is shown only if the picture has something else there
                 if not (mine and mine[-1].takes(write)):
                     mine.append(LocalWrite(write))
         self.at_row: dict[tuple[int, float], list[LocalWrite]] = defaultdict(list)
@@ -103,8 +102,8 @@ class _Picker:
         self.places = Places(memories, self.uses)
         self._find_steps()
         self.begun: dict[tuple[int, str], float] = {}  # (rank, place) -> the row of its first use in a call
-        self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes while the ranks talk
-        self.worked_in: set[tuple[int, str]] = set()  # (rank, place) that is more than a copy to be sent
+        self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes after the rank's first call
+        self.worked_in: set[tuple[int, str]] = set()  # (rank, place) that is not only copied and sent
         self._sort_places()
         self.places.nothing = self._zeros_that_begin_sums()
         for mine in self.done.values():
@@ -125,9 +124,8 @@ class _Picker:
         for (rank, _), uses in self.uses.items():
             for use in uses:
                 key = (rank, self.places.of(rank, use.span).place)
-                own = isinstance(use.by, LocalWrite)
-                if not own and self.begun.get(key, use.row) >= use.row:
-                    self.begun[key] = use.row
+                if not isinstance(use.by, LocalWrite):
+                    self.begun[key] = min(use.row, self.begun.get(key, use.row))
                 if use.writes and rank in begins and use.row >= begins[rank]:
                     self.filled.add(key)
                 copied = use.writes and len(use.by.terms) == 1 if isinstance(use.by, LocalWrite) else not use.writes
@@ -168,8 +166,8 @@ class _Picker:
         return found
 
     def _find_steps(self) -> None:
-        """Gives what ranks did themselves its step: as early as what it was made of was there, and what it overwrites
-        had been sent."""
+        """The step of each local write: as early as possible, but not before its operands are there, nor before the old
+        data has been sent."""
         by_rank: dict[int, list[Use]] = defaultdict(list)
         for (rank, _), uses in self.uses.items():
             by_rank[rank] += uses
@@ -187,8 +185,9 @@ class _Picker:
                     written[region.place].write(*here, use.by.step)
 
     def _zeros_that_begin_sums(self) -> set[int]:
-        """Leaves of zeros, except those that are a rank's data: what is sent as it was at first, what variables of
-        that name held at first on other ranks, and what variables hold that stay as they are."""
+        """Zeros that are no data of a rank, and memory that was never filled. Zeros are data if they are sent as they
+        were at first, if another rank sends what it has in a variable of that name, or if their variable never
+        changes."""
         sent: dict[int, set[int]] = defaultdict(set)  # rank -> leaves
         for item in self.replay.matched:
             for call in item.calls:
@@ -218,7 +217,7 @@ class _Picker:
     # -- which writes are shown
 
     def _choose(self) -> None:
-        """Marks what ranks did themselves and is worth showing; a place from which such data come is shown too."""
+        """Marks the local writes that are worth showing; the places that they read are shown too."""
         again = True
         while again:
             again = False
@@ -247,21 +246,21 @@ class _Picker:
             return False
         if len(done.parts) > 1 or done.how != "sum":
             return True
-        # A copy of received data is news only if it stays, and the original does not.
+        # A copy of received data is worth showing only if it is left at the end and the original is not.
         memory = self.memories[rank]
         if not done.parts or not memory.is_left(done.span):
             return False
         original = done.parts[0].span
         if memory.size(self.places.of(rank, original).place) < memory.size(done.region.place):
-            return True  # a larger thing is put together
+            return True  # it becomes a part of something larger
         return not memory.is_left(original) or self.places.next_write(Spot(rank, original, done.since)) is not None
 
     def _is_empty(self, done: LocalWrite) -> bool:
-        """Whether it is memory that was only asked for."""
+        """Whether this is memory that was allocated and never filled."""
         return all([self.leaves.all[w.value.terms[0][0]].kind is Kind.EMPTY for w in done.pieces])
 
     def _understand(self, done: LocalWrite) -> None:
-        """What it is made of, now that it is known which zeros only begin a sum."""
+        """Its operands, now that it is known which zeros only begin a sum."""
         done.region = self.places.of(done.rank, done.span)
         held = [done.values(term.number) for term in done.terms]
         sums = len(held) > 1 and done.how == "sum"
@@ -271,7 +270,7 @@ class _Picker:
         done.tellable = once and not any([self.leaves.all[leaf].kind is Kind.EMPTY for leaf in leaves])
 
     def _scales(self, done: LocalWrite) -> bool:
-        """Whether it divides a sum in place by the number of its parts: the mean of the same data."""
+        """Whether it divides a sum in place by the number of ranks: a mean of the same data."""
         if (done.rank, done.region.place) in self.told or len(done.terms) != 1:
             return False
         times = done.terms[0].times

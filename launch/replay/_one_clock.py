@@ -1,16 +1,16 @@
-"""One clock for captures of several machines, by which nothing comes before its cause.
+"""Clocks of several machines, adjusted so that nothing comes before its cause.
 
-What messages between the notebook and the machines say of their clocks (launch/machine/listener.py) is right within an
-error, and a message between two machines may take less time than that: by those clocks alone it could arrive before it
-was sent. So if one does, the offsets are moved, no further than their errors let them, until none does (A. Duda et al.,
-"Estimating Global Time in Distributed Systems", 1987). Each thing that came after one on another machine says
+The messages between the notebook and a machine give the offset of its clock, within an error
+(launch/machine/listener.py). A message between two machines may take less time than that error, so by those offsets it
+could arrive before it was sent. If one does, the offsets are moved within their errors until none does (A. Duda et al.,
+"Estimating Global Time in Distributed Systems", 1987). If b on machine B came after a on machine A, then
 
-    offset of its machine - offset of the other <= time of it - time of the other, each by its machine's clock
+    offset of B - offset of A <= time of b - time of a, each by its own machine's clock
 
-and what such differences allow together is found as shortest paths, with the notebook's clock at 0.
+Offsets that fulfil all of these are found as shortest paths, with the notebook's clock at 0.
 
-Left out: errors that are smaller for it. They hold for a clock that drifts too, of which a message here and one there
-say nothing; where they contradict each other because a clock did, the offsets stay as they were measured.
+Left out: making the errors smaller, since they also cover drift, of which single messages tell nothing. If no offsets
+fulfil all, they stay as they were measured.
 """
 
 from itertools import permutations
@@ -18,12 +18,12 @@ from itertools import permutations
 from collectives.timed import Clock
 from launch.replay._calls import Call, kind_of, match
 
-NEEDS_ALL = ("all_reduce", "all_gather", "reduce_scatter", "barrier")  # over for nobody before all have begun
+NEEDS_ALL = ("all_reduce", "all_gather", "reduce_scatter", "barrier")  # ends on no rank before all have begun
 NO_LIMIT = 1 << 62  # nanoseconds
 
 
 def on_one_clock(runs: list[dict], clocks: tuple[Clock, ...]) -> tuple[list[dict], tuple[Clock, ...]]:
-    """The captures with their times by the notebook's clock, whatever clock their rank had; and how well they are."""
+    """The captures with all times by the notebook's clock, and the clocks with the offsets that were used."""
     clocks = agreed(clocks, differences(runs, clocks)) if len(clocks) > 1 else clocks
     ahead = {rank: _ns(clock.offset) for clock in clocks for rank in clock.ranks}
     return [_moved(run, ahead.get(run["rank"], 0)) for run in runs], clocks

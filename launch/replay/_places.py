@@ -1,12 +1,11 @@
 """What the student calls a rank's memory, and which numbers it held at every snapshot.
 
-A place is a variable's name. A variable may be bound to new memory on the way (`x = x + buf`): it stays the same place,
-unless it has another size there. A list whose tensors lie in different memory is one place too, item after item. Memory
-that no variable ever reaches is "#3", by its number.
+A place is a variable's name. A variable that is bound to new memory (`x = x + buf`) stays the same place, unless its
+size changes. A list whose tensors lie in different memory is one place too, item after item. Memory that no variable
+ever reaches is "#3", by its number.
 
-`Use` is one reading or writing of a range by a call or by the rank itself, `LocalWrite` what a rank wrote itself in one
-piece. `Places` turns ranges of storages into the places that moves go between. Two places that are in use at the same
-time never have the same name.
+A `Use` is a read or a write of a range by a call or by the rank itself, a `LocalWrite` is what a rank wrote itself in
+one piece. `Places` maps ranges of memory to places. Two of them that are in use at the same time have different names.
 
 Left out: why a number changed (`replay._replay`), and which uses are worth showing (`replay._moves`).
 """

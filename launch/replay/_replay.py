@@ -22,7 +22,10 @@ from launch.replay._torch_ops import Meaning, View, parse
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Span, Value, meeting, moved
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
-WAITS, GETS_NOTHING = 0, 1  # whether a rank goes on though another has not come: never, if it gets nothing from it
+WAITS, GETS_NOTHING = (
+    0,
+    1,
+)  # at the end of a call that another rank has not begun, a rank goes on: never; if it gets no data
 
 
 class _Rank:
@@ -69,7 +72,7 @@ class Replay:
 
     def __init__(self, runs: list[dict]):
         self._replay(runs, EACH)
-        if self.contradicted:  # once more, looking at every call, to find where it began
+        if self.contradicted:  # again, with a check at every call, to find where it began
             self._replay(runs, 1)
 
     def _replay(self, runs: list[dict], each: int) -> None:
@@ -81,7 +84,7 @@ class Replay:
         self.matched: list[Matched] = [*self.messages, *self.collectives]
         self.ranks = {run["rank"]: _Rank(run, self.leaves) for run in runs}
         self.items = {(call.rank, call.number): item for item in self.matched for call in item.calls}
-        self.effects: dict[int, Effect] = {}  # id of a collective -> what it leaves, until all its ranks have gone on
+        self.effects: dict[int, Effect] = {}  # id of a collective -> its effect, until all its ranks have gone on
         self.taken: dict[int, int] = {}
         self.pairs: dict[tuple[int, int], int] = {}
         self.groups: dict[tuple, int] = {}
@@ -101,7 +104,7 @@ class Replay:
         return len(rank.rows) if row is None else row
 
     def snapshot_after(self, rank: int, row: float, storage: int) -> tuple[int, int] | None:
-        """(row, snapshot): the first look at a storage at which what was written at that row can have been seen."""
+        """(row, snapshot): the first snapshot of a storage that shows what was written at that row."""
         looks = self.ranks[rank].seen_at.get(storage, [])
         at = bisect_left(looks, (row, 0))
         return looks[at] if at < len(looks) else None
@@ -129,8 +132,8 @@ class Replay:
                 cursors[number] = at
             if all(cursors[number] == len(rank.rows) for number, rank in self.ranks.items()):
                 return
-            # No rank can go on. The root of a broadcast may go on before the others have come, since it gets nothing
-            # from them. A rank may also have read data that were still on their way: then the first one goes on.
+            # No rank can go on. Then the root of a broadcast may, since it gets nothing from the others. If there is
+            # none, a rank has read data before they had arrived, and the first rank goes on.
             forced = WAITS if moved else forced + 1
 
     def _step(self, rank: _Rank, at: int, forced: int) -> bool:
@@ -174,14 +177,14 @@ class Replay:
         if not rank.begun:
             for span in filter(None, [*event["ins"], *event["outs"], *rank.named]):
                 memory.held(span)
-        memory.row = at - 0.5  # what was changed outside torch until now was changed before the call
+        memory.row = at - 0.5  # what changed outside torch until now changed before the call
         self._take_snapshot(rank, at, event["looks"][0])
         if not rank.begun:
             rank.begun = True
             memory.settle()
             everything = [Span(s, p.lo, p.hi) for s, r in memory.storages.items() for p in r.pieces]
             self._learn(rank, everything)
-            self._check(rank, everything, Kind.OWN)  # a copy that a thread has changed: other data, but its own
+            self._check(rank, everything, Kind.OWN)  # a copy that a thread changed is other data, but the rank's own
             self.starts[rank.number] = {s: list(r.pieces) for s, r in memory.storages.items() if s in memory.kept}
         sent = [span for span in event["ins"] if span]
         if number % self.each == 0:
@@ -208,7 +211,7 @@ class Replay:
             self._put_in_order(item)
 
     def _learn(self, rank: _Rank, spans) -> None:
-        """Keeps the numbers of leaves that are there as they were, except where a receive is under way."""
+        """Keeps the numbers of the leaves in this memory, except where a receive is in flight."""
         for span in spans:
             for p in rank.memory.held(span):
                 if not p.value.plain or self.numbers.knows(p.value, p.lo, p.hi):
@@ -219,7 +222,7 @@ class Replay:
                     self.numbers.learn(p.value, p.lo, raw, rank.snapshots.dtype(span.storage))
 
     def _check(self, rank: _Rank, spans, kind: Kind = Kind.UNSEEN) -> None:
-        """Memory that does not hold what it is said to be made of was changed in a way that was not seen."""
+        """Compares memory with the numbers that it should hold; where they differ, it was changed in an unseen way."""
         for span in spans if not rank.blind else ():
             if _is_coming(rank, span):
                 continue
@@ -249,11 +252,13 @@ class Replay:
         return moved(found, span.lo)
 
     def _put_in_order(self, item) -> None:
-        """All its sides have begun: now it is known what it comes after."""
+        """Gives a call its step, once all its sides have begun."""
         step = 1 + item.after
         if isinstance(item, Collective):
             step = max(step, self.groups.get(item.ranks, 0))
-            self.groups[item.ranks] = step + 1  # one after the other, even if a call is not waited for, as in DDP
+            self.groups[item.ranks] = (
+                step + 1
+            )  # collectives of a group never share a step, even if nothing waits for them, as in DDP
         else:
             pair = (item.src, item.dst)
             step = max(step, self.pairs.get(pair, 0))
@@ -261,7 +266,7 @@ class Replay:
         item.step = step
 
     def _end(self, rank: _Rank, number: int) -> None:
-        """The rank may go on: what it was to receive is there."""
+        """The call is over for this rank: what it receives is in its memory now."""
         event = rank.open.pop(number, None)
         if event is None:
             return
@@ -281,7 +286,7 @@ class Replay:
             if span is None:
                 continue
             if pieces is None and isinstance(item, Collective) and span in event["ins"]:
-                # All but the root of a reduce keep what they have, or find there what the library has left.
+                # A rank that is not the root of a reduce keeps its data, or finds what the library left there.
                 rank.memory.left.append(span)
                 continue
             if pieces is None:
@@ -334,7 +339,7 @@ class Replay:
                 memory.left = [left for left in memory.left if left.storage != storage]
 
     def _close(self, rank: _Rank) -> None:
-        """After the last row: calls that were not waited for are over by now, and the last snapshot is read."""
+        """After the last row: ends the calls that were not waited for, and reads the last snapshot."""
         rank.memory.row = len(rank.rows)
         for number in list(rank.open):
             self._end(rank, number)

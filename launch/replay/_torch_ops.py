@@ -1,4 +1,4 @@
-"""What torch's ops do to values: which are copies, which add, which take a maximum. All others are "computed".
+"""What torch's ops do to values: which copy, which add, which take a maximum. The result of any other is "computed".
 
 A row of a rank's op log names an op and the views that it read and wrote (`rank._op_log`). For the ops below the new
 values are worked out range by range, whatever the shapes and strides; a view that falls into too many runs of memory,
@@ -46,7 +46,7 @@ class View(NamedTuple):
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: str
-    lazy: bool  # its numbers are conjugated or negated when they are read: they are not those in memory
+    lazy: bool  # conjugated or negated when read: its numbers are not those in memory
 
     @property
     def itemsize(self) -> int:
@@ -58,7 +58,7 @@ class View(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """From its first byte to its last, with what lies between."""
+        """From its first byte to its last, including the gaps."""
         last = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
         return Span(self.storage, self.offset * self.itemsize, (last + 1) * self.itemsize)
 
@@ -138,7 +138,7 @@ class Meaning:
                 self.carry_out(Op(name[9:], "Tensor"), [out], ins[i :: len(outs)], mine, alpha)
             return
         if name in ("max", "min") and op.overload == "dim" and len(outs) == 2:
-            self._computed(outs[1:], ins)  # of which row it is
+            self._computed(outs[1:], ins)  # the indices
             outs, name = outs[:1], "a" + name
         followed = len(outs) == 1 and self._followed(op._replace(name=name), outs[0], ins, numbers, alpha)
         if not followed:
@@ -155,7 +155,7 @@ class Meaning:
                     self.leaves.constants[p.value.terms[0][0]] = number
 
     def _followed(self, op: Op, out: View, ins: list[View], numbers: list, alpha) -> bool:
-        """Whether the op is one whose outcome can be described; then it is done."""
+        """Carries out the op if its meaning is known here; False if not."""
         name, scalar = op.name, _given(numbers, int, float)
         if name in ZEROS or (name in ("fill", "full", "new_full", "full_like") and numbers[-1:] == [0]):
             zeros = self.leaves.fresh(self.rank, Kind.ZERO)
@@ -204,9 +204,9 @@ class Meaning:
     # -- ops that depend on numbers: those of an index that the rank noted, or of a constant of the program
 
     def _constant(self, view: View) -> float | None:
-        """The one number that is everywhere in a view, if it is a constant of the program, such as `torch.ones(p)`.
+        """The number that fills a view, if it is a constant of the program such as `torch.ones(p)`.
 
-        A rank's data are none: what was ever in a variable or in a call.
+        Whatever was in a variable or in a call is data, and not a constant.
         """
         found = set()
         for p in self.memory.held(view.span):
@@ -216,7 +216,7 @@ class Meaning:
     def _is_constant(self, view: View, given: bool = False) -> bool:
         """Whether nothing in a view is a rank's data, as in `torch.arange(n) > 2`; or, if `given`, Python's own list.
 
-        Where data choose the rows, what happened happened by luck.
+        If data chose the rows, another run would choose others.
         """
         leaves = [leaf for p in self.memory.held(view.span) for leaf, _, _ in p.value.terms]
         return all([leaf in self.leaves.constants or (given and leaf in self.leaves.given) for leaf in leaves])
@@ -380,7 +380,7 @@ class Meaning:
         return self._write(out, found)
 
     def _made_here(self, found: list) -> bool:
-        """Whether nothing but the rank's own data is in it, zeros apart: then it need not be told number by number."""
+        """Whether it is all the rank's own data, without zeros: then it is not followed number by number."""
         leaves = [self.leaves.all[leaf] for _, _, value, _ in found for leaf, _, _ in value.terms]
         return all([leaf.ranks == {self.rank} and leaf.kind is not Kind.ZERO for leaf in leaves])
 
@@ -441,7 +441,7 @@ class Meaning:
         return [view.span] if found is None or len(found) > most else found
 
     def _computed(self, outs: list[View], ins: list[View], own: Kind = Kind.OWN, by: str = "") -> None:
-        """Something else was done with all that went in, or a rank made new data (`own` says of which kind)."""
+        """The outs depend on all ins in some other way, or are new data (of kind `own`)."""
         ranks = frozenset().union(*map(self._ranks_in, ins)) or frozenset({self.rank})
         for out in outs:
             between: list[Piece] = []

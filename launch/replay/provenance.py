@@ -1,10 +1,10 @@
-"""What bytes are made of: the algebra in which a run is retold, and the map from memory to it.
+"""What bytes are made of: the algebra of values, and the map from memory to values.
 
-A `Value` says what is in a range of memory: a sum, a maximum, a product ... of leaves, element by element. A leaf
-is data that came from nowhere else: what a rank had at the start, zeros, the outcome of arithmetic that is no sum
-("computed" from others), bytes that were changed outside torch. A term (leaf, shift, times) means: byte b of this
-memory holds `times` the leaf's byte b + shift. So a value stays the same when its range is cut, and two copies of one
-thing have equal values wherever they lie, whatever numbers are in them.
+A `Value` says what is in a range of memory: a sum, a maximum, a product ... of leaves, element by element. A leaf is
+data whose origin is not followed further: what a rank had at the start, zeros, the result of other arithmetic
+("computed"), bytes that were changed outside torch. A term (leaf, shift, times) means: byte b of this memory holds
+`times` the leaf's byte b + shift. So a value stays the same when its range is cut, and two copies have equal values
+wherever they lie, whatever their numbers.
 
 Nothing is ever kept per element: `Ranges` maps ranges of one storage to values, and only cuts where the program does.
 
@@ -16,26 +16,26 @@ from enum import Enum, auto
 from operator import attrgetter
 from typing import NamedTuple
 
-MOST_TERMS = 600  # a value of more is only called computed
-OUTSIDE = -1  # among the ranks of a leaf: whose data are in it is not known
+MOST_TERMS = 600  # a value with more is only "computed"
+OUTSIDE = -1  # in `Leaf.ranks`: data of unknown ranks
 
 
 class Kind(Enum):
-    """How data came to be that came from nowhere else."""
+    """The origin of a leaf."""
 
     OWN = auto()  # a rank had it at the start, or made it of its own data alone
     ZERO = auto()
     EMPTY = auto()  # memory that was never filled
     COMPUTED = auto()  # by arithmetic that is no reduction, from several ranks' data
     OUTSIDE = auto()  # changed outside torch
-    LIBRARY = auto()  # a collective may leave anything in what it need not fill
+    LIBRARY = auto()  # left by a collective in memory that it need not fill
     UNSEEN = auto()
 
 
 class Leaf(NamedTuple):
-    """Data with a beginning here."""
+    """Data whose origin is not followed further."""
 
-    rank: int  # on whose memory it came to be
+    rank: int  # in whose memory it first was
     kind: Kind
     ranks: frozenset[int]  # whose data is in it
 
@@ -57,7 +57,7 @@ class Value(NamedTuple):
 
 
 class Leaves:
-    """All leaves of a run, by number. Compound values become leaves too where they can be told no other way."""
+    """All leaves of a run, by number. A compound value becomes a leaf too where it is part of another reduction."""
 
     def __init__(self):
         self.all: list[Leaf] = []
@@ -66,7 +66,7 @@ class Leaves:
         # leaf -> the number that is everywhere in it, None if there are several; of leaves that are no rank's data
         self.constants: dict[int, float | None] = {}
         self.given: set[int] = set()  # leaves that no op has made, such as `torch.tensor([1, 2])`
-        self.made_by: dict[int, str] = {}  # leaf -> the op of torch whose meaning is not known here
+        self.made_by: dict[int, str] = {}  # leaf -> the torch op that made it, if that is not followed
 
     def new(self, rank: int, kind: Kind, ranks=None) -> int:
         self.all.append(Leaf(rank, kind, frozenset((rank,)) if ranks is None else ranks))
@@ -104,8 +104,8 @@ class Leaves:
         return Value("sum", ((self._compound[inside], by, 1),))
 
     def settled(self, value: Value, rank: int) -> Value:
-        """What a rank has computed from its own data alone is data of its own; zeros that it was added to are no part
-        of it. Sums of nothing but zeros stay what they are: which of them are a rank's data is not known yet."""
+        """What a rank computed from its own data alone becomes one leaf, without the zeros that it was added to. A sum
+        of zeros alone stays as it is: which zeros are data is not known yet."""
         if value.plain or not self.is_own(value, rank):
             return value
         if value.how == "sum":
@@ -235,7 +235,9 @@ class Ranges:
     def write(self, lo: int, hi: int, value: Value, expr=None) -> None:
         """The range holds `value` from now on."""
         at = bisect_left(self.los, lo)
-        if at < len(self.los) and self.los[at] == lo and self.pieces[at].hi == hi:  # as mostly, over what it held
+        if (
+            at < len(self.los) and self.los[at] == lo and self.pieces[at].hi == hi
+        ):  # the usual case: exactly what one piece covers
             self.pieces[at] = Piece(lo, hi, value, expr)
             return
         first = max(bisect_right(self.los, lo) - 1, 0)

@@ -48,21 +48,21 @@ LARGEST = 200_000  # chunks that a proof would write
 
 @contextmanager
 def _uncollected():
-    """Without Python's search for garbage: of the millions of small objects that are made here none is any, and looking
-    through them again and again takes a third of the time."""
+    """Without the garbage collector: none of the millions of small objects that are made here is garbage, and scanning
+    them again and again takes a third of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
-            gc.freeze()  # what was made is old now: else the search would begin with all of it, here
+            gc.freeze()  # makes all objects old, or the collector would scan them right now
             gc.unfreeze()
             gc.enable()
 
 
 class Captures:
-    """What a Recording and its parts and what-ifs share: the captures, and what is worked out from them once."""
+    """What a Recording shares with its parts and what-ifs: the captures, and all that is worked out once."""
 
     def __init__(
         self,
@@ -91,14 +91,15 @@ class Captures:
 
     @cached_property
     def found(self) -> list[Found]:
-        """Which collective the run was, for each variable that holds the result. If numbers are up to luck, none."""
+        """Which collective the run was, for each variable that holds the result. None if the numbers depend on
+        timing."""
         if self.unsure:
             return []
         return Namer(self.replay, self.memories, self.places.nothing, self._last_written).find()
 
     @cached_property
     def unsure(self) -> str:
-        """Why numbers are up to luck; "" if they are not."""
+        """Why the numbers depend on timing; "" if they do not."""
         if any(message.changed for message in self.replay.messages):
             return "sent data changed before wait"
         return "used before wait" if any(rank.early for rank in self.replay.ranks.values()) else ""
@@ -396,21 +397,22 @@ class Recording(Run):
         return found
 
     def _at_start(self) -> list[tuple[int, str, int, str]]:
-        found = []
-        for buffer, cells in self.start().cells.items():
-            for rank, chunk in ((r, c) for r in range(self.ranks) for c in range(self.chunks) if cells[r, c]):
-                found.append((rank, buffer, chunk, self._start_text(rank, buffer, chunk)))
-        return found
+        return [(rank, name, i, self._start_text(rank, name, i)) for rank, name, i, cell in self._cells() if cell]
 
     def stale_values(self) -> list[tuple[int, str, int, str]]:
         """(rank, buffer, chunk, text) of what a chunk held at first that the run only writes over."""
         found = []
-        for buffer, cells in self.start().cells.items():
-            for rank, chunk in ((r, c) for r in range(self.ranks) for c in range(self.chunks) if not cells[r, c]):
-                region = self._layout.region(rank, buffer, chunk)
-                if region is not None and (text := self._captures.text_at_first(rank, region)):
-                    found.append((rank, buffer, chunk, text))
+        for rank, buffer, chunk, cell in self._cells():
+            region = None if cell else self._layout.region(rank, buffer, chunk)
+            if region is not None and (text := self._captures.text_at_first(rank, region)):
+                found.append((rank, buffer, chunk, text))
         return found
+
+    def _cells(self) -> Iterator[tuple[int, str, int, Any]]:
+        """(rank, buffer, chunk, what it held at first)."""
+        for buffer, cells in self.start().cells.items():
+            for rank, chunk in np.ndindex(self.ranks, self.chunks):
+                yield rank, buffer, chunk, cells[rank, chunk]
 
     def _start_text(self, rank: int, buffer: str, chunk: int) -> str:
         region = self._layout.region(rank, buffer, chunk)

@@ -15,7 +15,7 @@ class LaunchError(Exception):
     """A request that cannot be met, in one sentence that says what to do instead."""
 
     hints: list[str] = []  # further sentences that may help (launch/hints), shown below it
-    afterwards: Callable[[], object] | None = None  # that shows what belongs below that (launch/load_hint.py calls it)
+    afterwards: Callable[[], object] | None = None  # shows what belongs below that (launch/load_hint.py calls it)
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]
@@ -86,8 +86,8 @@ class RanksStopped(KeyboardInterrupt):
 
 
 def name_ranks(ranks: Iterable[int], between: str = ",", shortened: int = 2, of: str = "rank") -> str:
-    """'rank 2', 'ranks 0-3', 'ranks 0,2': the ranks in ascending order, so many or more in a row shortened. `of` is the
-    word for one, where other things are numbered."""
+    """'rank 2', 'ranks 0-3', 'ranks 0,2': the ranks in ascending order; `shortened` or more in a row become a
+    range. `of` is the word in place of "rank"."""
     found = sorted(ranks)
     if len(found) == 1:
         return f"{of} {found[0]}"
@@ -104,4 +104,4 @@ def name_ranks(ranks: Iterable[int], between: str = ",", shortened: int = 2, of:
 
 
 class WaitEnded(RuntimeError):
-    """A rank was let out of a wait in the library for what can never come (rank/interruptible.py)."""
+    """A rank was released from a wait in the library that would never have ended (rank/interruptible.py)."""

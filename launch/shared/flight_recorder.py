@@ -52,7 +52,7 @@ class Status:
     state   "new" (has not written yet), "idle", "running" (the cell's own code) or "waiting" (inside `op`)
     op      "all_reduce", "recv" ... as torch spells them; "" unless waiting
     group   "world", or the ranks of the group as "ranks 0,2"; "" unless waiting
-    seq     the how-manieth collective of this group in this cell, or message to/from this peer in this cell, from 1
+    seq     number of the collective in its group, or of the message to/from this peer, in this cell, from 1
     peer    global rank of the other side of a message or of the root; None if there is none
     line    line of the cell (or file) that made the call; 0 if unknown
     detail  "the network takes 8 s" where a network that is played holds the call for seconds; else ""
@@ -278,7 +278,7 @@ class OpenCall(NamedTuple):
         return name, message
 
 
-NEW_GROUPS = 1  # no group's key, which are hashes
+NEW_GROUPS = 1  # the key of no group: those are hashes
 
 
 class Fingerprint(NamedTuple):
@@ -376,7 +376,7 @@ class _Table:
 
     def every(self, memory, base: int) -> list:
         if not memory[base + self.offset : base + self.end].strip(b"\0"):
-            return []  # as after most cells
+            return []  # the usual case after a cell
         return [row for i in range(self.rows) if (row := self.read(memory, base, i)) is not None]
 
     def first(self, memory, base: int) -> list:
@@ -397,8 +397,8 @@ assert SPLITS.end <= SLOT_BYTES
 
 
 def unfitting(memory, ranks, key: int, epoch: int, seq: int, own: int | None = None) -> Unfitting | None:
-    """The first pair of the group's `ranks` that disagrees about the all_to_all_single of that number, with `own` the
-    first of which that rank is one; None if all that have come agree."""
+    """The first pair of the group's `ranks` that disagrees about the all_to_all_single of that number; if `own` is
+    given, the first pair with that rank. None if all ranks that have called it agree."""
     rows = {rank: SPLITS.read(memory, base_of(rank), seq % SPLITS.rows) for rank in ranks}
     known = {rank: row for rank, row in rows.items() if row is not None and row[:3] == (key, epoch, seq)}
     for src, sender in known.items():
@@ -411,7 +411,7 @@ def unfitting(memory, ranks, key: int, epoch: int, seq: int, own: int | None = N
 
 
 def _counted(sent: int, expected: int, widths: set[int]) -> tuple[int, int, str]:
-    """In rows if these are as wide on both ranks, and more than one element: elements otherwise."""
+    """In rows if both ranks have rows of the same width, of more than one element; otherwise in elements."""
     width = max(widths)
     if len(widths) > 1 or width < 2 or sent % width or expected % width:
         return sent, expected, "element"

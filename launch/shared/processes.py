@@ -102,14 +102,16 @@ def fresh_environ() -> dict[str, str]:
 
 
 def meeting_place() -> dict[str, str]:
-    """Where ranks meet that make a process group themselves."""
+    """The address for ranks that make a process group themselves."""
     return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
 
 
 def free_port() -> int:
-    """A port that is free now. It may take long until a rank listens there, and Linux and macOS give ports from 32,768
-    on to outgoing connections, which gloo makes all the time: so this is a lower one."""
-    for port in random.SystemRandom().sample(range(20_000, 32_768), 100):  # cells may have seeded the other one
+    """A port that is free now. A rank may listen there much later, so it is below 32,768: Linux and macOS give higher
+    ports to outgoing connections, of which gloo makes many."""
+    for port in random.SystemRandom().sample(
+        range(20_000, 32_768), 100
+    ):  # a cell may have seeded Python's own generator
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
     raise LaunchError("a hundred ports were tried at 127.0.0.1 and each is in use: does another program take them all?")

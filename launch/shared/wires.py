@@ -40,7 +40,7 @@ class Links:
 
     @staticmethod
     def room(links: int, ranks: int) -> int:
-        """Bytes."""
+        """The bytes that they need."""
         return 8 * (3 * links + 2 * links * ranks)
 
     def occupy(self, link: int, end: int, start: float, alpha: float, seconds: float) -> float:
@@ -149,6 +149,6 @@ def clear(path: str) -> None:
 
 
 def name_of(key: int, tag: int, seq: int, epoch: int) -> int:
-    """64 bits for message or collective number `seq` of a group and tag in an epoch, in each of which they are counted
-    anew; consecutive ones never share a row."""
+    """A name of 64 bits for message or collective number `seq` of a group and tag. Numbers start again in each epoch.
+    Consecutive ones never share a row."""
     return (key * 31 + tag * 7919 + epoch * 104729 * REMEMBERED + seq) % 2**64
