@@ -222,11 +222,12 @@ def ends_apart(recording) -> tuple[list, int]:
             buffer, first, count = recording.place_of(rank, name) or ("", 0, 0)
             at = 0
             for chunk in range(first, first + count):
-                (storage, lo, _), *_ = memory.bound_last(name)
+                whole, *_ = memory.bound_last(name)
                 cuts = recording.cuts(buffer)
-                nbytes = cuts[chunk + 1] - cuts[chunk]
-                held = memory.value(storage, lo + at, nbytes, memory.last_snapshot, "int64")
-                at += nbytes
+                first_byte = whole.lo + at
+                at += cuts[chunk + 1] - cuts[chunk]
+                part = whole._replace(lo=first_byte, hi=whole.lo + at)
+                held = memory.value(part, memory.last_snapshot, "int64")
                 cell = recording.states(-1).cells[buffer][rank, chunk]
                 parts = [start.get(origin) for origin, times in cell.terms for _ in range(times)]
                 if parts and None not in parts:
