@@ -46,6 +46,7 @@ class Drawn(Asked):
 
     _sheets = ("frame.css", "player.css", "drawn.css")
     _css = styles(*_sheets, "question.css")
+    _plays = False  # whether it plays by itself when it is first seen, if motion is welcome
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     pictures = traitlets.Dict().tag(sync=True)
@@ -65,6 +66,9 @@ class Drawn(Asked):
     def _within(self, proposal):
         """Steps that there are not become the first or the last."""
         return max(0, min(proposal["value"], len(self.told) - 1))
+
+    def _freshness(self) -> str:
+        return "first" if self._plays and not self.question else "new"
 
     def fallback(self) -> str:
         """All steps at once, below the headline and above the legend."""

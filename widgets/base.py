@@ -23,6 +23,7 @@ import anywidget
 HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
+_BREAK = re.compile(r"(?<=[;{])\n(?!export)")  # a line's end that says nothing
 # A comment block or line, a type within a line, a remark after code. No text in our modules looks like one.
 _COMMENT = re.compile(
     r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$|/\*\*(?:(?!\*/).)*\*/ ?|^[ \t]*//[^\n]*$|(?<=[;,{}()\[\]]) // [^\n]*$",
@@ -84,7 +85,7 @@ def join(entry: str, without: str = "") -> str:
     body = add(entry)
     if "export default" in body:  # a widget; its own names may be those of exports that it does not import
         body = f"export default (() => {{\n{body.replace('export default', 'return')}\n}})();\n"
-    return "".join(joined.values()) + body
+    return _BREAK.sub("", "".join(joined.values()) + body)
 
 
 @cache
@@ -159,7 +160,7 @@ def html(widget: Widget) -> str:
     esm, css = widget.code()
     return PAGE.format(
         title=escape(repr(widget)),
-        css=lean(css),
+        css=_BREAK.sub("", lean(css)),
         host=join("host.js").replace("export ", ""),
         esm=esm.replace("export default", "const widget ="),
         **{name: as_script(kept) for name, kept in page_state(widget).items()},

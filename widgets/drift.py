@@ -27,6 +27,8 @@ class Drift(Drawn):
     """`paths[rank][step]` is what a rank held after that many steps: w[0] and w[1] of a line, or with `at` what its
     model says at these x. `points[rank]` are the x that the rank learns x² from.
 
+    It plays once by itself: where the lines go is what it shows. `step` is the last one unless it is given.
+
     >>> Drift(launch.pull("path"), launch.pull("mine"))        # doctest: +SKIP
 
     ValueError if ranks have not gone the same number of steps, or values do not fit `at`.
@@ -34,6 +36,7 @@ class Drift(Drawn):
 
     _entry = "drift.js"
     _esm = join(_entry)
+    _plays = True
     xs = traitlets.List().tag(sync=True)
     ways = traitlets.List().tag(sync=True)  # by rank and step: y at each of xs
 

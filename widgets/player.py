@@ -16,7 +16,7 @@ from widgets import _strip
 from widgets._packing import pack
 from widgets.base import join, styles
 from widgets.question import Asked
-from widgets.wait_for import stuck
+from widgets.wait_for import headline, stuck
 
 MOST_BUFFERS = 12  # of one rank; more are a picture of several screens
 MOST_ANSWERS = 9  # a digit each
@@ -57,7 +57,6 @@ class Player(Asked):
     _esm, _css = join(_entry), styles(*_sheets, "question.css")
     step = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
-    fresh = traitlets.Unicode("").tag(sync=True)  # shown by a cell just run, "first" by the first one; "" once seen
     data = traitlets.Bytes().tag(sync=True)
     meta = traitlets.Dict().tag(sync=True)
 
@@ -87,6 +86,8 @@ class Player(Asked):
         meta |= {"nbytes": nbytes, "framed": None if frame is None else _slot(schedule, frame)}
         if waits:
             meta |= {"stuck": [list(edge) for edge in waits], "stuck_words": stuck(waits)}
+        if waits and question is None:
+            meta["title"] += f": {headline(waits).lower()}"
         if frame is not None or (waits and question is None):
             traits.setdefault("step", len(self.schedule.steps))  # where it is seen
         super().__init__(data=data, meta=meta, question=question, predicted=None, **traits)
@@ -101,11 +102,13 @@ class Player(Asked):
         steps = f"{len(s.steps)} step{'s' if len(s.steps) != 1 else ''}"
         return f"{s.title}, {s.ranks} ranks, {steps}"
 
-    def _repr_mimebundle_(self, **kwargs):
-        if self.question is None and not self.step:
-            self.fresh = "new" if Player._played else "first"
-            Player._played = True
-        return super()._repr_mimebundle_(**kwargs)
+    def _freshness(self) -> str:
+        if self.step:
+            return ""
+        if Player._played or self.question:
+            return "new"
+        Player._played = True
+        return "first"
 
     def behind(self) -> str:
         return _strip.html(self.schedule, f"{self.schedule.ranks} ranks", self._seen())

@@ -28,6 +28,7 @@ class Asked(Widget):
     _sheets: tuple[str, ...] = ()
     question = traitlets.Dict(allow_none=True).tag(sync=True)
     predicted = traitlets.Dict(allow_none=True).tag(sync=True)
+    fresh = traitlets.Unicode("").tag(sync=True)  # shown by a cell just run: "new" comes into view, "first" also plays
 
     def __init__(self, **traits):
         super().__init__(**{"question": None, "predicted": None} | traits)
@@ -56,7 +57,12 @@ class Asked(Widget):
             return super().__repr__()
         return f"{type(self).__name__}(question: {self.question['text']})"
 
+    def _freshness(self) -> str:
+        """What `fresh` is when a cell shows the widget; the browser empties it."""
+        return ""
+
     def _repr_mimebundle_(self, **kwargs):
+        self.fresh = self._freshness()
         data, metadata = super()._repr_mimebundle_(**kwargs)
         return data | ({"text/html": still(self.question) + self.behind()} if self.asks else {}), metadata
 

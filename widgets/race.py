@@ -99,6 +99,9 @@ class Race(Asked):
             **traits,
         )
 
+    def _freshness(self) -> str:
+        return "new"
+
     def summary(self) -> str:
         names = (schedule.title for schedule in self.schedules)
         return f"{', '.join(names)}, {self.schedules[0].ranks} ranks"

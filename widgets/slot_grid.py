@@ -75,6 +75,9 @@ class SlotGrid(Asked):
         """The order that was typed; ValueError if it is none yet."""
         return Order("Your order", self.typed)
 
+    def _freshness(self) -> str:
+        return "new"
+
     def summary(self) -> str:
         names = ", ".join(order.name for order in self.made)
         return f"{names}; {self.made[0].ranks} ranks, {self.made[0].micro} micro-batches"

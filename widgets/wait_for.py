@@ -45,7 +45,7 @@ class WaitFor(Widget):
             if not (0 <= rank < ranks and 0 <= other < ranks):
                 raise ValueError(f"rank {max(rank, other)}: there are ranks 0 to {ranks - 1} in this picture")
         picture = _svg(edges, ranks) if ranks <= MOST_RANKS else ""
-        super().__init__(edges=edges, ranks=ranks, headline=_headline(edges), picture=picture, **traits)
+        super().__init__(edges=edges, ranks=ranks, headline=headline(edges), picture=picture, **traits)
 
     def summary(self) -> str:
         return f"ranks={self.ranks}, waiting={len({rank for rank, _, _ in self.edges})}"
@@ -57,7 +57,7 @@ class WaitFor(Widget):
         return _still.image(self.picture, words)
 
 
-def _headline(edges) -> str:
+def headline(edges) -> str:
     """Which ranks wait for ranks that wait for none, or for each other."""
     others = {rank: {other for waits, other, _ in edges if waits == rank} for rank, *_ in edges}
     reached = {rank: _reached(rank, others) for rank in others}

@@ -83,17 +83,25 @@ def _schedules(collective: str, ranks: int) -> list[Schedule]:
 
 
 def _card(collective: str, family: list[Schedule]) -> dict:
-    """What js/zoo.js calls Card. Its tables are those of the algorithm that cuts the vector into one chunk per rank."""
-    shown = min(family, key=lambda s: (len(s.buffers), s.chunks != s.ranks))
-    first, last, goal = shown.start(), shown.states(-1), shown.goal() or {}
+    """What js/zoo.js calls Card. Its tables are those of the first algorithm that leaves the least over."""
+    shown = min(family, key=lambda s: (len(s.buffers), _left_over(s)))
     return {
         "collective": collective,
         "says": spec.SAYS[collective],
         "shown": shown.algorithm,
         "algorithms": [schedule.algorithm for schedule in family],
-        "before": _table(shown, first, shown.buffers[0], None),
-        "after": _table(shown, last, shown.result, goal.get(shown.result)),
+        "before": _table(shown, shown.start(), shown.buffers[0], None),
+        "after": _after(shown),
     }
+
+
+def _after(schedule: Schedule) -> dict:
+    return _table(schedule, schedule.states(-1), schedule.result, (schedule.goal() or {}).get(schedule.result))
+
+
+def _left_over(schedule: Schedule) -> int:
+    """How long the symbols are that its table has to call left over."""
+    return sum(len(symbol) for row in _after(schedule)["rows"] for symbol, _, left in row if left)
 
 
 def _table(schedule, state, buffer: str, goal) -> dict:

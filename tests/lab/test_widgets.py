@@ -52,6 +52,28 @@ def test_a_cost_explorer_is_drawn_by_what_is_on_this_machine(shown):
     assert wrong(notebook) == []
 
 
+LIT = """() => [...document.querySelectorAll(".jp-InputArea .rs-own-lines > div")].map((mark) => {
+    const lines = [...mark.closest(".cm-editor").querySelectorAll(".cm-line")];
+    const { top, height } = mark.getBoundingClientRect();
+    return lines.find((line) => Math.abs(line.getBoundingClientRect().top - top) < 1 && height > 9)?.textContent;
+})"""
+
+
+def test_the_lines_of_the_cell_that_sent_light_up_in_the_editor(shown):
+    lines = ["from widgets import Player", "x = 1  # dist.send(x, 1)", "y = 2  # dist.send(y, 0)"]
+    steps = f"[('', '', [Transfer(0, 1, 0)], [(0, {SHOW.count(chr(10)) + 2}, 'dist.send(x, 1)')])]"
+    player = f"Player(Schedule.from_steps('send_recv', 'recorded', 2, 1, {steps}))"
+    notebook = shown("lines", "\n".join([*lines, player]))
+    page = notebook.page
+    page.locator(".rs-player .rs-scrub input").focus()
+    page.keyboard.press("End")
+    page.locator(".rs-own-lines b", has_text="rank 0").wait_for()
+    assert page.evaluate(LIT) == [lines[1]]
+    page.locator(".jp-InputArea .cm-content").first.click()
+    page.locator(".rs-own-lines").wait_for(state="detached")
+    assert wrong(notebook) == []
+
+
 def test_a_map_and_a_wait_for_picture_live_in_the_notebook(shown):
     notebook = shown("map", "display(WaitFor([(0, 1, 'recv')], 2))\nTopologyMap(all_reduce.ring(32), "
                             "topology=presets.dgx_h100(), nbytes=1e9)")  # fmt: skip

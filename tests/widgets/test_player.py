@@ -414,10 +414,70 @@ def test_it_stands_still_where_motion_is_not_welcome(greeted):
 
 def test_a_player_with_a_question_or_a_step_of_its_own_does_not_begin(monkeypatch):
     monkeypatch.setattr(Player, "_played", False)
-    for given in ({"predict": 2}, {"step": 1}):
+    for given, fresh in (({"predict": 2}, "new"), ({"step": 1}, "")):
         player = Player(all_reduce.ring(ranks=2), **given)
         player._repr_mimebundle_()
-        assert player.fresh == ""
+        assert player.fresh == fresh
+
+
+CELL = """(lines) => {
+    const cell = document.createElement("div");
+    cell.className = "jp-Cell";
+    const written = lines.map((line) => `<div class="cm-line">${line}</div>`).join("");
+    const editor = `<div class="cm-editor" tabindex="0" style="position: relative">${written}</div>`;
+    cell.innerHTML = `<div class="jp-InputArea">${editor}</div>`;
+    document.body.append(cell);
+    cell.append(document.querySelector("#widget"));
+}"""
+LIT = """() => [...document.querySelectorAll(".rs-own-lines > div")].map((mark) => {
+    const { top, height } = mark.getBoundingClientRect();
+    const at = [...document.querySelectorAll(".cm-line")].findIndex((line) => line.getBoundingClientRect().top === top);
+    return [at + 1, mark.innerText, mark.className, height > 0];
+})"""
+SENDS = [
+    ("copy", "One.", [Transfer(0, 1, 0)], [(0, 2, "dist.send(x, 1)"), (1, 4, "dist.recv(x)")]),
+    ("copy", "Two.", [Transfer(1, 0, 0)], [(1, 2, "dist.send(x, 1)"), (0, 9, "dist.send(y, 1)")]),
+]
+
+
+def test_the_lines_of_the_student_s_cell_light_up_with_their_ranks(show):
+    """Those of the step shown, where they still stand as they ran; typing in the cell puts them out."""
+    page = show(Player(Schedule.from_steps("send_recv", "recorded", 2, 1, SENDS)))
+    page.evaluate(CELL, ["if rank == 0:", "    dist.send(x, 1)", "else:", "    dist.recv(x)"])
+    page.focus("input[type=range]")
+    assert page.evaluate(LIT) == []
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(LIT) == [[2, "rank 0", "", True], [4, "rank 1", "", True]]
+    colours = page.locator(".rs-own-lines b, .rs-own").evaluate_all(
+        "(nodes) => nodes.map((n) => n.className.baseVal ?? n.className).map((names) => names.match(/rs-h\\d/)[0])"
+    )
+    assert colours[:2] == colours[2:] and len({*colours}) == 2  # those of the ranks in the picture
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(LIT) == [[2, "rank 1", "", True]]
+    page.focus(".cm-editor")
+    assert page.evaluate(LIT) == []
+
+
+def test_the_line_at_which_a_rank_is_stuck_is_red(show):
+    run = Schedule.from_steps("send_recv", "recorded", 2, 1, SENDS[:1])
+    run.stuck = ((1, 0, "recv, line 3"),)
+    page = show(Player(run))
+    assert page.inner_text(".rs-title") == "send_recv recorded: rank 1 waits for rank 0"
+    page.evaluate(CELL, ["x = 1", "    dist.send(x, 1)", "dist.recv(x)"])
+    page.focus("input[type=range]")
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    assert page.evaluate(LIT) == [[2, "rank 0", "", True], [3, "rank 1", "rs-stuck", True]]
+
+
+def test_at_the_end_the_title_says_what_it_came_to(show):
+    page = show(Player(all_reduce.ring(ranks=4), step=5))
+    assert page.inner_text(".rs-title") == "all_reduce ring"
+    page.focus("input[type=range]")
+    page.keyboard.press("End")
+    assert page.inner_text(".rs-title") == "all_reduce ring: every rank sent 1.5 N"
+    page.keyboard.press("Home")
+    assert page.inner_text(".rs-title") == "all_reduce ring"
 
 
 def test_a_run_of_four_ranks_in_a_row_is_at_most_400_pixels_high(show):

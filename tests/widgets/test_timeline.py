@@ -147,6 +147,11 @@ def test_the_buckets_of_ddp_bear_their_names(show):
     assert press(page, "ArrowRight").startswith("Rank 0: all_reduce of bucket 0<b>, 4.1 kB, line 3. Began at 0 s")
 
 
+def test_a_blocking_call_between_whose_marks_a_moment_passed_hid_nothing(show):
+    page = show(timeline([call(0, 0, 0.01, 0.0101, 0.12, 0.12)]))
+    assert "Its calls were under way for 120 ms. " in page.inner_text(".rs-what")
+
+
 def test_nothing_to_show_is_said(show):
     page = show(timeline([]))
     assert "No rank called torch.distributed while this was recorded" in page.inner_text(".rs-caption")

@@ -99,18 +99,26 @@ function madeBy({ made, dst }) {
 }
 
 /**
- * The lines of code that send, of all steps in their order in the cell, and whether each has sent in the step just done:
- * then it says which ranks it was, unless all: "line 7: dist.send(...)  (rank 1)". @returns {[string, boolean][]}
+ * The lines of code that send, of all steps in their order in the cell, with the ranks that were at each in the step just
+ * done. @returns {import("./own-lines.js").Lit[]}
  */
-export function codeOf(/** @type {Schedule} */ { sources, ranks }, /** @type {Run} */ { step }) {
-  /** @type {Map<string, number[]>} */
+export function codeOf(/** @type {Schedule} */ { sources }, /** @type {Run} */ { step }) {
+  /** @type {Map<string, import("./own-lines.js").Lit>} */
   const lines = new Map();
-  const all = (sources ?? []).flatMap((sent, k) => sent.map(([rank, line, code]) => ({ rank, line, code, now: k + 1 === step })));
-  for (const { rank, line, code, now } of all.sort((one, other) => one.line - other.line)) {
-    const key = `line ${line}: ${code}`;
-    lines.set(key, [...(lines.get(key) ?? []), ...(now ? [rank] : [])]);
-  }
-  return [...lines].map(([words, who]) => [who.length % ranks ? `${words}  (${rankNames(who)})` : words, who.length > 0]);
+  (sources ?? []).forEach((sent, k) => {
+    for (const [rank, line, code] of sent) {
+      const key = `${line} ${code}`;
+      const lit = lines.get(key) ?? { line, code, ranks: [] };
+      if (k + 1 === step) lit.ranks.push(rank);
+      lines.set(key, lit);
+    }
+  });
+  return [...lines.values()].sort((one, other) => one.line - other.line);
+}
+
+/** "line 7: dist.send(...)  (rank 1)": which ranks were at it, unless all. */
+export function wordsOf(/** @type {import("./own-lines.js").Lit} */ { line, code, ranks }, /** @type {number} */ all) {
+  return `line ${line}: ${code}${ranks.length % all ? `  (${rankNames(ranks)})` : ""}`;
 }
 
 function sumOf(cell, ranks) {
@@ -177,10 +185,23 @@ function hidden(/** @type {Schedule} */ { effects, steps }) {
   return unseen && (unseen === steps ? "all" : "some");
 }
 
+/** Which ranks have sent most, and how much: ["every rank", "1.5 N"]; null before anything was sent. */
+function most(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
+  const top = busiest(run);
+  const some = top.ranks.length > 2 ? `${top.ranks.length} ranks` : rankNames(top.ranks);
+  return top.most ? [top.all ? "every rank" : some, amount(schedule, top.most)] : null;
+}
+
+/** Title and size of a Player: at the end what it came to, in the place of how large it is. @returns {[string, string]} */
+export function titleOf(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {string} */ size) {
+  const { steps, stuck, title } = schedule;
+  const sent = run.step === steps && !stuck && !hidden(schedule) && most(schedule, run);
+  return sent ? [`${title}: ${sent.join(" sent ")}`, plural(schedule.ranks, "rank")] : [title, size];
+}
+
 /** Names and values of the counters under a picture. @returns {[string, string][]} */
 export function counters(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
-  const top = busiest(run);
-  const some = top.ranks.length > 2 ? `${top.ranks.length} ranks` : top.ranks.map((rank) => `rank ${rank}`).join(", ");
+  const top = most(schedule, run);
   const sent = run.sent.reduce((sum, value) => sum + value, 0);
   const steps = `${run.step} of ${schedule.steps}`;
   if (hidden(schedule) === "all") return [["steps", steps], ["", UNSEEN]];
@@ -190,7 +211,7 @@ export function counters(/** @type {Schedule} */ schedule, /** @type {Run} */ ru
     ["idle", idle ? `${schedule.ranks - run.busy.size} of ${plural(schedule.ranks, "rank")}` : "–"],
     ["messages", `${run.messages}${hidden(schedule) ? ", the library's are not seen" : ""}`],
     ["sent in all", amount(schedule, sent)],
-    ["busiest", top.most ? `${top.all ? "every rank" : some}, sent ${amount(schedule, top.most)}` : "nobody yet"],
+    ["busiest", top?.join(", sent ") ?? "no rank yet"],
   ];
 }
 

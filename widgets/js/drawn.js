@@ -10,6 +10,7 @@
 import { behindQuestion } from "./asking.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
+import { greet } from "./greet.js";
 import { Playback } from "./playback.js";
 import { reserve } from "./reserve.js";
 import { LOOKS, MOVES, Transport } from "./transport.js";
@@ -50,7 +51,7 @@ export class Drawing {
     this.transport = new Transport({ phases: model.get("phases"), steps: playback.steps }, playback);
     this.frame.body.append(this.transport.node);
     playback.listen(() => this.show(), signal);
-    playback.attend(this, this.frame.root, [this.stage], () => this.#draw(), signal);
+    playback.attend(this, this.frame.root, [this.stage], () => this.#draw(), signal, () => greet(model, this.frame.root, () => playback.toggle()));
     this.#draw();
   }
 

@@ -26,7 +26,7 @@
 import { range } from "./schedule.js";
 
 const PAD = 8;
-const LEAST_LINE = 17; // of a cell in a card
+const LEAST_LINE = 16; // of a cell in a card
 const LETTER = 7; // width of one in a buffer's name
 
 /**
@@ -39,7 +39,7 @@ export function card({ chunks, buffers }, w, tall, scale, slim) {
   const foot = slim ? 14 : 32;
   const chip = chunks === 1 ? 0 : w >= 90 ? 26 * scale : w >= 60 ? 18 : 0;
   const longest = Math.max(...buffers.map((name) => name.length)); // beside each other their names have to fit, too
-  const across = buffers.length > 1 && (w - chip) / buffers.length >= Math.max(56, LETTER * longest * scale);
+  const across = buffers.length > 1 && (w - chip) / buffers.length >= Math.max(48, LETTER * longest * scale);
   const name = buffers.length > 1 ? 18 * scale : 0;
   const stacked = across ? 1 : buffers.length;
   const line = (tall - head - foot - stacked * name) / (stacked * chunks);
@@ -50,7 +50,7 @@ export function card({ chunks, buffers }, w, tall, scale, slim) {
     y: head + (across ? 0 : buffer * (name + chunks * cellH)) + name + chunk * cellH,
   });
   const h = head + foot + stacked * (name + chunks * cellH);
-  const size = { w: cellW, h: cellH - 3 };
+  const size = { w: cellW, h: cellH - (cellH > LEAST_LINE ? 3 : 2) };
   return { kind: "cards", slim, w, h, full: 0, chip, size, rows: chunks, corner, names: namesAt(buffers, corner, name) };
 }
 

@@ -34,7 +34,7 @@ export function typeFor(schedule, layout, view) {
   const aboveBar = h < 24 ? h * 0.64 : (h - barHeight(h) - 4) / 1.2;
   const largest = Math.min(21 * layout.scale, aboveBar);
   const least = layout.scale > 1 ? 18 : layout.dense ? 9.5 : 12;
-  const fitting = (characters) => Math.min(largest, (w - 4) / characters / WIDTH);
+  const fitting = (characters) => Math.min(largest, (w - (layout.dense ? 4 : 10)) / characters / WIDTH);
   const { ranks, chunks } = schedule;
   const full =
     view === "numbers" ? 4 : view === "symbols" ? ranks * (1 + String(chunks - 1).length + 1) - 1 : 2 * ranks + 1;

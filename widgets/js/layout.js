@@ -120,7 +120,8 @@ export function layOut(/** @type {Schedule} */ schedule, /** @type {Room} */ roo
   const pitch = (width - stacks * MARGIN * scale) / columns;
   const narrow = pitch < SMALLEST_CARD * scale * (lines > 2 ? 1.6 : 1);
   if (narrow && shape === "row") return denseRow(schedule, room, places);
-  const w = Math.min(pitch - clamp(pitch * 0.28, 14, 120), 380 * scale * Math.min(schedule.buffers.length, 2));
+  const between = schedule.buffers.length > 2 ? 0.14 : 0.28; // of the pitch
+  const w = Math.min(pitch - clamp(pitch * between, 14, 120), 380 * scale * Math.min(schedule.buffers.length, 2));
   const air = airOf(schedule, room, false, lines);
   const share = shareOf(tall, air, lines);
   const slim = scale > 1 || shape !== "row"; // on a projector there is no room for amounts

@@ -81,7 +81,7 @@ export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ tr
     const from = part.made ? to : reach(layout, part.srcBuffer, part.src, part.chunk, part.count);
     const written = rect(part.made ? "rs-written rs-made" : "rs-written", to);
     if (layout.dense) return written;
-    const sign = part.made ? "new" : part.sign;
+    const sign = part.made ? "new" : part.sign[1] ? "" : part.sign; // "max" stands in the cell
     if (sign && to.w > 40) signs.push(operation(sign, to.x + 3, to.y + 11 * layout.scale - 8, layout.scale)); // below the name
     return (part.made ? "" : rect("rs-read", from)) + written;
   });

@@ -7,10 +7,11 @@
  */
 
 import { gateOf } from "./asking.js";
-import { placeOf } from "./captions.js";
+import { placeOf, titleOf } from "./captions.js";
 import { guarded } from "./errors.js";
 import { Flight } from "./flight.js";
 import { Frame } from "./frame.js";
+import { greet, still } from "./greet.js";
 import { VIEWS } from "./labels.js";
 import { Playback } from "./playback.js";
 import { readable, roomOf } from "./room.js";
@@ -88,8 +89,8 @@ class PlayerView {
   }
 
   #wire() {
-    const { signal, parts, root } = this;
-    this.playback.listen(() => this.#moved(), signal);
+    const { model, playback, signal, parts, root } = this;
+    playback.listen(() => this.#moved(), signal);
     parts.view.addEventListener("change", () => this.#show(parts.view.value));
     parts.shape.addEventListener("change", () => this.#reshape(parts.shape.value));
     // Not "click", which a browser leaves out when what was pressed is drawn anew before it is released.
@@ -98,8 +99,11 @@ class PlayerView {
     parts.stage.addEventListener("pointermove", (event) => this.#point(event));
     parts.stage.addEventListener("pointerleave", () => this.telling.detail());
 
-    this.playback.attend(this, root, [parts.stage], () => this.#measure(), signal, () => this.#greet());
-    signal.addEventListener("abort", () => this.flight.land());
+    playback.attend(this, root, [parts.stage], () => this.#measure(), signal, () => greet(model, root, () => playback.begin()));
+    signal.addEventListener("abort", () => {
+      this.flight.land();
+      this.telling.own.show(this.root, []);
+    });
   }
 
   #press(key) {
@@ -134,23 +138,10 @@ class PlayerView {
     return this.playback.watching.has(this) && !still();
   }
 
-  /** Below a cell just run: comes into view, and the first one of a notebook plays. Once, so not after a reload. */
-  #greet() {
-    const { model, root } = this;
-    const fresh = model.get("fresh");
-    if (!fresh) return;
-    model.set("fresh", "");
-    model.save_changes();
-    const cell = root.closest(".jp-Cell");
-    const isActive = (/** @type {Element | null | undefined} */ one) => one?.classList.contains("jp-mod-active");
-    const justRun = isActive(cell) || isActive(cell?.nextElementSibling);
-    if (justRun) root.scrollIntoView({ block: "nearest", behavior: still() ? "auto" : "smooth" });
-    if (fresh === "first" && !still()) this.playback.begin();
-  }
-
   /** The words, the scrubber. */
   #tell() {
     this.transport.update(...this.telling.tell());
+    if (!this.root.classList.contains("rs-closed")) this.frame.entitle(...titleOf(this.schedule, this.run, this.size));
     this.root.dataset.step = String(this.run.step);
   }
 
@@ -206,7 +197,6 @@ class PlayerView {
   #opened(/** @type {any} */ answer) {
     if (!this.gate) return; // it was answered before this view was there
     this.root.classList.remove("rs-closed");
-    this.frame.entitle(this.schedule.title, this.size);
     this.playback.release();
     if (answer.step) this.playback.go(answer.step);
     if (!this.room) return;
@@ -275,10 +265,6 @@ class PlayerView {
     if (root.classList.contains("rs-asks-words") && root.classList.contains("rs-closed") && !schedule.local) return "row";
     return this.reshaped && room.scale === 1 ? shape : readable(schedule, room, shape, this.stage.view);
   }
-}
-
-function still() {
-  return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 export default () => {

@@ -11,6 +11,7 @@
 import { behindQuestion } from "./asking.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
+import { greet } from "./greet.js";
 import { Lane, NEVER } from "./lane.js";
 import { layOut } from "./layout.js";
 import { Playback } from "./playback.js";
@@ -67,7 +68,7 @@ class RaceView {
     playback.listen(() => this.#moved(), signal);
     for (const { name } of this.dials) model.on(`change:${name}`, () => this.#settle());
     const all = [this.frame.root, ...this.lanes.map(({ host }) => host)];
-    playback.attend(this, all[0], all, () => this.#measure(), signal);
+    playback.attend(this, all[0], all, () => this.#measure(), signal, () => greet(model, all[0], () => {}));
     signal.addEventListener("abort", () => cancelAnimationFrame(this.animation));
     this.#settle();
     this.#measure();

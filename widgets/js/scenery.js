@@ -13,7 +13,7 @@
 import { between, pathOf } from "./arrows.js";
 import { barHeight } from "./inside.js";
 import { range } from "./schedule.js";
-import { fixed, hue, HUES, rect, text } from "./svg.js";
+import { fixed, hue, HUES, ofRank, rect, text } from "./svg.js";
 
 /**
  * @typedef {import("./schedule.js").Schedule} Schedule
@@ -55,7 +55,8 @@ function card(schedule, { cards, scale, chip, names, cell, slim }, rank) {
     const leftmost = chip && box.x - x < chip + 12;
     return leftmost ? text("rs-chunk", box.x - chip / 2 - 1, box.y + box.h / 2, i % chunks) : "";
   });
-  return `<g class="rs-rank">${rect("rs-card", cards[rank])}
+  const own = schedule.sources ? rect(`rs-own ${ofRank(rank)}`, { x, y: y + 6, w: 5, h: 17 * scale }) : "";
+  return `<g class="rs-rank">${rect("rs-card", cards[rank])}${own}
     ${text("rs-name", x + 10, y + (large ? 25 : 19), nameIn(w, rank))}
     ${text("rs-badge", x + w - 10, y + (large ? 25 : 19))}
     ${names.map((at) => text("rs-buffer", x + at.x, y + at.y + 14 * scale)).join("")}${numbers.join("")}

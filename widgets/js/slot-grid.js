@@ -10,6 +10,7 @@
 import { behindQuestion } from "./asking.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
+import { greet } from "./greet.js";
 import { Playback } from "./playback.js";
 import { nameOf, play } from "./slots.js";
 import { fixed, rect, text } from "./svg.js";
@@ -24,6 +25,7 @@ const KINDS = /** @type {[string, string][]} */ ([
   ["idle", "idle: the bubble"], ["kept", "a micro-batch kept in memory"],
 ]);
 const PALER = "<span>paler: a rank's second stage</span>";
+const RECORDED = "<span><i class='rs-waited'></i>recorded: a call held the rank</span>";
 
 /** @typedef {{name: string, lines: string[], played: import("./slots.js").Played}} Shown */
 
@@ -79,7 +81,7 @@ class GridView {
     const change = () => this.#change();
     model.on("change:typed", change);
     signal.addEventListener("abort", () => model.off("change:typed", change));
-    playback.attend(this, this.frame.root, [this.picture], () => this.#draw(), signal);
+    playback.attend(this, this.frame.root, [this.picture], () => this.#draw(), signal, () => greet(model, this.frame.root, () => {}));
     this.#change();
   }
 
@@ -115,7 +117,8 @@ class GridView {
     const used = new Set(this.shown.flatMap(({ played }) => played.slots.map(({ action }) => action.kind)));
     this.frame.find(".rs-legend").innerHTML = KINDS.filter(([kind]) => kind.length > 1 || used.has(kind))
       .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}</span>`).join("")
-      + (this.shown.some(({ played }) => played.slots.some(({ action }) => action.stage >= this.ranks)) ? PALER : "");
+      + (this.shown.some(({ played }) => played.slots.some(({ action }) => action.stage >= this.ranks)) ? PALER : "")
+      + (this.model.get("recorded").held ? RECORDED : "");
     this.#draw();
   }
 
@@ -225,7 +228,11 @@ class GridView {
   }
 
   #whole() {
-    if (this.shown.length > 1) return "The work is the same; the bubble differs, and what is kept";
+    if (this.shown.length > 1) {
+      const differ = (/** @type {(played: import("./slots.js").Played) => number} */ of) => new Set(this.shown.map(({ played }) => of(played))).size > 1;
+      const others = [differ(({ bubble }) => bubble) && "the bubble", differ((played) => Math.max(...keeps(played))) && "what is kept"].filter(Boolean);
+      return `The work is the same; ${others.length ? `${others.join(" and ")} differ${others.length > 1 ? "" : "s"}` : "so are the bubble and what is kept"}`;
+    }
     const [{ played }] = this.shown;
     if (played.error || played.stuck) return played.error || played.stuck;
     const dark = this.model.get("recorded").held ? "; the line below is dark where a call held it, as recorded" : "";

@@ -210,7 +210,7 @@ export function overview(/** @type {Call[][]} */ ranks, /** @type {number} */ en
   const most = sums.reduce((best, sum, rank) => (sum.held > sums[best].held ? rank : best), 0);
   const { away, held, hidden } = sums[most];
   const known = ranks[most].some(({ unsure }) => unsure.length) ? "at least " : "";
-  const overlap = hidden > 0 || known ? `, of which ${known}${seconds(hidden)} were hidden behind its own work` : "";
+  const overlap = hidden > away / 100 || known ? `, of which ${known}${seconds(hidden)} were hidden behind its own work` : "";
   return `Rank ${most} was held longest: ${seconds(held)} of ${seconds(end)}. Its calls were under way for ${seconds(away)}${overlap}. Choose a call with the arrow keys or the mouse.`;
 }
 

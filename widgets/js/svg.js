@@ -14,6 +14,13 @@ export function hue(/** @type {number} */ chunk) {
   return `rs-h${chunk % HUES}`;
 }
 
+const STRONG = [4, 5, 2, 6, 0, 1, 3, 7]; // as in drift.py
+
+/** The class of a rank's colour, in pictures of runs. */
+export function ofRank(/** @type {number} */ rank) {
+  return hue(STRONG[rank % HUES]);
+}
+
 /** The classes of data that is no one chunk's (-1), or has a colour other than that of where it is. */
 export function tint(/** @type {number} */ kind) {
   return kind < 0 ? "rs-mixed" : hue(kind);

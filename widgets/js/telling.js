@@ -5,7 +5,8 @@
  * Left out: the words themselves (captions.js, trace.js).
  */
 
-import { codeOf, counters, explain, position, sentence, story, stuckAt } from "./captions.js";
+import { codeOf, counters, explain, position, sentence, story, stuckAt, wordsOf } from "./captions.js";
+import { OwnLines, stuckLines } from "./own-lines.js";
 import { reserve } from "./reserve.js";
 import { retrace, sourcesOn } from "./trace.js";
 
@@ -31,6 +32,7 @@ export class Telling {
     this.schedule = schedule;
     this.stage = stage;
     this.lines = "";
+    this.own = new OwnLines();
     const names = ["told", "where", "sentence", "heard", "detail", "counters", "sources"];
     /** @type {Record<string, any>} */
     this.parts = Object.fromEntries(names.map((name) => [name, frame.find(`.rs-${name}`)]));
@@ -62,7 +64,10 @@ export class Telling {
     const words = cell === null ? about : explain(schedule, run, cell);
     this.frame.root.classList.toggle("rs-traces", traced !== null);
     for (const node of [parts.detail, parts.heard]) say(node, traced ? retrace(schedule, traced) : words);
-    this.#show(traced ? sourcesOn(schedule, traced).map((line) => [line, true]) : codeOf(schedule, run));
+    const code = codeOf(schedule, run);
+    this.#show(traced ? sourcesOn(schedule, traced).map((line) => [line, true]) : code.map((line) => [wordsOf(line, schedule.ranks), line.ranks.length > 0]));
+    const stuck = run.step === schedule.steps ? stuckLines(schedule.stuck ?? []) : [];
+    this.own.show(this.frame.root, traced ? [] : [...code, ...stuck]);
   }
 
   #show(/** @type {Line[]} */ lines) {

@@ -20,6 +20,8 @@ const MOVES = [
   ["?", "this list"],
 ];
 
+const FEW = 8; // ranks, for which a smaller circle is enough
+
 class WaitForView {
   /** @param {{model: any, el: HTMLElement, signal: AbortSignal}} given */
   constructor({ model, el, signal }) {
@@ -27,7 +29,7 @@ class WaitForView {
     const edges = model.get("edges");
     const given = { name: "rs-waitfor", title: model.get("headline"), size: plural(model.get("ranks"), "rank"), keys: MOVES };
     this.frame = new Frame(el, given, { press: (key) => this.#press(key), resized: () => {} }, signal);
-    this.frame.body.innerHTML = `<div class="rs-waiting"><div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
+    this.frame.body.innerHTML = `<div class="rs-waiting${model.get("ranks") > FEW ? "" : " rs-few"}"><div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
       <div class="rs-edges"><table><caption class="rs-hidden">who waits for whom</caption>
         <thead><tr><th scope="col">rank</th><th scope="col">waits for</th><th scope="col">in</th></tr></thead>
         <tbody>${edges.map(row).join("")}</tbody></table></div></div>`;

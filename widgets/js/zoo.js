@@ -28,8 +28,6 @@ const MOVES = [
   ["?", "this list"],
 ];
 
-const SPELLED = 4; // terms of a sum that are written out on a wall
-
 /** The Player of what is open, the same for all views of one zoo: they share its clock. */
 class Opened {
   constructor(/** @type {any} */ model) {
@@ -129,7 +127,7 @@ class Gallery {
   constructor(node, model, open, signal) {
     this.node = node;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#here()?.scrollIntoView({ block: "nearest" }) };
-    const given = { name: "rs-zoo", title: "All collectives", size: plural(model.get("ranks"), "rank"), keys: MOVES };
+    const given = { name: "rs-zoo", title: "What each rank has, before and after", size: plural(model.get("ranks"), "rank"), keys: MOVES };
     this.frame = new Frame(node, given, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-cards" style="--ranks:${model.get("ranks")}">
       ${model.get("cards").map(card).join("")}</div>`;
@@ -196,30 +194,35 @@ function scheduleOf(/** @type {any} */ model) {
 function card(/** @type {Card} */ { collective, shown, algorithms, before, after }) {
   const button = (name) =>
     `<button type="button" data-name="${collective}.${name}" aria-label="open ${collective} ${name}">${name}</button>`;
-  const over = after.rows.flat().some(([symbol, , left]) => symbol && left);
+  const cells = after.rows.flat();
+  const over = cells.some(([symbol, , left]) => symbol && left) ? ["dotted: left over, not part of the result"] : [];
+  const ranks = after.rows[0].length;
+  const sums = cells.some(([symbol]) => isTotal(symbol, ranks)) ? [`Σ: ${collective === "barrier" ? "news of" : "the sum over"} all ranks`] : [];
   const [left, right] = [table(before, "before"), table(after, `after ${shown}`)];
   return `<article aria-label="${collective}"><div><strong>${collective}</strong> <span class="rs-says"></span></div>
     <div class="rs-pair">${left}<span aria-hidden="true">→</span>${right}</div>
     <div class="rs-algorithms"><span class="rs-muted">play</span>${algorithms.map(button).join("")}
-      ${over ? "<small>dotted: left over, not part of the result</small>" : ""}</div></article>`;
+      <small>${[...sums, ...over].join("; ")}</small></div></article>`;
+}
+
+function isTotal(/** @type {string} */ symbol, /** @type {number} */ ranks) {
+  return symbol.split("+").length === ranks;
 }
 
 function table({ buffer, rows }, when) {
-  const sums = rows.flat().some(([symbol]) => symbol.includes("+"));
-  const heads = range(rows[0].length).map((rank) => `<th scope="col">${rank}</th>`);
-  const lines = rows.map((row, chunk) => `<tr><th scope="row">${chunk}</th>${row.map(cell).join("")}</tr>`);
-  return `<table class="${sums ? "rs-sums" : ""}"><caption>${when}${buffer ? `: ${buffer}` : ""}</caption>
+  const ranks = rows[0].length;
+  const heads = range(ranks).map((rank) => `<th scope="col">${rank}</th>`);
+  const lines = rows.map((row, chunk) => `<tr><th scope="row">${chunk}</th>${row.map((one) => cell(one, ranks)).join("")}</tr>`);
+  return `<table><caption>${when}${buffer ? `: ${buffer}` : ""}</caption>
     <thead><tr><td>rank</td>${heads.join("")}</tr></thead><tbody>${lines.join("")}</tbody></table>`;
 }
 
-/** In the colour of its data, wherever that has come. A long sum has a short form, for the wall. */
-function cell([symbol, kind, left]) {
+/** In the colour of its data, wherever that has come. The sum over all ranks is seen as Σ, and heard in full. */
+function cell([symbol, kind, left], /** @type {number} */ ranks) {
   if (!symbol) return `<td class="rs-mixed rs-nothing"><span class="rs-hidden">empty</span></td>`;
-  const terms = symbol.split("+");
-  const whole = symbol.replaceAll("+", "+<wbr>");
   const name = `${tint(kind)} ${left ? "rs-left" : ""}`;
-  if (terms.length <= SPELLED) return `<td class="${name}">${whole}</td>`;
-  return `<td class="${name}" data-short="${terms[0]}+…+${terms.at(-1)}"><span class="rs-whole">${whole}</span></td>`;
+  if (!isTotal(symbol, ranks)) return `<td class="${name}">${symbol.replaceAll("+", "+<wbr>")}</td>`;
+  return `<td class="${name}" data-short="Σ"><span class="rs-hidden">${symbol}</span></td>`;
 }
 
 export default () => {

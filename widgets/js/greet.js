@@ -1,0 +1,22 @@
+/**
+ * What a picture does below a cell that was just run: it comes into view, and may play. Once, so not after a reload.
+ *
+ * Left out: which pictures play by themselves (Python says it in the trait `fresh`).
+ */
+
+/** @param {any} model @param {HTMLElement} root @param {() => void} play if motion is welcome */
+export function greet(model, root, play) {
+  const fresh = model.get("fresh");
+  if (!fresh) return;
+  model.set("fresh", "");
+  model.save_changes();
+  const cell = root.closest(".jp-Cell");
+  const isActive = (/** @type {Element | null | undefined} */ one) => one?.classList.contains("jp-mod-active");
+  const justRun = isActive(cell) || isActive(cell?.nextElementSibling);
+  if (justRun) root.scrollIntoView({ block: "nearest", behavior: still() ? "auto" : "smooth" });
+  if (fresh === "first" && !still()) play();
+}
+
+export function still() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}

@@ -1,0 +1,50 @@
+/**
+ * The lines of the cell above a recorded run: those that ran in the step shown are lit, in the colour of each rank; at
+ * the end of a deadlock also those that are stuck, in red.
+ *
+ * JupyterLab's editor has an element for each line. Where there is none (another host, a cell that was changed), nothing
+ * is lit. The marks lie over the editor, whose own elements stay as they are, and go when somebody types there.
+ */
+
+import { ofRank } from "./svg.js";
+import { rankNames } from "./words.js";
+
+const MOST = 4; // ranks that each have a name at a line
+const KNOWN = 24; // characters of a line that must be as they were
+
+/** @typedef {{line: number, code: string, ranks: number[], stuck?: boolean}} Lit a line and the ranks that are at it */
+
+export class OwnLines {
+  /** @type {Element | undefined} */ marks;
+
+  /** @param {Element} root of the widget @param {Lit[]} lines */
+  show(root, lines) {
+    this.marks?.remove();
+    const editor = root.closest(".jp-Cell")?.querySelector(".jp-InputArea .cm-editor");
+    const written = [...(editor?.querySelectorAll(".cm-line") ?? [])];
+    const { top = 0 } = editor?.getBoundingClientRect() ?? {};
+    const drawn = lines.map(({ line, code, ranks, stuck }) => {
+      const node = written[line - 1];
+      if (!ranks.length || !node?.textContent?.includes(code.slice(0, KNOWN))) return "";
+      const box = node.getBoundingClientRect();
+      const chips = ranks.length > MOST ? `<b>${rankNames(ranks)}</b>` : ranks.map((rank) => `<b class="${ofRank(rank)}">rank ${rank}</b>`).join("");
+      return `<div class="${stuck ? "rs-stuck" : ""}" style="top:${box.top - top}px;height:${box.height}px">${chips}</div>`;
+    });
+    if (!drawn.some(Boolean)) return;
+    const marks = document.createElement("div");
+    marks.className = "ringside rs-own-lines";
+    marks.ariaHidden = "true";
+    marks.innerHTML = drawn.join("");
+    editor?.append(marks);
+    editor?.addEventListener("focusin", () => marks.remove(), { once: true });
+    this.marks = marks;
+  }
+}
+
+/** The lines at which ranks are stuck. @returns {Lit[]} */
+export function stuckLines(/** @type {[number, number, string][]} */ stuck) {
+  return stuck.flatMap(([rank, , call]) => {
+    const [, code, line] = /^(\w+)\b.*\bline (\d+)/.exec(call) ?? [];
+    return line ? [{ line: Number(line), code, ranks: [rank], stuck: true }] : [];
+  });
+}
