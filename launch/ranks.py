@@ -68,12 +68,7 @@ class Ranks:
         self.supervisor: Supervisor = Supervisor(self.hub, fork_from.supervisor.agent if fork_from else None, recovers)
         self.captures: list[dict] | None = None  # of the ranks, of the cell that was recorded last
         self._recording: Recording | None = None
-        self._ran_on: tuple = (
-            None,
-            None,
-            (),
-            (),
-        )  # of what is recorded: network, Carried, Clocks, edges
+        self._ran_on: tuple = (None, None, (), ())  # network, Carried, Clocks and edges of what was recorded
         self.network: Network | Topology | None = None  # that all cells run on
         self.carried: Carried | None = None  # what the last cell sent over it; None if it ran on none
         self._asked_for: tuple = (None, 0)  # what `network` is, as it was asked for, and for how many ranks

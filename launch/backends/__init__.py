@@ -1,10 +1,10 @@
 """What torch.distributed's backends need of Ringside: which there are, and what each wants of machine and ranks.
 
-A backend is one line of `BACKENDS` here, read in the notebook's kernel and in the ranks, and one module beside this one
-with what only that library has, which runs in a rank (gloo.py) or wherever torch is (nccl.py). A third one has its
-place here; docs/adding.md tells what was tried.
+A backend is one line of `BACKENDS`, read in the notebook's kernel and in the ranks. What only gloo has is in gloo.py,
+which runs in a rank. A third backend has its place here; docs/adding.md tells what was tried.
 
-Left out: torch. The notebook's kernel reads this module and does not import it.
+The notebook's kernel imports this module and not torch. Left out: getting out of a wait in NCCL, which the stop button
+and the doctor do for gloo. NCCL has not run here on GPUs yet.
 """
 
 from __future__ import annotations
@@ -34,3 +34,10 @@ BACKENDS = {
     # Tensors in host memory still go through gloo. A process with a CUDA context must not be forked.
     "nccl": Backend("cpu:gloo,cuda:nccl", gpus=1, forks=False),
 }
+
+
+def gpu_count() -> int:
+    """GPUs that torch could use, asked of NVML: a CUDA context in the agent would make forking unsafe."""
+    import torch
+
+    return max(0, torch.cuda._device_count_nvml()) if torch.distributed.is_nccl_available() else 0

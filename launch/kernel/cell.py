@@ -90,16 +90,7 @@ class Cell:
         self.stops = 0  # how often the student has asked to stop
         self.freed: set[int] = set()
         self._lost: set[int] = set()  # of these, the ranks that had to be killed
-        self._watchdog = Watchdog(
-            supervisor.board,
-            self.running,
-            endings=self.endings,
-            ask=supervisor.ask,
-            refresh=supervisor.site.refresh,
-            suspended=supervisor.suspended,
-            mismatched=self.mismatched,
-            give_up=self.give_up,
-        )
+        self._watchdog = Watchdog(self)
         self._clears: set[int] = set()
         self._live = Live(viewer, supervisor.board, self._watchdog)
         self._errands: set[asyncio.Task] = set()

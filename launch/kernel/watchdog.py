@@ -24,12 +24,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from launch.doctor import Diagnosis, examine
 from launch.doctor.snapshot import Ending, How, Report, State, take
 from launch.shared.flight_recorder import Board, Status
+
+if TYPE_CHECKING:
+    from launch.kernel.cell import Cell
 
 LOOK = {"do": "look"}  # the question to a rank (answered by rank/requests.py)
 COMPUTES_FOR = 0.25  # seconds that a rank's own code runs before it is asked whether it waits in C++
@@ -45,33 +48,12 @@ class Watchdog:
     """Watches one cell. `diagnosis` is set when the cell has been given up.
 
     While nothing moves, `lines` has the places of ranks that were asked ("line 7"), and `stuck` those of ranks that are
-    proved to wait forever. Its arguments:
-
-    board       the flight recorder
-    running     the ranks that are inside the cell, kept up to date by the caller
-    endings     () -> how the other ranks left it
-    ask         coroutine of (ranks, request, seconds) -> the answers that come in that time, by rank
-    refresh     coroutine of () that waits until the board shows what ranks have written up to now
-    suspended   (ranks) -> those that SIGSTOP or the like keeps from running
-    mismatched  () -> whether ranks are in calls that do not fit together and that were not refused
-    give_up     () ends the cell: the remaining ranks wait forever
+    proved to wait forever.
     """
 
-    def __init__(
-        self,
-        board: Board,
-        running: set[int],
-        *,
-        endings: Callable[[], dict[int, Ending]],
-        ask: Callable[[Iterable[int], dict, float], Awaitable[dict[int, dict]]],
-        refresh: Callable[[], Awaitable[None]],
-        suspended: Callable[[Iterable[int]], set[int]],
-        mismatched: Callable[[], bool],
-        give_up: Callable[[], None],
-    ):
-        self.board, self.running = board, running
-        self.endings, self.ask, self.refresh = endings, ask, refresh
-        self.suspended, self.mismatched, self.give_up = suspended, mismatched, give_up
+    def __init__(self, cell: Cell):
+        self.cell, self.supervisor = cell, cell.supervisor
+        self.board, self.running = cell.supervisor.board, cell.running
         self._given_up = False
         self.diagnosis: Diagnosis | None = None
         self.lines: dict[int, str] = {}
@@ -108,27 +90,27 @@ class Watchdog:
 
     def _state(self) -> tuple[dict[int, Status], dict[int, Ending]]:
         """Everything that changes when ranks move: their records, and how they have left the cell."""
-        return {rank: self.board.read(rank) for rank in range(self.board.ranks)}, self.endings()
+        return {rank: self.board.read(rank) for rank in range(self.board.ranks)}, self.cell.endings()
 
     async def _examine(self) -> None:
         before = self._seen
         try:
-            answers = await self.ask(range(self.board.ranks), LOOK, ANSWER_WITHIN)
+            answers = await self.supervisor.ask(range(self.board.ranks), LOOK, ANSWER_WITHIN)
             asleep = [rank for rank, report in answers.items() if report["asleep"] and not report["threads"]]
             if asleep:
                 await asyncio.sleep(STILL_FOR)
-                again = await self.ask(asleep, LOOK, ANSWER_WITHIN)
+                again = await self.supervisor.ask(asleep, LOOK, ANSWER_WITHIN)
                 for rank in asleep:
                     answers[rank]["asleep"] = rank in again and again[rank]["cpu"] == answers[rank]["cpu"]
-            await self.refresh()
+            await self.supervisor.site.refresh()
             if self._state() != before or self._given_up:
                 return
-            if all(before[0][rank].state == "waiting" for rank in self.running) and self.mismatched():
+            if all(before[0][rank].state == "waiting" for rank in self.running) and self.cell.mismatched():
                 self._given_up = True
-                self.give_up()
+                self.cell.give_up()
                 return
             self.lines = {rank: _where(report) for rank, report in answers.items()}
-            suspended = self.suspended(before[0].keys() - answers.keys())
+            suspended = self.supervisor.suspended(before[0].keys() - answers.keys())
             self.lines |= dict.fromkeys(suspended, "suspended by SIGSTOP; the stop button wakes it")
             reports = {rank: _report(answer) for rank, answer in answers.items()}
             for rank in self._waits_for_absent(answers, before[1]):
@@ -142,7 +124,7 @@ class Watchdog:
                 self.stuck = {rank: self._place(diagnosis.views[rank]) for rank in diagnosis.stuck}
             if self._final(diagnosis):
                 self.diagnosis = diagnosis
-                self.give_up()
+                self.cell.give_up()
         finally:
             rest = time.monotonic() - self._still_since
             self._again_at = time.monotonic() + min(LONGEST_PAUSE, rest / 2)

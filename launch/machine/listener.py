@@ -6,8 +6,8 @@ secret. All traffic of a machine goes over this one connection, in order: reques
 its ranks, what they print, changes of their flight recorder.
 
 The ticket is a file of mode 0600, new for each `%ranks attach`, removed when all machines have joined. So the secret is
-in no command line (other users can list them), no environment (engines pass it on and log it) and no saved output. On
-clusters all machines share the home folder; elsewhere the file has to be copied.
+in no command line, no environment and no saved output. On clusters all machines share the home folder; elsewhere the
+file has to be copied.
 
     kernel -> machine   do JSON | a channel, frames | board number offset bytes | store rank answer
     machine -> kernel   come JSON | tell JSON | a channel, frames | text name stream bytes
@@ -37,7 +37,6 @@ import zmq
 
 from launch.kernel.host import Death
 from launch.kernel.hub import Hub
-from launch.machine.kv_store import KVStore
 from launch.shared.errors import LaunchError, UsageError
 from launch.shared.flight_recorder import Board, current_epoch
 
@@ -310,6 +309,46 @@ class Listener:
             await asyncio.sleep(BEAT)
 
 
+class KVStore:
+    """The key-value store in which ranks on several machines meet. It outlives every rank. `RemoteStore` of
+    rank/_stores.py asks it. The values are the addresses where gloo listens, and no secrets."""
+
+    def __init__(self):
+        self._kept: dict[str, str] = {}  # bytes as latin1
+
+    def answer(self, request: bytes) -> bytes:
+        """[number, method, arguments ...] -> [number, value]"""
+        number, do, *words = json.loads(request)
+        return json.dumps([number, getattr(self, f"_{do}")(*words)]).encode()
+
+    def _set(self, key: str, value: str) -> None:
+        self._kept[key] = value
+
+    def _get(self, key: str) -> str:
+        return self._kept[key]
+
+    def _add(self, key: str, amount: str) -> int:
+        self._kept[key] = str(int(self._kept.get(key, "0")) + int(amount))
+        return int(self._kept[key])
+
+    def _compare_set(self, key: str, expected: str, desired: str) -> str:
+        """As in torch, a missing key is set too, if nothing was expected."""
+        found = self._kept.get(key)
+        if found == expected or (found is None and not expected):
+            self._kept[key] = desired
+            return desired
+        return expected if found is None else found
+
+    def _delete_key(self, key: str) -> bool:
+        return self._kept.pop(key, None) is not None
+
+    def _num_keys(self) -> int:
+        return len(self._kept)
+
+    def _check(self, *keys: str) -> bool:
+        return self._kept.keys() >= set(keys)
+
+
 def forget(sent: Any) -> None:
     """Ignores the outcome of a send: a peer that is gone is noticed by its silence."""
     sent.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -347,18 +386,16 @@ def own_address() -> str:
         return probe.getsockname()[0]
 
 
-# How far another machine's clock is from the notebook's, as NTP works it out from one exchange of messages.
+# How far another machine's clock is from the notebook's, as in NTP (RFC 5905, sections 8 and 10).
 #
 # Ranks stamp what they do with the monotonic clock of their machine (`time.monotonic` and `time.perf_counter` are the
-# same clock). It counts from the boot, so two machines differ by hours, and they drift by some microseconds a second.
-# The notebook sends at `sent`, the message arrives at `came`, the answer leaves at `left` and arrives at `back`; `came`
-# and `left` are read on the other clock. If both ways took equally long, the other clock is ahead by ((came - sent) +
-# (left - back)) / 2. In any case that is wrong by at most half of the round trip, since neither way took less than no
-# time. Nothing is assumed about the network; the fastest of several exchanges gives the tightest bound (D. L. Mills et
-# al., "Network Time Protocol Version 4", RFC 5905, section 8: offset and delay; section 10: the filter).
+# same clock). It counts from the boot, so two machines differ by hours. The notebook sends at `sent`, the message
+# arrives at `came`, the answer leaves at `left` and arrives at `back`; `came` and `left` are read on the other clock.
+# If both ways took equally long, the other clock is ahead by ((came - sent) + (left - back)) / 2. In any case that is
+# wrong by at most half of the round trip.
 #
-# Left out: the drift rate, which would give better times in a cell that runs for hours; messages between two machines,
-# which may be faster than those to the notebook (launch/replay/_one_clock.py uses them for the order of events).
+# Left out: the drift rate, for cells that run for hours; messages between two machines, which may be faster than those
+# to the notebook (launch/replay/_one_clock.py uses them for the order of events).
 
 
 class Offset(NamedTuple):

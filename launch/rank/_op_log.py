@@ -43,9 +43,7 @@ LIMIT = 20_000  # calls
 MOST = 100_000  # ops
 MOST_ROWS = 64  # that an op's index names and that are noted
 _plain_numpy = torch.Tensor.numpy
-# What torch.distributed calls of a group's: ops that the tap sees below. To come by here as well would cost each of
-# them as much as all the rest of what is recorded of it.
-_plain_calls = group_calls()
+_plain_calls = group_calls()  # methods of a group: the tap sees their ops, so that they need not come by here
 _PASSED_ON = ("all_reduce", "all_reduce_coalesced", "broadcast")  # functional collectives that work on a copy
 
 
@@ -68,9 +66,8 @@ class _Plan:
         self.makes = bool(schema) and any("Tensor" in str(r.type) and not r.alias_info for r in schema.returns)
         space = getattr(func, "namespace", "")
         self.functional = space == "_c10d_functional" and schema.name.split("::")[1] in _PASSED_ON
-        # Nothing is noted of views, of questions such as `item`, and of the wrapping of a functional collective's
-        # result, since no memory changes; of calls of c10d, which the tap sees; and of higher-order operators, whose
-        # parts come by here.
+        # Not noted: what changes no memory (views, `item`, the wrapping of a functional collective's result), calls of
+        # c10d, which the tap sees, and higher-order operators, whose parts come by here.
         self.silent = space == "c10d" or not (self.makes or written) or "_wrap_tensor_autograd" in str(func)
 
 
@@ -151,8 +148,7 @@ class OpLog(TorchDispatchMode):
         return plan
 
     def _note(self, plan: _Plan, args, kwargs, result, at: int) -> None:
-        # Each microsecond here is paid for by every op of a recorded cell. A plain tensor is what nearly all arguments
-        # and results are.
+        # Fast for plain tensors, which nearly all arguments and results are: every op of a recorded cell comes by here.
         place = self.storages.place
         ins, numbers, outs, alpha = [], [], [], 1
         for value in args:
@@ -261,7 +257,7 @@ class Event:
     def __init__(self, call: Call, number: int, seq: int, site: int, ins: list, outs: list):
         self.number = number
         tensors = call.ins or call.outs
-        self.call, self.peer, self.seq, self.site = call.without_tensors(), call.peer, seq, site
+        self.call, self.peer, self.seq, self.site = call._replace(ins=(), outs=()), call.peer, seq, site
         self.dtype = tensors[0].dtype if tensors else None
         self.shapes = [tensor.shape for tensor in tensors]
         self.nbytes = max(_nbytes(call.ins), _nbytes(call.outs))

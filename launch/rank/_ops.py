@@ -66,11 +66,6 @@ class Call(NamedTuple):
     count: int  # type: ignore[assignment]  # elements that every rank of the group must agree on; for a message its elements
     splits: tuple  # (output sizes, input sizes) of all_to_all_single, rows; () if even
 
-    def without_tensors(self) -> "Call":
-        """The same, but it keeps no memory alive."""
-        name, kind, group, peer, tag, reduce, _, _, count, splits = self
-        return Call(name, kind, group, peer, tag, reduce, (), (), count, splits)
-
     def cut(self) -> "Cut":
         """How this all_to_all_single is cut.
 

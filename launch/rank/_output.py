@@ -171,7 +171,7 @@ def shorten_tracebacks(shell, requests) -> None:
 
     def showtraceback(exc_tuple=None, *args, **kwargs):
         requests.streams.restore()
-        requests.stopping.cell_has_ended()
+        requests.cell_has_ended()
         try:
             kind, error, found = shell._get_exc_info(exc_tuple)
         except ValueError:  # there is no exception; IPython has words for that

@@ -1,17 +1,16 @@
-"""DDP's reducer: it calls and waits in C++, where Work.wait is not seen. Which bucket a call carries, when the rank
-waited for it, and an end that comes later; and which modules have one.
+"""DDP's reducer, which calls and waits in C++: which bucket a call carries, when the rank waited for it, a later end
+for a network that is played, and which modules have a reducer.
 
-A backward pass computes gradients, and calls all_reduce for each bucket as soon as all of its gradients are there.
-When there is no more to compute the reducer waits for the buckets, one after the other. Both moments are seen by
-callbacks of autograd's, which run in the order in which they are queued: ours, queued with the first bucket, comes
-before the reducer's wait, and the one that it queues comes after it. So what is under way before the first of them
-is hidden behind the backward pass, and that is measured, not inferred.
+A backward pass calls all_reduce for each bucket as soon as all of its gradients are there. When there is no more to
+compute the reducer waits for the buckets, one after the other. Callbacks of autograd's see both moments, since they run
+in the order in which they are queued: ours, queued with the first bucket, runs before the reducer's wait, and the one
+that it queues runs after it. So what the backward pass hides is measured, not inferred.
 
-The reducer and hooks on its buckets take a future (`late`) instead of Work.wait; what other C++ of torch's calls, it
-waits for at once.
+The reducer and hooks on its buckets take a future (`late`) instead of Work.wait. Other C++ code of torch's waits for
+its call at once.
 
-Left out: the first pass of a static graph, which sends all buckets at its end; when it waits is not seen there. Two DDP
-modules in one backward pass share one count of buckets.
+Left out: when a static graph's first pass waits, which sends all buckets at its end. Two DDP modules in one backward
+pass share one count of buckets.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ _modules: WeakKeyDictionary = WeakKeyDictionary()  # that have a reducer, in the
 
 
 def in_our_words(error: BaseException) -> None:
-    """Has the error of a reducer that lacked gradients say which, and what to do: torch's own fills half a page, and
-    another one on every rank."""
+    """Rewords the error of a reducer that lacked gradients: torch's own fills half a page, different on every rank."""
     if isinstance(error, RuntimeError) and str(error).startswith(UNUSED):
         found = re.search(r"did not receive grad for rank \d+: ([\d ]+)", str(error))
         which = ", ".join(found[1].split()) if found else "some"

@@ -42,8 +42,7 @@ class Regrouper:
         self.stores: list[int] = []  # the same of each that this cell has made
         self._noted = self._sockets  # and where the new ones go
         self._next_type = FIRST_FREE_TYPE
-        # One for all renewed groups: each has a thread that never rests, and a group's old backends live on in it.
-        self._devices: list = []
+        self._devices: list = []  # one for all renewed groups, since each has a thread that lives forever
         make, begin = c10d._new_process_group_helper, ProcessGroupGloo.__init__
 
         def make_and_note(*args, **kwargs):
@@ -75,8 +74,7 @@ class Regrouper:
 
     @contextmanager
     def making_store(self, ranks: int | None):
-        """Around the making of a store of torch's for so many ranks: a group that meets there may wait in it for
-        ever."""
+        """Around the making of a store of torch's for so many ranks: a group may wait in it forever."""
         self.gathers = ranks or 0
         try:
             with self._noting_sockets(self._sockets_of_stores):
@@ -173,11 +171,9 @@ class Regrouper:
 
 
 def rebuild_reducer(module) -> None:
-    """A backward that was cut short leaves DDP's reducer in the middle of an iteration, which it never gets out of.
-
-    A new one is made the way DDP makes it after unpickling; on every rank, since reducers agree on their buckets. The
-    student's hooks are registered again. Left out: torch's built-in ones, of which a module keeps no list.
-    """
+    """Gives a DDP module a new reducer, as after unpickling: one whose backward was cut short never gets out of that
+    iteration. On every rank, since reducers agree on their buckets. The student's hooks are registered again, but not
+    torch's built-in ones, of which a module keeps no list."""
     parameters, sparse = module._build_params_for_reducer()
     names = module._build_debug_param_to_name_mapping(parameters)
     module._ddp_init_helper(parameters, sparse, names, module.static_graph)

@@ -1,17 +1,15 @@
-"""Snapshots: what the tensors of a rank held whenever the tap looked, and what the student called them.
+"""Snapshots: what the tensors of a rank held at certain moments, and what the student called them.
 
 Whenever a call begins or a wait ends, the tensors of the call and whatever ops have written since the last snapshot are
-read, and what differs is kept; when the cell has ended, everything that is known. A picture takes its numbers from
-here. How they came about is told by the op log (`rank._op_log`), except for bytes that changed although no op of torch
-wrote them.
+read, and what differs is kept; when the cell has ended, everything that is known. Pictures take their numbers from
+here. The op log (`rank._op_log`) says how they came about, except for bytes that changed without an op of torch.
 
 A storage up to 16 KiB is kept whole. Of a larger one the first numbers of each part that is sent or named are kept,
 and a checksum over samples of it says whether it changed. What a run may keep is bounded; beyond that the numbers of a
 picture are missing.
 
-Left out: tensors in attributes, except of `self` in a method and of objects of the student's classes when the cell
-ends, until they are sent; a change of a few bytes of a large storage that was made outside torch, if no sample is among
-them.
+Left out: tensors in attributes until they are sent, except of `self` in a method and of objects of the student's
+classes when the cell ends; a change of a few bytes of a large storage outside torch that no sample hits.
 """
 
 import ctypes
@@ -222,12 +220,11 @@ class Snapshots:
             self.parts.append({"storage": entry.known.number, "lo": lo, "nbytes": nbytes, "whole": whole})
 
     def bind(self, scopes: list[tuple[str, dict]]) -> None:
-        """The student's variables as they are, scope by scope: (function, variables), the innermost first. What is new,
-        or points elsewhere than when its name was met last, is kept.
+        """Keeps which variable names which tensor, where that is new. `scopes` are (function, variables), the innermost
+        first.
 
-        `chunks[2]` is met in the list `chunks`. A function's own `x`, where the cell has another `x`, is "x in ring".
-        This is most of what a recorded call costs; so what has not changed, which is nearly everything, is passed over
-        here, without a call of ours.
+        `chunks[2]` is found in the list `chunks`. A function's own `x`, where the cell has another `x`, is "x in ring".
+        This is most of what a recorded call costs, so what has not changed is skipped without calling a function.
         """
         bound = self._bound
         outer: dict[str, Any] = {}

@@ -16,16 +16,19 @@ cell that sets MASTER_ADDR to an address that others can reach is reached there.
 from __future__ import annotations
 
 import importlib
+import itertools
+import json
 import os
 import socket
+import threading
 import time
 from datetime import timedelta
 from typing import Any
 
 import torch.distributed as dist
+import zmq
 from torch.distributed import DistStoreError, FileStore, Store
 
-from launch.machine.kv_store import RemoteStore
 from launch.rank import interruptible
 from launch.rank.patches import replace
 
@@ -35,6 +38,7 @@ LONGEST_PAUSE = 0.008
 _everywhere = dist.TCPStore
 _opened: set[int] = set()  # ports of the masters that this process has opened
 PATIENCE = timedelta(seconds=300)  # torch's own
+ANSWER_WITHIN = 60_000  # milliseconds; the answer takes one round trip to the notebook
 
 
 class PollStore(Store):
@@ -114,6 +118,57 @@ class PollStore(Store):
             # A file does not announce that it has grown, so the pause grows.
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+
+class RemoteStore:
+    """The store in the notebook (machine/listener.py) where ranks on several machines meet, with the methods of a torch
+    Store; requests go through the sockets of its machine.
+
+    One request at a time, from any thread; the answer to a request whose thread was interrupted is dropped.
+    """
+
+    def __init__(self, address: str):
+        self._socket = zmq.Context.instance().socket(zmq.DEALER)
+        self._socket.linger = 0
+        self._socket.connect(address)
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    def _ask(self, do: str, *words):
+        with self._lock:
+            number = next(self._numbers)
+            self._socket.send(json.dumps([number, do, *map(_text, words)]).encode())
+            while self._socket.poll(ANSWER_WITHIN):
+                answered, value = json.loads(self._socket.recv())
+                if answered == number:
+                    return value
+        raise DistStoreError("the notebook, in which the ranks meet, does not answer")
+
+    def set(self, key, value):
+        self._ask("set", key, value)
+
+    def get(self, key):
+        return self._ask("get", key).encode("latin1")
+
+    def add(self, key, value):
+        return self._ask("add", key, str(value))
+
+    def compare_set(self, key, expected, desired):
+        return self._ask("compare_set", key, expected, desired).encode("latin1")
+
+    def delete_key(self, key):
+        return self._ask("delete_key", key)
+
+    def num_keys(self):
+        return self._ask("num_keys")
+
+    def check(self, keys):
+        return self._ask("check", *keys)
+
+
+def _text(word) -> str:
+    """Keys are str; values are bytes, or str of latin1."""
+    return word if isinstance(word, str) else bytes(word).decode("latin1")
 
 
 class LoopbackStore(_everywhere):  # type: ignore[valid-type, misc]

@@ -136,8 +136,7 @@ def where(found: list[FrameType]) -> str:
 
 
 def line(above: int = 1) -> int:
-    """The line of the cell that runs now, of the innermost frame in it; 0 if there is none on this thread. The search
-    begins so many frames above this one."""
+    """The line of the innermost frame in a cell, from so many frames above this one; 0 if there is none."""
     frame: FrameType | None = sys._getframe(above)
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -197,11 +196,8 @@ def code_of(filename: str, line: int) -> str:
 
 
 def variables_of(frame) -> dict:
-    """The variables of a frame of the student's, and in a method "self.x" of its object.
-
-    At the top level of a notebook only names that the cell's source mentions: the namespace holds all the variables of
-    the session.
-    """
+    """The variables of a frame of the student's, and in a method "self.x" of its object. At the top level only those
+    that the cell's source mentions."""
     variables = frame.f_locals
     if frame.f_code.co_name.startswith(_TOP) or variables is frame.f_globals:
         wanted = mentioned(frame.f_code.co_filename) or frame.f_code.co_names
@@ -226,8 +222,8 @@ def attributes(name: str, value) -> dict:
 
 
 def reached(variables: dict) -> list[tuple]:
-    """(path, tensor) of the tensors among the variables, and in lists, tuples and objects of the student's classes
-    among them, one level deep; `path` is "acc", "chunks[2]" or "ring.x"."""
+    """(path, tensor) of the tensors among the variables, and one level deep in lists, tuples and objects of the
+    student's classes; `path` is "acc", "chunks[2]" or "ring.x"."""
     result, held = [], {**variables}
     for pair in variables.items():
         held.update(attributes(*pair))

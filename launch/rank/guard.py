@@ -9,13 +9,12 @@ already inside waits for a partner that will not come: the driver sees that this
 crosswise, each under the name of the other's group.
 
 Where one of the two only tidies up after an exception of its own (`finally: dist.barrier()`), that exception is what
-went wrong. The other one does not hear of a mismatch then: it waits, outside the library, until the driver frees it.
+went wrong. The other one hears of no mismatch: it waits, outside the library, until the driver frees it.
 
 Calls of one rank alone are refused as well, for what gloo does with their tensors: `refuse_tensors`, `Call.cut`.
 
-Left out: two calls that look alike but are not meant for each other (the order of two equal all_reduces swapped): no
-fingerprint can tell, only their lines can make one suspect it (`doctor.trouble`). Messages received from any source,
-whose partner is not known in advance.
+Left out: two equal calls in swapped order, which only their lines can show (`doctor.trouble`); messages received from
+any source, whose partner is not known in advance.
 """
 
 import threading
@@ -134,13 +133,12 @@ _TAKES_MEMORY = {  # op -> tensors whose strides gloo ignores; all others are co
 
 
 def refuse_tensors(call: Call) -> None:
-    """ValueError for tensors with which gloo computes nonsense or crashes. The message is short, since ranks that wait
-    for this one quote its beginning.
+    """ValueError for tensors with which gloo computes nonsense or crashes; short, since ranks that wait for this one
+    quote its beginning.
 
-    Of a view with gaps, such as a column, gloo takes consecutive memory from the first element on. In a
-    reduce_scatter_single it crashes (SIGSEGV) for a tensor without dimensions. An all_to_all_single receives into its
-    output while its input is still being sent; a reduce_scatter of a list, and a scatter, write their output before
-    they have read the whole list.
+    Of a view with gaps gloo takes consecutive memory from the first element on. A reduce_scatter_single of a tensor
+    without dimensions is a SIGSEGV. An all_to_all_single receives into its output while its input is being sent; a
+    reduce_scatter of a list, and a scatter, write their output before they have read the whole list.
     """
     if any(tensor.device.type != "cpu" for tensor in (*call.ins, *call.outs)):
         return
@@ -185,9 +183,8 @@ def refuse_tensors(call: Call) -> None:
 
 
 def _overwrites(call: Call) -> bool:
-    """Whether the output of a scatter or reduce_scatter lies in a piece of its input that is for another rank. Where it
-    is this rank's own piece all is well, in `scatter(x, [x, x])` too. A reduce_scatter adds up the pieces in turn:
-    those of earlier ranks have been read when this one writes its own."""
+    """Whether the output of a scatter or reduce_scatter lies in a piece of its input that is for another rank and has
+    not been read yet: a reduce_scatter adds up the pieces in turn. It may lie in this rank's own piece."""
     own, out = call.group.own, call.outs[0]
     if any(piece.data_ptr() == out.data_ptr() for piece in call.ins[own : own + 1]):
         return False

@@ -1,12 +1,11 @@
 """Interruptible waits. Some waits in gloo never return, not even when every connection is closed: a receive from any
 source, a message that is partly sent, any call queued behind a dropped one, and a send whose connection closes while
-its data are written. (gloo queues those data for later, and reports the end of the connection to all but the queue:
-`Pair::write` returns false for EPIPE, `Pair::signalException` looks only at the queue's bound buffers.)
+its data are written (`Pair::write` queues them, and `Pair::signalException` does not look at that queue).
 
 A collective may contain such a send. gloo's own threads carry it out, so the wait for most collectives can time out and
-start again (`in_turns`), which costs nothing. For a message (`wait`) another thread waits, and the main thread waits
-for that thread, where SIGINT and `let_go` reach it. An abandoned thread keeps its buffer until its wait ends, mostly
-with the process. A thread that is done serves the next wait, since starting one costs several times as much.
+start again (`in_turns`). For a message (`wait`) another thread waits, and the main thread waits for that thread, where
+SIGINT and `let_go` reach it. An abandoned thread keeps its buffer, mostly until the process ends. A thread that is done
+serves the next wait, since starting one costs several times as much.
 """
 
 from __future__ import annotations
@@ -65,19 +64,8 @@ def _carry_out(outcome: SimpleQueue, tasks: SimpleQueue, function, args, kwargs)
     outcome.put(found)
 
 
-def stay():
-    """Waits for `let_go`."""
-    outcome: SimpleQueue = SimpleQueue()
-    _waiting.add(outcome)
-    try:
-        check()
-        raise outcome.get()[1]
-    finally:
-        _waiting.discard(outcome)
-
-
-def pause(seconds: float) -> None:
-    """Returns when that time has passed; WaitEnded if `let_go` is called before, or was."""
+def pause(seconds: float = -1) -> None:
+    """Returns when that time has passed, or never; WaitEnded if `let_go` is called before, or was."""
     # No SimpleQueue: up to Python 3.13 its `get(timeout)` waits forever if the time is up before the wait begins.
     over = threading.Lock()
     over.acquire()

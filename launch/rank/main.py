@@ -1,15 +1,13 @@
-"""A rank: an ordinary IPython kernel that dials in at the notebook's kernel instead of waiting to be found.
+"""A rank: an IPython kernel that dials in at the notebook's kernel instead of waiting to be found.
 
-`serve(rank, config)` turns this process into the rank: it sets the environment, meets the other ranks, and then
-executes what arrives. It runs after a fork by the agent, or in a fresh process (`python -m launch.rank.main RANK
-CONFIG_FILE`).
+`serve` turns this process into the rank: it sets the environment, meets the other ranks, and executes what arrives. It
+runs after a fork by the agent, or in a fresh process (`python -m launch.rank.main RANK CONFIG_FILE`).
 
 Standard output and error are pipes that the notebook's kernel drains. Python's print, C's printf and child processes
-all write there in the order in which they happen, and the last words of a dying rank are kept. So ipykernel's own
-capture of output is not used; values, figures and errors still travel as Jupyter messages.
+write there in order, and the last words of a dying rank are kept. Values, figures and errors are Jupyter messages.
 
-Left out: the requests that are not cells (rank/requests.py), freeing a stuck rank (rank/_regroup.py), what tracebacks
-show (rank/_output.py).
+Left out: requests that are not cells (rank/requests.py), freeing a stuck rank (rank/_regroup.py), tracebacks
+(rank/_output.py).
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ from IPython.core.error import StdinNotImplementedError, UsageError
 from traitlets import Any, Type
 from traitlets.config import Config
 
-from launch.backends import BACKENDS, nccl
+from launch.backends import BACKENDS
 from launch.backends.gloo import is_lost
 from launch.hints import Hint, explain
 from launch.hints.leftovers import notes
@@ -71,11 +69,11 @@ def identity(key: bytes, name: str) -> bytes:
 
 
 class NoThread:
-    """In place of the thread through which ipykernel hands each message to the main thread and each reply back, for the
-    sake of subshells, which a rank has none of: a seventh of what a short cell costs, and a quarter of a request."""
+    """In place of the thread through which ipykernel passes every message for the sake of subshells. Ranks have none,
+    and it costs a seventh of a short cell."""
 
     def __init__(self):
-        self.parent_thread = threading.current_thread()  # which an awaiting cell asks for: where cells run
+        self.parent_thread = threading.current_thread()  # where cells run; an awaiting cell asks for it
 
     def __bool__(self):
         return False  # ipykernel then reads the socket on the main thread
@@ -90,8 +88,8 @@ class RankKernel(IPythonKernel):
     _supports_kernel_subshells = False
 
     def __init__(self, **kwargs):
-        # ipykernel lists the files of all modules, for a debugger. Python counts references inside of objects, so that
-        # a look at every module copies 16 MB of what the ranks share with their agent.
+        # ipykernel lists the files of all modules, for a debugger. Touching every module would unshare 16 MB that the
+        # ranks share with their agent.
         put_back = replace(ipkernel, "sys", SimpleNamespace(modules={}))
         try:
             super().__init__(**kwargs)
@@ -117,7 +115,7 @@ class RankKernel(IPythonKernel):
         """The notebook's kernel knows what it has sent."""
 
     def _publish_status(self, status, channel, parent=None):
-        """It waits for the end of a cell and for no other status; each costs both sides as much as a short cell."""
+        """It waits for the end of a cell only; each status costs as much as a short cell."""
         if status == "idle" and (parent or self.get_parent(channel))["header"]["msg_type"] == "execute_request":
             super()._publish_status(status, channel, parent)
 
@@ -127,8 +125,8 @@ class RankKernel(IPythonKernel):
             await super().process_control(msg)
 
     async def do_execute(self, code, silent, *args, **kwargs):
-        """The metadata of the request say which cell this is, whether it is recorded, and whether the notebook's kernel
-        has found something in its code that leaves a trap behind."""
+        """The request's metadata have the number of the cell, whether to record it, and whether the notebook's kernel
+        has found something in its code that may leave a trap behind."""
         request = self.get_parent("shell")
         asked = {"execution_count": self.shell.execution_count, "record": False, "suspicious": False}
         asked |= request["metadata"]
@@ -141,12 +139,9 @@ class RankKernel(IPythonKernel):
                 reply = await super().do_execute(code, silent, *args, **kwargs)
             # From here on no interrupt can take the reply away.
             return reply | self.capture() | self.hints(code, before, asked["suspicious"])
-        except (KeyboardInterrupt, Exception) as error:
-            # It struck in IPython's own code, before or after the cell's.
-            lines = traceback.format_exception_only(error)
-            name, words = type(error).__name__, str(error)
-            reply = {"status": "error", "ename": name, "evalue": words, "traceback": lines, "payload": []}
-            return reply | self.capture()
+        except (KeyboardInterrupt, Exception) as error:  # in IPython's own code, before or after the cell's
+            reply = {"status": "error", "ename": type(error).__name__, "evalue": str(error), "payload": []}
+            return reply | {"traceback": traceback.format_exception_only(error)} | self.capture()
 
     def capture(self) -> dict:
         """Ends a recording; its bytes go beside the reply."""
@@ -161,7 +156,7 @@ class RankKernel(IPythonKernel):
         error = getattr(self.shell.last_execution_result, "error_in_exec", None)
         hint, line = (explain(error), line_of(error)) if error else (Hint(), 0)
         left: list[str] = []
-        with contextlib.suppress(Exception):  # it looks at objects of the student's, and must not cost the reply
+        with contextlib.suppress(Exception):  # looking at the student's objects must not cost the reply
             left = notes(code, self.shell.user_ns, self.given, before, suspicious)
         if self.complaint:
             left, self.complaint = [self.complaint, *left], ""
@@ -273,7 +268,7 @@ def meet(rank: int, session: dict, regrouper: Regrouper) -> None:
     """The process group of all ranks."""
     backend = BACKENDS[session["backend"]]
     if backend.gpus:
-        nccl.settle(int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))  # for every tensor that names no other GPU
     regrouper.store = PollStore(session["store"], session["generation"])
     if session["bare"]:  # the student makes the group, wherever he wants to meet; it is renewed in our store
         regrouper.bare = (rank, session["world_size"])

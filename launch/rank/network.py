@@ -1,16 +1,13 @@
 """Plays a network in this rank: every wait is held until the network would have delivered what is waited for.
 
-The bytes go over gloo's own connections at the machine's speed; only the moment at which a wait returns is the
-network's. Messages by hand are put on the shared links when both ranks are there (shared/wires.py). A collective takes
-the steps that gloo takes inside it (backends/gloo.py). It ends, on this rank, when those steps do if they begin once
-the last of the ranks that it needs data from has made the call; so all ranks leave a barrier at the same moment. What
-else is in flight on the same links delays it.
+The bytes go over gloo's own connections at the machine's speed; the network only decides when a wait returns. A
+message is put on the shared links when both ranks are there (shared/wires.py). A collective takes the steps that gloo
+takes inside it (backends/gloo.py), which begin once the last of the ranks that it needs data from has made the call; so
+all ranks leave a barrier at the same moment. What else is in flight on the same links delays it.
 
 The tap calls `begin` when a call is made, and `hold` when the wait for it has returned. A call begins, by the network's
 clock, when the last wait ended by that clock, plus what the rank did meanwhile. Not counted is the time in which the
 machine ran other processes (the kernel measures it), and up to SOFTWARE of Python's own, which belongs to the latency.
-
-DDP's reducer waits in C++ for a future, which completes no earlier either (rank/_reducer.py).
 
 Left out: a call that is never waited for and never asked about costs its rank nothing, only the others bandwidth.
 """

@@ -204,7 +204,7 @@ class PendingCalls:
             except Overtaken:
                 pending.open = pending.open._replace(apart=True)
                 self._write_open(pending, True)
-                interruptible.stay()
+                interruptible.pause()
             except BaseException:
                 self.withdraw(pending)
                 raise
@@ -280,7 +280,7 @@ class PendingCalls:
             self.guard.refuse(mark, self.slot.cells)
             raise
         except Overtaken:
-            interruptible.stay()
+            interruptible.pause()
 
     def made_here(self) -> list[tuple[str, int, str]]:
         """("new_group([0,1])", line, file) of every group that this cell has made, of which all ranks have to know."""

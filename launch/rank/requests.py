@@ -51,16 +51,16 @@ class Requests:
 
     def __init__(self, kernel, slot: Slot, regrouper: Regrouper, streams: Streams, tap: Tap):
         self.kernel, self.slot, self.regrouper, self.streams, self.tap = kernel, slot, regrouper, streams, tap
-        self.stopping = Stopping(kernel.shell.user_ns)
         self._pid = os.getpid()
         self.running: str | None = None  # msg_id of the cell under way
         self._stopped: str | None = None  # of a cell that is to end before it has begun
         self._beginning = threading.Lock()
         self._signalled: set[int] | None = None  # children that the stop button reached; None if it was not pressed
+        self._interrupted = False  # the cell has ended or was interrupted
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"has": self.has, "changed": self.changed, "network": self.play}
-        at_any_time = {"interrupt": self.interrupt, "free": self.free, "groups": regrouper.groups, "look": self.look}
-        at_any_time["deaf"] = self.stopping.why_deaf
+        at_any_time = {"interrupt": self.interrupt, "deaf": self.why_deaf, "free": self.free}
+        at_any_time |= {"groups": regrouper.groups, "look": lambda: look(regrouper, tap)}
         kernel.shell_handlers["rank_request"] = self.answer(on_main_thread, {"pull": self.pull, "push": self.push})
         kernel.control_handlers["rank_request"] = self.answer(at_any_time, {})
 
@@ -96,8 +96,8 @@ class Requests:
         self.slot.cell("running", self.kernel.shell.execution_count)
         try:
             with self._beginning:  # `interrupt` looks under the same lock: SIGINT comes once it has a handler
-                self.stopping.begin()
-                self._signalled = None
+                self._interrupted, self._signalled = False, None
+                signal.signal(signal.SIGINT, self._on_signal)
                 self.running, stopped = msg_id, self._stopped == msg_id
             if stopped:
                 raise KeyboardInterrupt
@@ -108,7 +108,7 @@ class Requests:
                 os._exit(1)
             if self.forked:
                 self.end_forked()
-            self.stopping.end()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             if self._signalled is not None:
                 _interrupt_children(self._signalled)  # one may have been forked after they were listed
             with self._beginning:  # being freed does not go on after the cell, into a group that is made anew
@@ -173,12 +173,8 @@ class Requests:
         self.tap.network = None if table is None else Network(self.slot.rank, table)
 
     def interrupt(self, cell: str) -> str:
-        """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started. Returns the
-        line that the cell was at.
-
-        Not to the process group as a whole: a signal to this process may strike any of its threads, and only the main
-        thread raises.
-        """
+        """What Ctrl-C does in a terminal: KeyboardInterrupt in the cell, and SIGINT to what it has started; the main
+        thread gets it, since no other raises. Returns the line that the cell was at."""
         with self._beginning:
             if self.running != cell:
                 self._stopped = cell  # it has ended, or it is still on its way to the main thread
@@ -186,56 +182,24 @@ class Requests:
             signalled = self._signalled = set()
         where = callsite.where(callsite.frames_of_main_thread())
         _interrupt_children(signalled)
-        self.stopping.interrupt()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]  # it has begun
         # An awaiting cell is cancelled by a callback that ipykernel's handler queues without waking the event loop.
         self.kernel.io_loop.add_callback(lambda: None)
         return where
 
-    def look(self) -> dict:
-        """What the main thread is in, for `kernel.watchdog`."""
-        return look(self.regrouper, self.tap)
-
-    def free(self, cell: str) -> bool:
-        """Ends the waits in gloo and in the store, if this cell is still under way. Says whether it was."""
-        with self._beginning:
-            if self.running != cell:
-                return False
-            # First: calls that the cell makes from now on are refused, so none meets half-closed connections.
-            interruptible.let_go()
-            self.regrouper.free()
-            return True
-
-
-class Stopping:
-    """The stop button: KeyboardInterrupt in the running cell, once for each SIGINT. `namespace` has the globals of
-    cells, by which their frames are recognised.
-
-    A cell that catches it and goes on is not forced: the kernel asks `why_deaf` and ends the process (kernel/cell.py).
-    Coroutines are ipykernel's to cancel.
-    """
-
-    def __init__(self, namespace: dict):
-        self._namespace = namespace
-        self._interrupted = False  # whether the running cell was
-
-    def begin(self) -> None:
-        """From here on SIGINT raises. On the main thread."""
-        self._interrupted = False
-        signal.signal(signal.SIGINT, self._on_signal)
-
-    def end(self) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    def _on_signal(self, signum, frame) -> None:
+        """KeyboardInterrupt, once for each SIGINT. ipykernel cancels coroutines."""
+        if not self._interrupted or self._in_cell(frame):
+            self._interrupted = True
+            raise KeyboardInterrupt
 
     def cell_has_ended(self) -> None:
         """Only IPython's own work is left, such as showing a traceback; it is not interrupted."""
         self._interrupted = True
 
-    def interrupt(self) -> None:
-        """SIGINT to the main thread. From any thread."""
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]  # it has begun
-
     def why_deaf(self) -> str:
-        """Why the cell goes on after an interrupt; "" if its code has ended. From any thread."""
+        """Why the cell goes on after an interrupt, for which the kernel then ends the process; "" if its code has
+        ended."""
         if not self._in_cell(callsite.frame_of(threading.main_thread())):
             return ""
         handler = signal.getsignal(signal.SIGINT)
@@ -246,15 +210,21 @@ class Stopping:
             return f"{where} went on after KeyboardInterrupt"
         return f"no interrupt ends the C code of {where}"
 
-    def _on_signal(self, signum, frame) -> None:
-        if not self._interrupted or self._in_cell(frame):
-            self._interrupted = True
-            raise KeyboardInterrupt
-
     def _in_cell(self, frame) -> bool:
-        while frame is not None and frame.f_globals is not self._namespace:
+        namespace = self.kernel.shell.user_ns
+        while frame is not None and frame.f_globals is not namespace:
             frame = frame.f_back
         return frame is not None
+
+    def free(self, cell: str) -> bool:
+        """Ends the waits in gloo and in the store, if this cell is still under way. Says whether it was."""
+        with self._beginning:
+            if self.running != cell:
+                return False
+            # First: calls that the cell makes from now on are refused, so none meets half-closed connections.
+            interruptible.let_go()
+            self.regrouper.free()
+            return True
 
 
 def _interrupt_children(signalled: set[int]) -> None:
@@ -336,8 +306,8 @@ def _in_a_call(frame) -> bool:
 
 def _acts(thread: threading.Thread) -> bool:
     """Whether the thread runs code of the student or of torch.distributed; Jupyter's own and idle workers do not."""
-    # The thread that asks would keep its own frame in a variable of that frame, and through it the main thread's with
-    # all that it holds, a student's group and its port among it, until the next collection.
+    # The thread that asks is skipped: its frame in a variable of that frame would be a cycle, which keeps the main
+    # thread's frames, and so a student's group and its port, until the next collection.
     asks = thread is threading.current_thread()
     if asks or thread.name == "ringside-wait":  # which waits for the main thread, see launch.rank.interruptible
         return False

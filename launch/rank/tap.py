@@ -5,10 +5,8 @@ It registers kernels for torch's `c10d` ops at the dispatch key BackendSelect. A
 torch ops do not, and cost nothing extra. `Work.wait` is wrapped, because a call is complete only after its wait; and
 so is the creation of groups, which all ranks must do in the same order.
 
-A rank makes one `Tap` after the fork and before its first cell. From then on the flight recorder says what the rank is
-doing, and mismatched calls raise MismatchError.
-
-Left out: comparing the calls of different ranks, which the driver does (`replay.recording`, `launch.doctor`).
+A rank makes one `Tap` after the fork. From then on the flight recorder says what the rank is doing, and mismatched
+calls raise MismatchError.
 """
 
 import sys
@@ -39,10 +37,8 @@ LONG = 1 << 18  # bytes; shorter messages arrive as a whole
 
 
 def _not_compiled(function):
-    """torch.compile traces neither the function nor what it calls, as if it were written in C.
-
-    What torch.compiler.disable does, without the seconds that importing torch._dynamo takes.
-    """
+    """torch.compile traces neither the function nor what it calls: as torch.compiler.disable, without the seconds that
+    importing torch._dynamo takes."""
     frames = torch._C._dynamo.eval_frame
     skip = frames._FrameAction.SKIP
     frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
@@ -52,8 +48,8 @@ def _not_compiled(function):
 
 
 class Tap:
-    """Watches this process. `slot` is this rank's `launch.shared.flight_recorder.Slot`; without the `guard` calls of
-    different ranks are not compared."""
+    """Watches this process. `slot` is its part of the flight recorder; without `guard` calls of different ranks are not
+    compared."""
 
     def __init__(self, slot, guard: bool = True):
         give_new_names()
@@ -79,15 +75,14 @@ class Tap:
             put_back()
 
     def start(self, limit: int = LIMIT) -> None:
-        """Begins to record, on the thread that will run the cell; at most `limit` calls are kept, the rest are counted.
-        Drops a recording that is going on."""
+        """Begins to record, on the thread that will run the cell; drops a recording that is going on. Calls beyond
+        `limit` are only counted."""
         self._end_recording()
         self.recorder = Recorder(limit)
         self.recorder.op_log.__enter__()
 
     def stop(self) -> dict:
-        """Ends the recording: {"rank", "events", "dropped", "groups", "sites", "snapshots", "op_log"}, see
-        `replay.recording.Recording`."""
+        """Ends the recording; `replay.recording.Recording` reads what this returns."""
         recorder = self._end_recording()
         if recorder is None:
             raise RuntimeError(f"rank {self.calls.slot.rank}: nothing is being recorded; call tap.start() first")
@@ -100,8 +95,7 @@ class Tap:
         return recorder
 
     def reset(self) -> None:
-        """Counts calls from 0 again, in the epoch that the driver has begun
-        (`launch.shared.flight_recorder.begin_epoch`)."""
+        """Counts calls from 0 again, in the epoch that the driver has begun."""
         self.calls.reset()
         self._groups.clear()
 
@@ -156,8 +150,7 @@ class Tap:
         return kernel
 
     def _from_cpp(self, call: Call, pending, result, work, event, caller):
-        """The result of a collective: of DDP's with the bucket noted, and with a Work that is done when the network
-        is."""
+        """The result of a collective. Of DDP's the bucket is noted, and its Work is done only when the network is."""
         bucket, network = self._buckets.of(call, caller), self.network
         if event is not None and bucket is not None:
             event.bucket = bucket
@@ -171,8 +164,8 @@ class Tap:
         return (*result[:-1], _create_work_from_future(future).boxed())
 
     def _note_completion(self, call: Call, work, event, pending) -> None:
-        """Has the library report when it is done. Where gloo has no future (messages, reduce_scatter) the wait tells.
-        So it does for a blocking call, where gloo's thread would have to wait for the GIL, which costs more."""
+        """Has the library report when it is done. Where gloo has no future (messages, reduce_scatter) the end of the
+        wait counts; for a blocking call, too, where gloo's thread would have to wait for the GIL."""
         kind = (call.name, call.ins[0].device.type if call.ins else "")
         if call.kind != "collective" or kind in self._futureless or callsite.is_blocking():
             return  # a future that gloo refuses costs as much as a send
@@ -191,7 +184,7 @@ class Tap:
         return found if found and found[0] is self.recorder else None
 
     def over(self, pending, work=None) -> float:
-        """When the network lets the wait for a call be over that the library is done with; 0.0 if at once."""
+        """When the network ends the wait for a call that the library is done with; 0.0: at once."""
         network = self.network
         if network is None or pending is None or pending.begun is None:
             return 0.0
@@ -333,8 +326,8 @@ def replace_messages(tap: Tap) -> list[Callable[[], None]]:
 
 
 def replace_making(tap: Tap) -> list[Callable[[], None]]:
-    """The function of torch that makes every process group. Of the default group no rank knows yet which the others
-    are, and a group named by its members (`use_local_synchronization`) is made by them alone."""
+    """The function of torch that makes every process group. Not compared are the default group, when no rank knows the
+    others yet, and a group named by its members (`use_local_synchronization`), which they alone make."""
     make = c10d._new_process_group_helper
 
     @wraps(make)

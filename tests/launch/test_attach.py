@@ -19,7 +19,7 @@ import pytest
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from launch.machine.kv_store import KVStore
+from launch.machine.listener import KVStore
 from launch.shared.processes import descendants
 from tests.launch.hosts import Hosts, ahead_by, needs_root
 from tests.launch.notebook import Notebook

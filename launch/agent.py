@@ -114,7 +114,7 @@ class Agent:
         """Serves until the kernel is gone or has closed the socket, and ends its ranks."""
         try:
             import_first()
-            from launch.backends.nccl import gpu_count
+            from launch.backends import gpu_count
 
             self.tell("ready", gpus=gpu_count())
             self.serve()

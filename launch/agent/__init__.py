@@ -1,1 +1,0 @@
-"""The process that forks the ranks: `python -m launch.agent`."""
