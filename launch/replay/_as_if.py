@@ -102,7 +102,7 @@ def _moves(replay: Replay, places: Places, item: Collective, schedule: Schedule,
         return parts_of(calls[item.ranks[rank]], side, share, len(item.ranks), places.tensor)
 
     def scratch(rank: int, buffer: str, nbytes: int) -> str:
-        return places.memories[item.ranks[rank]].imagine(f"{buffer} of {op}", nbytes, dtype)
+        return places.variables[item.ranks[rank]].imagine(f"{buffer} of {op}", nbytes, dtype)
 
     def held(rank: int, region: Region):
         return given_to(replay, places, item, calls[rank], region)

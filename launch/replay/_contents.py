@@ -14,7 +14,7 @@ from collections import defaultdict
 from functools import partial
 
 from collectives.as_if import Region
-from launch.replay._places import Places, Spot, Variables, content
+from launch.replay._places import Places, Spot, content
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, cut, joined, meeting, moved
 
@@ -25,9 +25,9 @@ class Contents:
     """By (rank, place), in bytes of the place: `held` after all moves, `began` before them, and `seen`, a list of
     (first byte, Spot) with the memory that shows what it began with. `wrong`: those that differ from the rank."""
 
-    def __init__(self, moves: list, replay: Replay, memories: dict[int, Variables], places: Places):
-        self.replay, self.memories, self.leaves, self.places = replay, memories, replay.leaves, places
-        self.means = {1 / len(memories), *(1 / len(item.ranks) for item in replay.collectives)}
+    def __init__(self, moves: list, replay: Replay, places: Places):
+        self.replay, self.variables, self.leaves, self.places = replay, replay.variables, replay.leaves, places
+        self.means = {1 / len(self.variables), *(1 / len(item.ranks) for item in replay.collectives)}
         self.held: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
         self.began: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
         self.seen: dict[tuple[int, str], list[tuple[int, Spot]]] = defaultdict(list)
@@ -44,19 +44,19 @@ class Contents:
     def at_first(self, rank: int, name: str, lo: int, hi: int, size: int | None = None) -> Pieces | None:
         """What bytes lo up to hi of a variable of `size` bytes held when its rank made its first call; None if it has
         no such variable."""
-        bound = self.memories[rank].named(name, 0) if rank in self.memories else []
+        bound = self.variables[rank].named(name, 0) if rank in self.variables else []
         if not bound or size not in (None, sum(b.nbytes for b in bound)):
             return None
         inside = cut(self._variable(rank, name), lo, hi)
         return joined([p._replace(value=self.places.cleaned(p.value)) for p in inside])
 
-    def variables(self, rank: int, value: Value) -> list[tuple[str, int]]:
+    def found_in(self, rank: int, value: Value) -> list[tuple[str, int]]:
         """(name, byte) of where that value may begin in the variables that a rank had when it made its first call."""
-        if rank not in self.memories or not value.terms:
+        if rank not in self.variables or not value.terms:
             return []
         leaf, shift, _ = value.terms[0]
         found = []
-        for name in self.memories[rank].by_place:
+        for name in self.variables[rank].by_place:
             for p in self._variable(rank, name):
                 for other, by, _ in self.places.cleaned(p.value).terms[:1]:
                     if other == leaf and p.lo <= shift - by < p.hi:
@@ -64,11 +64,11 @@ class Contents:
         return found
 
     def _variable(self, rank: int, name: str) -> list[Piece]:
-        return content([b.span for b in self.memories[rank].named(name, 0)], partial(self.replay.held_first, rank))
+        return content([b.span for b in self.variables[rank].named(name, 0)], partial(self.replay.held_first, rank))
 
     def alike(self, rank: int, place: str, name: str) -> bool:
         """Whether a place held at first what the variable `name` held; True if there is no such variable."""
-        size = self.memories[rank].size(place)
+        size = self.variables[rank].size(place)
         if self.at_first(rank, name, 0, size, size) is None:
             return True
         held = self.began.get((rank, place))
@@ -126,7 +126,7 @@ class Contents:
                     ranges.write(before.lo, before.hi, self.leaves.combined(move.how, both, move.dst))
 
     def _compare_ends(self) -> None:
-        for rank, memory in self.memories.items():
+        for rank, memory in self.variables.items():
             for span in memory.final.values() if self.replay.seen(rank) else ():
                 held = moved(self.replay.ends[rank].held(span), span.lo)
                 self._compare(rank, self.places.of(rank, span), held)
@@ -169,7 +169,7 @@ class Contents:
 
     def _add_what_was_left_alone(self) -> None:
         for (rank, place), touched in self.held.items():
-            memory, at = self.memories[rank], 0
+            memory, at = self.variables[rank], 0
             for first, later in zip(memory.named(place, 0), memory.named(place, memory.last_snapshot), strict=False):
                 b = later if later.nbytes == first.nbytes else first  # `parts[rank] = x` changes an item without an op
                 by = b.span.lo - at

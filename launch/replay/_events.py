@@ -53,12 +53,12 @@ class Event(NamedTuple):
     after: list
 
 
-def events_of(runs: list[dict], replay: Replay, memories: dict[int, Variables]) -> list[Event]:
+def events_of(runs: list[dict], replay: Replay) -> list[Event]:
     """All events of all ranks."""
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
     matches = _matches(runs, replay)
     return [
-        _event(run, event, memories[run["rank"]], zero, matches.get((run["rank"], number)))
+        _event(run, event, replay.variables[run["rank"]], zero, matches.get((run["rank"], number)))
         for run in runs
         for number, event in enumerate(run["events"])
     ]

@@ -25,7 +25,7 @@ from collectives.state import Cell, empty_cells
 from launch.replay._calls import Call, Collective
 from launch.replay._contents import Contents
 from launch.replay._moves import Move
-from launch.replay._places import Variables, nameless
+from launch.replay._places import nameless
 from launch.replay.provenance import Piece, Pieces, Value, cut, joined
 
 BUILT_IN = " (built-in)"
@@ -42,8 +42,8 @@ class Layout:
     `begin` is what places and variables held before the moves.
     """
 
-    def __init__(self, moves: list[Move], memories: dict[int, Variables], together, begin: Contents):
-        self.memories, self.begin = memories, begin
+    def __init__(self, moves: list[Move], together, begin: Contents):
+        self.variables, self.begin = begin.variables, begin
         used: Counter = Counter()  # (rank, place) -> moves
         summed: Counter = Counter()
         for move in moves:
@@ -60,7 +60,7 @@ class Layout:
         for key, name in self.names.items():
             sums, moved = weights.get(name, (0, 0))
             weights[name] = (sums - summed[key], moved - used[key])
-        size = {name: memories[rank].size(place) for (rank, place), name in self.names.items()}
+        size = {name: self.variables[rank].size(place) for (rank, place), name in self.names.items()}
         self.buffers = tuple(sorted(weights, key=lambda name: (-size[name], weights[name], name))) or ("data",)
         self.cuts = self._cut(moves, size)
         self._found: dict[tuple[int, Region], tuple[str, int, int]] = {}
@@ -71,7 +71,7 @@ class Layout:
         kinds: dict[str, tuple] = {}
         for rank, place in used:
             members.setdefault(labels[rank, place], {})[rank] = place
-            memory = self.memories[rank]
+            memory = self.variables[rank]
             kinds.setdefault(labels[rank, place], (memory.size(place), memory.dtype(place)))
         everywhere = {rank for rank, _ in used}
         names: dict[str, str] = {}
@@ -278,7 +278,7 @@ class Symbols:
         for (r, place), held in self.begin.began.items():
             if r == rank and not nameless(place):
                 found |= {(place, p.lo) for p in held.pieces if joined(held.read(p.lo, p.lo + size), p.lo) == pieces}
-        for name, lo in self.begin.variables(rank, pieces[0][2]):
+        for name, lo in self.begin.found_in(rank, pieces[0][2]):
             if self.begin.at_first(rank, name, lo, lo + size) == pieces:
                 found.add((name, lo))
         return found

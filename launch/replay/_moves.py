@@ -21,7 +21,7 @@ from collectives.as_if import Region
 from launch.replay._calls import Call, Message, effect
 from launch.replay._contents import Contents
 from launch.replay._memory import Write
-from launch.replay._places import LocalWrite, Places, Spot, Use, Variables, nameless
+from launch.replay._places import LocalWrite, Places, Spot, Use, nameless
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges, Span, cut, moved
 
@@ -66,16 +66,16 @@ class Move(NamedTuple):
         return cls(step, spot.rank, spot.rank, None, target, spot, held, op="new", how=how)
 
 
-def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move], Places, Contents]:
+def moves_of(replay: Replay) -> tuple[list[Move], Places, Contents]:
     """The moves in order of their steps, the places that they go between, and what these hold.
 
     Leaving out the scratch tensor or the copy that a message went through is a claim. `Contents` compares the moves
     with what the ranks really held; for places where they disagree, nothing is left out."""
     told: dict[tuple[int, str], int] = {}
     while True:
-        picker = _Picker(replay, memories, told)
+        picker = _Picker(replay, told)
         moves, places = picker.moves()
-        contents = Contents(moves, replay, memories, places)
+        contents = Contents(moves, replay, places)
         wrong = {key for key in contents.wrong if told.get(key, 0) < ALL}
         if not wrong:
             return moves, places, contents
@@ -83,8 +83,8 @@ def moves_of(replay: Replay, memories: dict[int, Variables]) -> tuple[list[Move]
 
 
 class _Picker:
-    def __init__(self, replay: Replay, memories: dict[int, Variables], told: dict[tuple[int, str], int]):
-        self.replay, self.leaves, self.memories = replay, replay.leaves, memories
+    def __init__(self, replay: Replay, told: dict[tuple[int, str], int]):
+        self.replay, self.leaves, self.variables = replay, replay.leaves, replay.variables
         self.told = told  # (rank, place) -> ARRIVALS or ALL
         renewed = {(rank, re.sub(r" \d+$", "", place)) for rank, place in told}
         self.done: dict[int, list[LocalWrite]] = {}
@@ -99,7 +99,7 @@ class _Picker:
         for done in chain(*self.done.values()):
             self.at_row[done.rank, done.row].append(done)
         self.uses = self._uses()
-        self.places = Places(memories, self.uses)
+        self.places = Places(self.variables, self.uses)
         self._find_steps()
         self.begun: dict[tuple[int, str], float] = {}  # (rank, place) -> the row of its first use in a call
         self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes after the rank's first call
@@ -109,10 +109,10 @@ class _Picker:
         for mine in self.done.values():
             for done in mine:
                 self._understand(done)
-        self.scales = {1 / len(memories), *(1 / len(item.ranks) for item in replay.collectives)}
+        self.scales = {1 / len(self.variables), *(1 / len(item.ranks) for item in replay.collectives)}
 
     def _name(self, write: Write) -> str:
-        return self.memories[write.rank].locate(write.span).place
+        return self.variables[write.rank].locate(write.span).place
 
     def _sort_places(self) -> None:
         """What each place is used for."""
@@ -194,7 +194,7 @@ class _Picker:
                 for pieces in item.carries.get(call.rank, ()):
                     if pieces and all(self.leaves.is_own(p.value, call.rank) for p in pieces):
                         sent[call.rank] |= {leaf for p in pieces for leaf, _, _ in p.value.terms}
-        first = {rank: [b for b in memory.bindings if b.snapshot == 0] for rank, memory in self.memories.items()}
+        first = {rank: [b for b in memory.bindings if b.snapshot == 0] for rank, memory in self.variables.items()}
         at_first = {  # rank -> name -> leaves
             rank: {
                 b.path: {leaf for p in self.replay.held_first(rank, b.span) for leaf, _, _ in p.value.terms}
@@ -206,7 +206,7 @@ class _Picker:
         found = {leaf for held in at_first.values() for name in names & held.keys() for leaf in held[name]}
         for rank, bindings in first.items():
             for b in bindings:
-                if (rank, self.memories[rank].locate(b.span).place) not in self.filled:
+                if (rank, self.variables[rank].locate(b.span).place) not in self.filled:
                     found |= at_first[rank][b.path]
         all_sent = set().union(*sent.values())
         zeros, empty = (
@@ -247,7 +247,7 @@ class _Picker:
         if len(done.parts) > 1 or done.how != "sum":
             return True
         # A copy of received data is worth showing only if it is left at the end and the original is not.
-        memory = self.memories[rank]
+        memory = self.variables[rank]
         if not done.parts or not memory.is_left(done.span):
             return False
         original = done.parts[0].span
@@ -323,7 +323,7 @@ class _Picker:
         if not nameless(region.place) and (rank, origin.place) not in self.filled:
             return region  # of an input, and with a name: that is what the rank works with
         changed = self.places.next_write(Spot(rank, done.terms[0].span, done.since))
-        whole = self.memories[rank].size(origin.place) == out.hi - out.lo
+        whole = self.variables[rank].size(origin.place) == out.hi - out.lo
         if (changed is not None and changed < row) or (whole and not nameless(region.place)):
             return region
         done.drawn = False
@@ -398,7 +398,7 @@ class _Picker:
         base, moves = self._base(done), []
         through, unseen_there = region, done.spot._replace(span=done.span._replace(storage=-1))
         if self._overlaps(done):
-            memory, size = self.memories[rank], region.hi - region.lo
+            memory, size = self.variables[rank], region.hi - region.lo
             through = Region(memory.imagine("temporary", size, memory.dtype(region.place)), 0, size)
         for number, span, _ in sorted(done.parts, key=lambda part: part.number != base):
             source = self._from(done, number)

@@ -27,7 +27,7 @@ from collectives.schedule import Schedule
 from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
 from launch.replay._numbers import SIZES
-from launch.replay._places import Variables, content
+from launch.replay._places import content
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges, Span, Value, cut, meeting, moved
 
@@ -60,10 +60,10 @@ class Found(NamedTuple):
 class Namer:
     """`find` names the run; `nothing`: leaves of zeros that only begin sums, and of memory that was never filled."""
 
-    def __init__(self, replay: Replay, memories: dict[int, Variables], nothing: set[int], last_written: Callable):
-        self.replay, self.memories, self.nothing = replay, memories, nothing
+    def __init__(self, replay: Replay, nothing: set[int], last_written: Callable):
+        self.replay, self.variables, self.nothing = replay, replay.variables, nothing
         self.last_written = last_written
-        self.ranks = sorted(memories)
+        self.ranks = sorted(self.variables)
         self.starts = {rank: self._starts(rank) for rank in self.ranks}
         self.ends = {rank: self._ends(rank) for rank in self.ranks}
         self._promised: dict[tuple, list] = {}
@@ -103,13 +103,13 @@ class Namer:
         return sorted(names, key=lambda name: self._late(name, name in shown), reverse=True)
 
     def _memory(self, rank: int, name: str) -> list | None:
-        return self.memories[rank].bound_last(name)
+        return self.variables[rank].bound_last(name)
 
     def _late(self, name: str, shown: bool) -> tuple[int, bool, int, bool]:
         here = [rank for rank in self.ranks if name in self.ends[rank]]
         nbytes = max(self.ends[rank][name][-1].hi for rank in here)
         written = max(self.last_written(rank, name) for rank in here)
-        return nbytes, shown, written, any(name in self.memories[rank].final for rank in here)
+        return nbytes, shown, written, any(name in self.variables[rank].final for rank in here)
 
     # -- what variables held
 
@@ -122,10 +122,10 @@ class Namer:
         return found
 
     def _bound_first(self, rank: int) -> dict[str, list[Span]]:
-        return self.memories[rank].bound_first(self.replay.ranks[rank].first_snapshot)
+        return self.variables[rank].bound_first(self.replay.ranks[rank].first_snapshot)
 
     def _ends(self, rank: int) -> dict[str, Content]:
-        memory, held = self.memories[rank], self.replay.ends[rank].held
+        memory, held = self.variables[rank], self.replay.ends[rank].held
         found = {name: content(memory.bound_last(name) or (), held) for name in memory.names_left}
         return {name: pieces for name, pieces in found.items() if pieces}
 
@@ -188,7 +188,7 @@ class Namer:
 
     def _rows(self, result: str) -> tuple[int, ...]:
         """Of how many rows a variable is, seen as a matrix: (2, 6) for the shape 2, 3, 5."""
-        shapes = (b.shape for memory in self.memories.values() for b in memory.bindings if b.path == result)
+        shapes = (b.shape for memory in self.variables.values() for b in memory.bindings if b.path == result)
         return tuple(rows for rows in accumulate(next(shapes, ())[:-1], mul) if 1 < rows <= MOST_ROWS)
 
     def _givers(self, collective: str, root: int | None) -> list[int]:
@@ -404,13 +404,13 @@ class Made(NamedTuple):
     lines: tuple[int, ...]
 
 
-def made_of(replay: Replay, memories: dict[int, Variables], rank: int, name: str, of: str) -> list[Made]:
+def made_of(replay: Replay, rank: int, name: str, of: str) -> list[Made]:
     """The pieces of a variable of one rank. See `Recording.made_of`."""
-    memory = memories.get(rank)
+    memory = replay.variables.get(rank)
     bound = memory.bound_last(name) if memory else None
-    if memory is None or bound is None or not all(replay.seen(each) for each in memories):
+    if memory is None or bound is None or not all(map(replay.seen, replay.variables)):
         return []
-    inputs = _inputs(replay, memories, of)
+    inputs = _inputs(replay, of)
     found, at = [], 0
     for span in bound:
         size = SIZES.get(memory.type_in(span.storage), 1)
@@ -424,10 +424,10 @@ def made_of(replay: Replay, memories: dict[int, Variables], rank: int, name: str
     return found
 
 
-def _inputs(replay: Replay, memories: dict[int, Variables], of: str) -> dict[int, list]:
+def _inputs(replay: Replay, of: str) -> dict[int, list]:
     """Leaf -> (lo, hi, rank, shift): its bytes lo up to hi are those of the rank's input, from byte lo + shift on."""
     found: dict[int, list] = {}
-    for rank, memory in memories.items():
+    for rank, memory in replay.variables.items():
         for p in content([b.span for b in memory.named(of, 0)], partial(replay.held_first, rank)):
             if p.value.plain:
                 leaf, shift, _ = p.value.terms[0]

@@ -214,20 +214,20 @@ class Variables:
         return looks, raws
 
 
-def prefer(memories: dict[int, Variables], runs: list[dict]) -> None:
+def prefer(variables: dict[int, Variables], runs: list[dict]) -> None:
     """Of several names for one memory the one that most calls concern, on all ranks together, is used; and of tensors
     of several sizes under one name those have the name itself."""
     counts: Counter = Counter()
     for run in runs:
         calls = Counter(span for event in run["events"] for span in [*event["ins"], *event["outs"]] if span)
         for span, times in calls.items():
-            for key in {(b.path, b.nbytes) for b in memories[run["rank"]].reaching(span)}:
+            for key in {(b.path, b.nbytes) for b in variables[run["rank"]].reaching(span)}:
                 counts[key] += times
     sizes: dict[str, list[int]] = {}
-    for path, nbytes in [*counts, *((b.path, b.nbytes) for memory in memories.values() for b in memory.bindings)]:
+    for path, nbytes in [*counts, *((b.path, b.nbytes) for memory in variables.values() for b in memory.bindings)]:
         sizes.setdefault(path, []).append(nbytes)
     first = {path: max(found, key=lambda nbytes: counts[path, nbytes]) for path, found in sizes.items()}
-    for memory in memories.values():
+    for memory in variables.values():
         memory.use(counts, first)
 
 
@@ -335,11 +335,11 @@ class LocalWrite:
 class Places:
     """The student's names for memory, such that two places which are in use at the same time never have one name."""
 
-    def __init__(self, memories: dict[int, Variables], uses: dict[tuple[int, int], list[Use]]):
-        self.memories, self.uses = memories, uses
+    def __init__(self, variables: dict[int, Variables], uses: dict[tuple[int, int], list[Use]]):
+        self.variables, self.uses = variables, uses
         used: dict[tuple[int, str, int], list] = defaultdict(list)  # (rank, place, byte) -> (row, row, storage)
         for (rank, storage), found in uses.items():
-            region = memories[rank].locate(min(found, key=lambda use: use.span.lo).span)
+            region = variables[rank].locate(min(found, key=lambda use: use.span.lo).span)
             used[rank, region.place, region.lo].append((min(u.row for u in found), max(u.row for u in found), storage))
         self._found: dict[tuple[int, Span], Region] = {}
         self._uses: dict[tuple[int, Span], list[Use]] = {}
@@ -371,7 +371,7 @@ class Places:
         return self._found[key]
 
     def _find(self, rank: int, span: Span) -> Region:
-        memory = self.memories[rank]
+        memory = self.variables[rank]
         region, number = memory.locate(span), self.number.get((rank, span.storage), 0)
         if number == 0:
             return region

@@ -18,6 +18,7 @@ import numpy as np
 from launch.replay._calls import Call, Collective, Effect, Matched, Message, early_uses, match
 from launch.replay._memory import Memory
 from launch.replay._numbers import EACH, Numbers, Snapshots, in_a_row
+from launch.replay._places import Variables, prefer
 from launch.replay._torch_ops import Meaning, View, parse
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Span, Value, meeting, moved
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
@@ -31,27 +32,23 @@ WAITS, GETS_NOTHING = (
 class _Rank:
     """How far one rank's op log has been replayed."""
 
-    def __init__(self, run: dict, leaves: Leaves):
-        op_log, snapshots = run["op_log"], run["snapshots"]
+    def __init__(self, run: dict, variables: Variables, leaves: Leaves):
+        op_log, storages = run["op_log"], variables.storages
         self.number, self.events = run["rank"], run["events"]
         self.rows, self.ops = op_log["rows"], [parse(text) for text in op_log["ops"]]
         self.views = [View(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]]
         self.changed, self.early = early_uses(self.rows, self.ops, self.views, self.events)
-        kept = {binding[3] for binding in snapshots["bindings"]}
+        kept = {b.span.storage for b in variables.bindings}
         kept |= {span.storage for event in self.events for span in [*event["ins"], *event["outs"]] if span}
-        firsts = {int(number): known["first"] for number, known in snapshots["storages"].items()}
-        self.snapshots = Snapshots(snapshots)
-        itemsizes = {number: self.snapshots.itemsize(number) for number in firsts}
+        firsts = {number: known["first"] for number, known in storages.items()}
+        self.snapshots = Snapshots(run["snapshots"])
+        itemsizes = {number: self.snapshots.itemsize(number) for number in storages}
         self.memory = Memory(self.number, leaves, kept, firsts, itemsizes)
         self.meaning = Meaning(self.memory, self.number)
-        self.last_snapshot = snapshots["looks"] - 1
+        self.last_snapshot = variables.last_snapshot
         self.first_snapshot = self.events[0]["looks"][0] if self.events else 0
-        self.named = [
-            Span(storage, lo, lo + nbytes)
-            for snapshot, _, _, storage, lo, nbytes, *_ in snapshots["bindings"]
-            if snapshot <= self.first_snapshot
-        ]
-        self.final = [Span(storage, lo, lo + nbytes) for _, storage, lo, nbytes in snapshots["final"]]
+        self.named = [b.span for b in variables.bindings if b.snapshot <= self.first_snapshot]
+        self.final = [*variables.final.values()]
         self.begun = False
         self.blind = False
         self.open: dict[int, dict] = {}  # event -> itself, while it is under way
@@ -68,9 +65,12 @@ class Replay:
     writes                             by rank: what it wrote itself, in order
     starts                             by rank: storage -> pieces, as they were when it made its first call
     ends                               by rank: the `Memory` it ended with
+    variables                          by rank: its `Variables`
     """
 
     def __init__(self, runs: list[dict]):
+        self.variables = {run["rank"]: Variables(run["snapshots"]) for run in runs}
+        prefer(self.variables, runs)
         self._replay(runs, EACH)
         if self.contradicted:  # again, with a check at every call, to find where it began
             self._replay(runs, 1)
@@ -82,7 +82,7 @@ class Replay:
         self.numbers = Numbers(self.leaves)
         self.messages, self.collectives, self.unmatched = match(runs)
         self.matched: list[Matched] = [*self.messages, *self.collectives]
-        self.ranks = {run["rank"]: _Rank(run, self.leaves) for run in runs}
+        self.ranks = {run["rank"]: _Rank(run, self.variables[run["rank"]], self.leaves) for run in runs}
         self.items = {(call.rank, call.number): item for item in self.matched for call in item.calls}
         self.effects: dict[int, Effect] = {}  # id of a collective -> its effect, until all its ranks have gone on
         self.taken: dict[int, int] = {}

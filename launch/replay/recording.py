@@ -40,7 +40,7 @@ from launch.replay._layout import BUILT_IN, WAYS, Layout, Symbols, listed, steps
 from launch.replay._moves import Move, moves_of
 from launch.replay._one_clock import on_one_clock
 from launch.replay._outcome import VALUE, Found, Made, Namer, made_of
-from launch.replay._places import Places, Spot, Variables, prefer
+from launch.replay._places import Places, Spot
 from launch.replay._replay import Replay
 
 LARGEST = 200_000  # chunks that a proof would write
@@ -76,13 +76,12 @@ class Captures:
         runs, self.clocks = on_one_clock(runs, clocks)
         self.runs = sorted(map(with_spans, runs), key=lambda run: run["rank"])
         self.replay = Replay(self.runs)
-        self.memories = {run["rank"]: Variables(run["snapshots"]) for run in self.runs}
-        prefer(self.memories, self.runs)
-        self.moves, self.places, self.contents = moves_of(self.replay, self.memories)
+        self.variables = self.replay.variables
+        self.moves, self.places, self.contents = moves_of(self.replay)
 
     @cached_property
     def events(self) -> list[Event]:
-        return events_of(self.runs, self.replay, self.memories)
+        return events_of(self.runs, self.replay)
 
     @property
     def ops(self) -> int:
@@ -95,7 +94,7 @@ class Captures:
         timing."""
         if self.unsure:
             return []
-        return Namer(self.replay, self.memories, self.places.nothing, self._last_written).find()
+        return Namer(self.replay, self.places.nothing, self._last_written).find()
 
     @cached_property
     def unsure(self) -> str:
@@ -106,7 +105,7 @@ class Captures:
 
     def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
-        bound = self.memories[rank].bound_last(name) or ()
+        bound = self.variables[rank].bound_last(name) or ()
         uses = (use for span in bound for use in self.places.uses.get((rank, span.storage), ()))
         return max((use.row for use in uses if use.writes), default=-1)
 
@@ -137,14 +136,14 @@ class Captures:
         return self._text(spot, self.replay.ranks[spot.rank].looks[at][1] if rows else 0)
 
     def _text(self, spot: Spot, snapshot: int) -> str:
-        memory, (storage, lo, hi) = self.memories[spot.rank], spot.span
+        memory, (storage, lo, hi) = self.variables[spot.rank], spot.span
         value = memory.value(spot.span, snapshot, memory.type_in(storage))
         return "" if value is None else text_of(value, max(len(value), (hi - lo) // max(value.itemsize, 1)))
 
     def text_at_first(self, rank: int, region: Region) -> str:
         """The numbers that a region of a variable held before the first call; "" if it was not filled, or not seen."""
         at = 0
-        for b in self.memories[rank].named(region.place, 0) if rank in self.memories else ():
+        for b in self.variables[rank].named(region.place, 0) if rank in self.variables else ():
             by = b.span.lo - at
             span = b.span._replace(lo=region.lo + by, hi=region.hi + by)
             there = [p.value for p in self.replay.held_first(rank, span)]
@@ -169,15 +168,15 @@ class Recording(Run):
     def __init__(self, runs: list[dict] | Captures, as_if: dict[str, str] | None = None, part: range | None = None):
         self._captures = of = runs if isinstance(runs, Captures) else Captures(runs)
         self._as_if, self._part = as_if or {}, part
-        replay, memories = of.replay, of.memories
+        replay, variables = of.replay, of.variables
         shown = shown_as(of.moves, replay, of.places, self._as_if)
         self._whole = len(shown.numbers)
         self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
         begin = of.contents
         if shown.moves is not of.moves:
-            begin = Contents(shown.moves, replay, memories, of.places)
-        ranks = 1 + max({0, *memories, *(rank for item in shown.collectives for rank in item.ranks)})
-        self._layout = layout = Layout(shown.moves, memories, _together(shown, of.places), begin)
+            begin = Contents(shown.moves, replay, of.places)
+        ranks = 1 + max({0, *variables, *(rank for item in shown.collectives for rank in item.ranks)})
+        self._layout = layout = Layout(shown.moves, _together(shown, of.places), begin)
         found = self._shown_of([] if part else of.found)
         symbols = Symbols(layout, begin, ranks, found.given)
         divided = {} if as_if else of.places.divided
@@ -231,7 +230,7 @@ class Recording(Run):
         kept = max((len(run["events"]) for run in self._captures.runs), default=0)
         name = self._kind + (f", {self._captures.unsure}" if self._captures.unsure else "")
         name += f", first {kept:,} calls of every rank" if self.dropped else ""
-        if not self.dropped and not all(map(self._captures.replay.seen, self._captures.memories)):
+        if not self.dropped and not all(map(self._captures.replay.seen, self._captures.variables)):
             name += f", what ranks did with their data seen for {self._captures.ops:,} operations"
         return f"{name}, steps {self._part.start + 1} to {self._part.stop} of {self._whole}" if self._part else name
 
@@ -315,7 +314,7 @@ class Recording(Run):
     def made_of(self, rank: int, name: str, of: str = "x") -> list[Made]:
         """What a variable of a rank holds when the cell has ended, in terms of what variables called `of` held when
         their ranks made their first call; [] if there is no such variable any more, or not all ops were seen."""
-        return made_of(self._captures.replay, self._captures.memories, rank, name, of)
+        return made_of(self._captures.replay, rank, name, of)
 
     def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
         """(buffer, first chunk, chunks) of a variable that a rank has when the cell has ended; None if it is not
@@ -324,7 +323,7 @@ class Recording(Run):
 
     def _places_of(self, rank: int, name: str, lo: int = 0, hi: int = sys.maxsize) -> Iterator[tuple[str, int, int]]:
         """The same for bytes lo up to hi of it; of a list, item by item."""
-        bound = self._captures.memories[rank].bound_last(name) if rank in self._captures.memories else None
+        bound = self._captures.variables[rank].bound_last(name) if rank in self._captures.variables else None
         at = 0
         for span in bound or ():
             nbytes = span.hi - span.lo

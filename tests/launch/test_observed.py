@@ -217,7 +217,7 @@ def ends_apart(recording) -> tuple[list, int]:
     start, wrong, compared = {}, [], 0
     for rank, buffer, chunk, text in recording.start_values():
         start.setdefault(recording.start().cells[buffer][rank, chunk].origins[0], numbers(text))
-    for rank, memory in recording._captures.memories.items():
+    for rank, memory in recording._captures.replay.variables.items():
         for name in memory.names_left:
             buffer, first, count = recording.place_of(rank, name) or ("", 0, 0)
             at = 0
