@@ -88,4 +88,6 @@ def test_a_wrong_answer_fails_for_the_right_reason(name, attempt):
 def test_there_are_enough_attempts(name):
     module = importlib.import_module(f"tests.course.attempts.{name}")
     assert len(module.RIGHT) >= 3 and len(module.WRONG) >= 6
-    assert EXERCISES[name].hints
+    exercise = EXERCISES[name]
+    assert exercise.hints
+    assert not {*exercise.more} & {*exercise.world_sizes} or exercise.more == (2,), "no size that no verdict names"

@@ -83,6 +83,7 @@ def everyones(x):
 """
 
 THROUGH_ALL_DOORS = ("ring_all_reduce", "clip_norm")
+"""Only these get the attempts that fail for one reason, whatever the exercise is."""
 
 ALL_RANKS = re.compile(r"dist\.get_world_size\((group)?\)")
 
@@ -156,8 +157,9 @@ def family(name: str) -> dict[str, tuple[str, str]]:
         if by_messages:
             words = f"it may talk to only {exercise.talks}" if exercise.peers else "are enough"
             found["through rank 0"] = (_from_everyones(name, THROUGH_RANK_0), words)
-    named = f"if world_size not in {exercise.world_sizes}: return"
-    found["right only on as many ranks as verdicts name"] = _spoilt(name, named, "return {solved}"), "no  on "
+    if name in THROUGH_ALL_DOORS:  # the sizes that nobody has seen are drawn in one place, for all exercises
+        named = f"if world_size not in {exercise.world_sizes}: return"
+        found["right only on as many ranks as verdicts name"] = _spoilt(name, named, "return {solved}"), "no  on "
     if "x" not in exercise.call or name in NOT_GIVEN_X:
         return found
     if name in FROM_EVERYONES:
