@@ -83,6 +83,14 @@ def load(path: "str | PathLike[str]") -> Schedule:
 
 
 def _described(schedule: Schedule) -> dict[str, Any]:
+    total = 0
+    for step in schedule.steps:
+        total += len(step.moves.src)
+        if total > MOST_TRANSFERS:
+            raise ValueError(
+                f"{schedule.title} on {schedule.ranks} ranks has more than {MOST_TRANSFERS:,} transfers, too much for "
+                "a file; the same algorithm on 64 ranks shows the same pattern"
+            )
     goal = schedule._goal
     described = {
         "ringside": VERSION,
@@ -92,14 +100,7 @@ def _described(schedule: Schedule) -> dict[str, Any]:
         "goal": None if goal is None else {name: _rows(np.array(cells, object)) for name, cells in goal.items()},
         "steps": [],
     }
-    total = 0
     for step in schedule.steps:
-        total += len(step.columns.src)
-        if total > MOST_TRANSFERS:
-            raise ValueError(
-                f"{schedule.title} on {schedule.ranks} ranks has more than {MOST_TRANSFERS:,} transfers, too much for "
-                "a file; the same algorithm on 64 ranks shows the same pattern"
-            )
         rows = [list(transfer) for transfer in step.transfers]
         sources = [list(source) for source in step.sources]
         described["steps"].append([step.phase, step.caption, rows, sources, step.effect, step.in_network])
