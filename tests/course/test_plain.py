@@ -1,6 +1,7 @@
 """%%plain: plain processes, and what each of them said, in rank order."""
 
 import os
+import re
 
 import pytest
 
@@ -22,7 +23,8 @@ if rank == 2:
 
 @pytest.fixture(scope="module")
 def said():
-    return plain.run(3, PROGRAM, {**os.environ, **plain.QUIET, "COLOUR": "blue"})
+    told = plain.run(3, PROGRAM, {**os.environ, **plain.QUIET, "COLOUR": "blue"})
+    return [re.sub(r"\[Gloo\].*\n", "", each) for each in told]  # a line for each group before torch 2.13
 
 
 def test_each_rank_is_heard_the_killed_one_too(said):

@@ -135,6 +135,8 @@ def test_what_a_chapter_takes_from_an_exercise_has_something_in_its_place():
 
 @pytest.mark.parametrize("name", sorted({*EXERCISES} & {*vars(instead)}))
 def test_it_is_called_as_the_solution_is(name):
+    if name == "ring_sum":
+        pytest.importorskip("jax")
     ours = inspect.signature(getattr(importlib.import_module(f"course.solutions.{name}"), name))
     theirs = inspect.signature(getattr(instead, name))
     assert list(theirs.parameters)[: len(ours.parameters)] == list(ours.parameters)
