@@ -101,7 +101,7 @@ NOTES = Notes(
         ),
         Mistake(
             "pipe_slots",
-            "Three stages stand before the last one, not four. The fence and its posts, once more.",
+            "Three stages come before the last one, not four. The fence and its posts, once more.",
             answer=2,
         ),
         Mistake(

@@ -37,7 +37,7 @@ QUESTIONS = (
         wrong=(
             Answer("8*p", "That is one micro-batch after the other. Stage 0 starts the second when it is free."),
             Answer("8", "The last stage cannot start in the first slot: nothing has reached it yet."),
-            Answer("8+p", "Three stages stand before the last one, so it starts after 3 slots, not after 4."),
+            Answer("8+p", "Three stages come before the last one, so it starts after 3 slots, not after 4."),
             Answer("8/p", "Every stage works on all 8 micro-batches: each has a part of the model, not of the data."),
         ),
         unit="slots",
@@ -105,8 +105,8 @@ QUESTIONS = (
     FindLine(
         name="pipe_scaled",
         topic="gradients",
-        text="What the last stage does in a step of m micro-batches, as somebody wrote it. It trains, but as if the "
-        "learning rate were m times as large. Which line is wrong?",
+        text="This is a colleague's last stage, in a step of m micro-batches. It trains, but as if the learning rate "
+        "were m times as large. Which line is wrong?",
         source=SCALED,
         right=(3,),
         why="Line 3 is the mean over one micro-batch. backward() adds the gradients of all m up, and m means together "
@@ -144,7 +144,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Tensor parallel over 16, two machines together",
-                "Every layer would all-reduce its activations through the cards, and wait for it.",
+                "Every layer would all-reduce its activations over the slow network, and wait for it.",
             ),
             Answer(
                 "Pipeline over the 8 of a machine, tensor parallel over 2 machines",
