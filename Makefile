@@ -1,16 +1,16 @@
-# make lab      everything set up, JupyterLab opens on the student's own copies of the chapters
-# make test     everything set up, every test run
-# make venv     only set up
-# make refresh  execute the chapters again and save their normalised outputs
-# make site     the web site: every chapter with live widgets, all algorithms, the reference, in the folder site
-# make pack     for who teaches: notes, slides, handouts, notebooks and animations of every chapter, in the folder pack
-# make withhold a copy of the course for students, without solutions and answers, in the folder students
-# make wheels   everything that is installed, as files in the folder wheels; in a room without internet, where there is
-#               Python of the same version on the same kind of machine: make lab WHEELS=wheels
-# make bench    figures against the peers, as ratios in one run
-# make gallery  a page with the approved picture of every widget, and what the last test drew differently
-# make pictures approve how every widget looks now; look at the gallery first
-# make lint     the style check that the tests run too
+# make lab       set up, and open JupyterLab on your own copies of the chapters
+# make test      set up, and run all tests: about 12 minutes on two cores
+# make venv      set up only, in the folder .venv
+# make site      the web site, with live widgets in every chapter, in the folder site
+# make pack      for teachers: notes, slides, handouts, notebooks and animations of every chapter, in the folder pack
+# make withhold  a copy of the course for students, without solutions and answers, in the folder students
+# make wheels    all packages as files in the folder wheels; on the same kind of machine, with the same Python and
+#                without internet: make lab WHEELS=wheels
+# make refresh   run the chapters again and save their normalised outputs
+# make gallery   a page with the approved picture of every widget, and what the last test drew differently
+# make pictures  approve how every widget looks now; look at the gallery first
+# make bench     benchmarks, as ratios against peers or goals measured in the same run
+# make lint      the style check that the tests run too
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -19,7 +19,10 @@ INSTALL = $(BIN)/python etc/install.py $(if $(WHEELS),--wheels $(abspath $(WHEEL
 # Some machines have this set; each of many hundred processes would then compile the course anew, for up to 0.2 s.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: lab test venv refresh site pack withhold wheels bench gallery pictures lint
+.PHONY: help lab test venv refresh site pack withhold wheels bench gallery pictures lint
+
+help:
+	@sed -n 's/^# //p; /^$$/q' Makefile
 
 lab: .venv/course.stamp
 	@exec $(BIN)/python -m course.ringside lab $$(test -w . && echo my-course) $(LAB_FLAGS)

@@ -14,6 +14,7 @@ checkout), `ringside` in the home folder. A folder can be named: `python -m cour
 Left out: merging. What the student wrote and what the course changed are two notebooks side by side.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -89,7 +90,9 @@ def _write(path: Path, data: bytes) -> None:
 
 def main(arguments: list[str]) -> int:
     """Hand the chapters out; the folder alone goes to standard output."""
-    folder = Path(arguments[0]) if arguments else own_folder()
+    parser = argparse.ArgumentParser(prog="python -m course.own", description="Makes your own copies of the chapters.")
+    parser.add_argument("folder", nargs="?", default=own_folder(), type=Path, help="where (default: %(default)s)")
+    folder = parser.parse_args(arguments).folder
     began = (folder / GIVEN).exists()
     try:
         told = hand_out(folder)

@@ -1,4 +1,4 @@
-"""The chapters as web pages for a room without internet: `python -m course.pages [FOLDER]`, or `make pages`.
+"""The chapters as web pages for a room without internet: `ringside pages [FOLDER]`.
 
 Each page stands alone and asks no other host for anything: still pictures in place of widgets, formulas as MathML,
 which every browser of today draws by itself. nbconvert's own pages load MathJax, require.js and mermaid from a server.
@@ -7,6 +7,7 @@ Links from chapter to chapter lead from page to page.
 Left out: the moving picture. `Player(...).save_html("ring.html")` makes a page of one.
 """
 
+import argparse
 import sys
 from functools import cache
 from pathlib import Path
@@ -75,7 +76,9 @@ def write(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0] if arguments else "pages")
+    parser = argparse.ArgumentParser(prog="python -m course.pages", description="Writes the chapters as web pages.")
+    parser.add_argument("folder", nargs="?", default="pages", type=Path, help="where (default: pages)")
+    folder = parser.parse_args(arguments).folder
     try:
         pages = write(folder)
     except OSError as error:

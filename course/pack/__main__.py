@@ -12,6 +12,7 @@ Without a CHAPTER (05 or 05_all_reduce) it takes all. Each chapter is run once, 
 is finished is in the folder and stays there when you stop it.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -98,9 +99,13 @@ def write_index(folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0] if arguments else "pack")
+    parser = argparse.ArgumentParser(prog="python -m course.pack", description="Builds the pack for teachers.")
+    parser.add_argument("folder", nargs="?", default="pack", type=Path, help="where it is written (default: pack)")
+    parser.add_argument("chapters", nargs="*", help="some chapters only, as 05 08")
+    given = parser.parse_args(arguments)
+    folder = given.folder
     try:
-        chapters = chosen(arguments[1:])
+        chapters = chosen(given.chapters)
         for kind in KINDS:
             (folder / kind).mkdir(parents=True, exist_ok=True)
     except LookupError as error:

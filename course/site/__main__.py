@@ -6,6 +6,7 @@ result is static: it opens from the file system and from any server, and asks no
 Left out: putting it on a server.
 """
 
+import argparse
 import hashlib
 import re
 import shutil
@@ -116,10 +117,16 @@ def code() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0] if arguments else "site")
+    parser = argparse.ArgumentParser(
+        prog="python -m course.site", description="Builds the web site; needs the extra `site`."
+    )
+    parser.add_argument("folder", nargs="?", default="site", type=Path, help="where it is written (default: site)")
+    parser.add_argument("chapters", nargs="*", help="which are run, as 05 08 (default: all); others keep their stills")
+    given = parser.parse_args(arguments)
+    folder = given.folder
     runs, source = (folder.with_name(f".{folder.name}.{name}") for name in ("runs", "source"))
     try:
-        wanted = chapters.chosen(arguments[1:])
+        wanted = chapters.chosen(given.chapters)
         runs.mkdir(parents=True, exist_ok=True)
     except LookupError as error:
         print(f"there is no chapter {error}; say 05 or 05_all_reduce: python -m course.site FOLDER CHAPTER")

@@ -1,5 +1,6 @@
 """The student's own copies: what they wrote is never lost, and they see no answer before its question."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -112,3 +113,12 @@ def test_where_nothing_can_be_written_beside_the_course_it_is_in_the_home_folder
     monkeypatch.setattr(own.os, "access", lambda path, mode: False)  # root may write everywhere
     monkeypatch.setenv("HOME", str(tmp_path))
     assert own.own_folder() == tmp_path / "ringside"
+
+
+@pytest.mark.parametrize("program", ["own", "pages", "pack.__main__", "site.__main__"])
+def test_help_is_no_folder(tmp_path, monkeypatch, capsys, program):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"course.{program}").main(["--help"])
+    assert ended.value.code == 0 and "folder" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
