@@ -28,6 +28,7 @@ ROOT = chapters.FOLDER.parent
 CODE = ("collectives", "widgets", "launch", "course")
 STATE = re.compile(r'<div class="alive" data-kind="(\w+)" data-state="(\d+\.json)">')
 PLOTLY = "application/vnd.plotly.v1+json"
+MOVING = re.compile(r"^!\[.*\]\(docs/ringside\.webp\)$", re.MULTILINE)  # the README's picture
 ROW = re.compile(r"^\| ([^|]+) \| (.*\.ipynb.*) \| \d+ \|$", re.MULTILINE)  # of the README's table of chapters
 TOP = """<p><a href="../notebooks/{stem}.ipynb" download>Run it yourself</a>: this chapter as a notebook, for a
 JupyterLab that <code>make lab</code> or <code>ringside lab</code> has opened. Here its pictures live without it, and
@@ -65,14 +66,12 @@ def with_places(folder: Path) -> nbformat.NotebookNode:
 
 
 def front(runs: Path) -> str:
-    """The first page: a recorded run that plays at once, and the README."""
+    """The first page: the README, with a recorded run that plays at once in place of its moving picture."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    _, _, body = readme.partition("\n")
-    body, _, _ = body.partition("## The code")
+    body, _, _ = MOVING.sub(lambda _: _first_run(runs), readme).partition("## The code")
     parts = {name.strip(): re.findall(r"\((course/\S+)\.ipynb\)", row) for name, row in ROW.findall(readme)}
     parts |= {"All algorithms": ["gallery/*"], "Reference": ["reference/*", "docs/*", "CONTRIBUTING", "CHANGELOG"]}
-    menus = [_menu(name, pages) for name, pages in parts.items()]
-    return "\n\n".join(["# Ringside", _first_run(runs), body, *menus])
+    return "\n\n".join([body, *(_menu(name, pages) for name, pages in parts.items())])
 
 
 def _menu(name: str, pages: list[str]) -> str:
@@ -81,10 +80,11 @@ def _menu(name: str, pages: list[str]) -> str:
 
 def _first_run(runs: Path) -> str:
     """The ring of chapter 5 as it was recorded, or, where that chapter was not run, the textbook's."""
-    for state in sorted(runs.glob("05_*/states/*.json")):
-        kept = places.read(state)
-        if kept["state"].get("meta", {}).get("title") == "your run: all_reduce ring" and not kept["state"]["question"]:
-            return places.with_state("Player", kept, "", plays=True)
+    executed = runs / "05_all_reduce"
+    for cell in with_places(executed).cells if (executed / "made_from").exists() else ():
+        for output in cell.get("outputs", ()):
+            if output.get("data", {}).get("text/plain", "").startswith("Player(your run: all_reduce ring,"):
+                return output["data"]["text/html"].replace('class="alive"', 'class="alive" data-plays', 1)
     return places.place(Player(all_reduce.ring(4)), plays=True)
 
 

@@ -86,6 +86,19 @@ def test_all_widgets_of_a_chapter_live(page, built):
         place.locator(".ringside, .js-plotly-plot").first.wait_for()
 
 
+def test_what_a_cell_on_ranks_shows_lives_too(tmp_path):
+    cell = (
+        "from launch import magics; from widgets import Player; magics.show(get_ipython(), Player(all_reduce.ring(4)))"
+    )
+    code = f"""from IPython.core.interactiveshell import InteractiveShell
+from course.site.keep import keep
+shell = InteractiveShell.instance()
+keep({str(tmp_path)!r})
+shell.run_cell("from collectives import all_reduce; {cell}")"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "all_reduce ring" in (tmp_path / "0.json").read_text(), done.stdout + done.stderr
+
+
 def test_without_javascript_the_stills_are_there(browser, built):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
