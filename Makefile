@@ -70,6 +70,7 @@ lint: .venv/test.stamp
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 .venv/course.stamp: pyproject.toml etc/lock.txt etc/install.py etc/ipython/ipython_kernel_config.py
+	@echo "setting up in .venv, once: 2 GB, most of it torch"
 	@test -x $(BIN)/python || uv venv --quiet --seed --python "$(PYTHON)" .venv 2>/dev/null || $(PYTHON) -m venv .venv
 	@$(INSTALL)
 # No news and no update check: nothing of the course asks the internet for anything.

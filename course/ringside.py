@@ -15,6 +15,11 @@ from pathlib import Path
 from course import own
 
 LECTURERS = ("room", "exam", "withhold", "release", "handed-in")
+OPENED = [  # the address that JupyterLab prints leads to the first chapter; long output is not dropped
+    "--LabApp.default_url=/lab/tree/00_start_here.ipynb",
+    "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9",
+    "--log-level=WARN",
+]
 PACKAGES = ("collectives", "widgets", "launch", "course")
 
 
@@ -27,13 +32,12 @@ def lab(folder: str | None, flags: list[str]) -> int:
     if hidden := [name for name in PACKAGES for path in (place / name, place / f"{name}.py") if path.exists()]:
         print(f"{place} has a module {hidden[0]}, which hides Ringside's: rename it", file=sys.stderr)
         return 1
-    flags = ["--ServerApp.iopub_data_rate_limit=1e9", *flags]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         flags = ["--allow-root", *flags]
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         flags = ["--no-browser", *flags]
     os.chdir(place)
-    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *flags, "00_start_here.ipynb"])
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *OPENED, *flags])
 
 
 def room(chapter: str, address: str | None, port: int, made: argparse.ArgumentParser) -> int:

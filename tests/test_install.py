@@ -83,12 +83,13 @@ def test_lab_refuses_a_folder_whose_module_would_hide_ours(tmp_path, capsys):
     assert "has a module launch, which hides Ringside's: rename it" in capsys.readouterr().err
 
 
-def test_lab_lets_jupyter_pass_what_four_ranks_print(tmp_path, monkeypatch):
+def test_lab_opens_the_first_chapter_and_lets_jupyter_pass_what_four_ranks_print(tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr("os.execv", lambda program, arguments: started.extend(arguments))
     monkeypatch.chdir(tmp_path)  # puts back where `lab` goes
     ringside.main(["lab", str(tmp_path), "--ip=0.0.0.0"])
-    assert {"--ServerApp.iopub_data_rate_limit=1e9", "--ip=0.0.0.0"} <= {*started}
+    rate = "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9"
+    assert {"--LabApp.default_url=/lab/tree/00_start_here.ipynb", rate, "--ip=0.0.0.0"} <= {*started}
 
 
 @pytest.mark.parametrize("command", [[], ["lab"], ["pages"], ["pack"], ["handed-in"]])

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from IPython import get_ipython
+from IPython.display import display
 
+from launch import magics
 from widgets.base import Widget, page_state
 from widgets.ranklog import RankLog
 
@@ -22,14 +24,15 @@ def keep(folder: str) -> None:
     """Write the state of each widget that is displayed from now on into `folder`."""
     shown: list[Widget] = []
     kept = 0
-    bundle = Widget._repr_mimebundle_
+    formatter = get_ipython().display_formatter
+    as_it_was = formatter.format
 
-    def with_place(self: Widget, **kwargs) -> tuple[dict, dict]:
-        data, metadata = bundle(self, **kwargs)
-        if not isinstance(self, RankLog):
-            place = PLACE.format(kind=type(self).__name__, name=f"{kept + len(shown)}.json", still=data["text/html"])
-            data = data | {"text/html": place}
-            shown.append(self)
+    def with_places(shows: Any, *args, **kwargs) -> tuple[dict, dict]:
+        data, metadata = as_it_was(shows, *args, **kwargs)
+        if isinstance(shows, Widget) and not isinstance(shows, RankLog) and "text/html" in data:
+            name = f"{kept + len(shown)}.json"
+            shown.append(shows)
+            data["text/html"] = PLACE.format(kind=type(shows).__name__, name=name, still=data["text/html"])
         return data, metadata
 
     def at_the_end_of_a_cell(_: Any) -> None:
@@ -39,5 +42,6 @@ def keep(folder: str) -> None:
             kept += 1
         shown.clear()
 
-    Widget._repr_mimebundle_ = with_place  # type: ignore[method-assign]
+    formatter.format = with_places
+    magics.show = lambda _, widget: display(widget)  # what a cell on ranks shows passes the formatter, too
     get_ipython().events.register("post_run_cell", at_the_end_of_a_cell)
