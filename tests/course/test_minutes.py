@@ -20,6 +20,7 @@ from collections.abc import Iterator
 import nbformat
 import pytest
 
+from course.chapters import FOLDER
 from course.exercises import EXERCISES
 from tests.course.test_notebooks import CHAPTERS
 
@@ -97,3 +98,11 @@ def test_each_exercise_says_how_hard_and_how_long_it_is(path):
                 f"{name} claims {level[2]} minutes, and by the model {found:.0f}"
             )
             level, blanks = None, 0
+
+
+def test_the_readme_says_the_same_minutes():
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    told = {stem: int(minutes) for stem, minutes in re.findall(r"\(course/(\w+)\.ipynb\) (\d+)", readme)}
+    assert told == {path.stem: int(CLAIM.search(prose(nbformat.read(path, as_version=4)))[1]) for path in CHAPTERS}
+    hours = re.findall(r"^\|.*\.ipynb\).*\| (\d+) \|$", readme, re.MULTILINE)
+    assert sum(map(int, hours)) == pytest.approx(sum(told.values()) / 60, abs=1)
