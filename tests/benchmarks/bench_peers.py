@@ -1,11 +1,12 @@
-"""Ringside beside what else runs cells on many processes: ipyparallel, torchrun, Accelerate and nbdistributed.
+"""Ringside beside what else runs cells on many processes: ipyparallel, nbdistributed, jupyter-distributed, Accelerate
+and torchrun.
 
 Each peer is installed into an environment of its own that shares our torch, and drives a plain ipykernel with the cells
 that its documentation shows. Ways take turns in one run, RUNS times, so that a busy machine is busy for all of them; a
 figure is the median, with the smallest and the largest. One that fails says so in its row. What is found is printed,
 and written to docs/peers.md.
 
-Left out: peers without a notebook or a launcher (courses, animators), and GPUs.
+Left out: peers without a notebook or a launcher (courses, animators; bench_schedules has msccl-tools), and GPUs.
 """
 
 import os
@@ -28,6 +29,8 @@ RUNS, LIMIT = 3, 60  # LIMIT in seconds, for one cell
 SUM = "x = torch.arange(4.0) + 10 * rank\ndist.all_reduce(x)\nprint(x)"
 LINES = "for i in range(10_000):\n    print(rank, i)"
 SLEEP = "import time\ntime.sleep(100)"
+TEXT = "print((str(rank).rjust(99, '.') + '\\n') * 500_000)"
+DEATH = "import os\nif rank == 1:\n    os.kill(os.getpid(), 9)"
 STUCK = "if rank == 0:\n    dist.recv(torch.zeros(1), 1)\nelse:\n    dist.barrier()"
 SCRIPT = f"""import torch
 import torch.distributed as dist
@@ -40,13 +43,18 @@ dist.destroy_process_group()
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run a cell on ranks. `load` runs once, with {n} ranks; `cell` turns code for a rank into a cell."""
+    """One way to run a cell on ranks. `load` runs once, with {n} ranks; `cell` turns code for a rank into a cell.
+
+    `revive` runs before `load` does once more after a rank has died; None: the next cell is enough.
+    """
 
     name: str
     package: str  # for pip; "" where it is here
     load: str
     cell: Callable[[str, int], str]
     stops: bool = True  # whether its cells are worth stopping: not where each starts new processes
+    revive: str | None = None
+    kernel: str = "ipykernel_launcher"
 
 
 def _accelerate(code: str, n: int) -> str:
@@ -68,20 +76,36 @@ client[:]["store"] = tempfile.mktemp()
 client[:].execute('''import torch, torch.distributed as dist
 dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size={n})''', block=True)""",
         lambda code, n: f"%%px\n{code}",
+        revive="client.cluster.stop_cluster_sync()",
     ),
     Way("Accelerate", "accelerate", "from accelerate import debug_launcher", _accelerate, stops=False),
-    Way("nbdistributed", "nbdistributed", "%load_ext nbdistributed\n%dist_init -n {n}", lambda code, n: code),
+    Way(
+        "nbdistributed",
+        "nbdistributed",
+        "%load_ext nbdistributed\n%dist_init -n {n}",
+        lambda code, n: code,
+        revive="%dist_reset",
+    ),
+    Way(
+        "jupyter-distributed",
+        "jupyter-distributed",
+        "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\nrank = dist.get_rank()",
+        lambda code, n: code,
+        revive="RESTART",  # of the kernel, by its menu
+        kernel="jupyter_distributed.kernel",
+    ),
 ]
 
 
 class Kernel:
-    """A plain ipykernel of one environment."""
+    """A plain ipykernel of one environment, or the kernel that the way brings along."""
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, way: Way, python: str, n: int) -> None:
         self.manager = KernelManager()
-        argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        argv = [python, "-m", way.kernel, "-f", "{connection_file}"]
         self.manager._kernel_spec = KernelSpec(argv=argv, display_name="peer", language="python")
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PATH": f"{Path(python).parent}:{os.environ['PATH']}"}
+        environment["JUPYTER_DISTRIBUTED_WORLD_SIZE"] = str(n)
         self.manager.start_kernel(env=environment, cwd=tempfile.gettempdir(), stderr=subprocess.DEVNULL)
         self.client = self.manager.client()
         self.client.start_channels()
@@ -125,6 +149,10 @@ class Kernel:
                 if time.monotonic() - began > LIMIT:
                     raise
 
+    def restart(self) -> None:
+        self.manager.restart_kernel(now=True)
+        self.client.wait_for_ready(timeout=LIMIT)
+
     def memory(self) -> float:
         """Bytes (PSS) of all processes below the kernel together."""
         kernel = psutil.Process(self.manager.provisioner.pid)
@@ -152,8 +180,8 @@ def environment(way: Way, folder: Path) -> str:
     return str(python)
 
 
-def measured(way: Way, python: str, n: int) -> dict[str, float | str]:
-    """Each row's figure, or the words of what went wrong, in one new kernel."""
+def measured(way: Way, python: str, n: int, short: bool = False) -> dict[str, float | str]:
+    """Each row's figure, or the words of what went wrong, in one new kernel; `short`: the first three rows."""
     found: dict[str, float | str] = {}
     total = f"{sum(10 * rank for rank in range(n)):.0f}."
 
@@ -163,19 +191,35 @@ def measured(way: Way, python: str, n: int) -> dict[str, float | str]:
         except Exception as error:
             found[name] = str(error) or type(error).__name__
 
-    kernel = Kernel(python)
+    def usable() -> float:
+        return kernel.insist(way.cell(SUM, n), total)
+
+    def revived() -> float:
+        began = time.monotonic()
+        kernel.run(way.cell(DEATH, n))
+        if way.revive:
+            kernel.restart() if way.revive == "RESTART" else kernel.run(way.revive)
+            kernel.run(way.load.format(n=n))
+        usable()
+        return time.monotonic() - began
+
+    kernel = Kernel(way, python, n)
     try:
-        row("first", lambda: kernel.run(way.load.format(n=n)) + kernel.insist(way.cell(SUM, n), total))
+        row("first", lambda: kernel.run(way.load.format(n=n)) + usable())
         if isinstance(found["first"], str):
             return found
         row("memory", lambda: kernel.memory() / n)
         row("again", lambda: statistics.median(kernel.run(way.cell(SUM, n), total) for _ in range(9)))
+        if short:
+            return found
         row("lines", lambda: kernel.run(way.cell(LINES, n), "9999"))
+        row("text", lambda: kernel.run(way.cell(TEXT, n), ".0"))
         if way.stops:
+            row("killed", revived)
             row("stop", lambda: kernel.run(way.cell(SLEEP, n), stop_after=1))
-            row("after the stop", lambda: kernel.insist(way.cell(SUM, n), total))
+            row("after the stop", usable)
             row("stuck", lambda: kernel.run(way.cell(STUCK, n), stop_after=None if way.name == "Ringside" else 1))
-            row("after that", lambda: kernel.insist(way.cell(SUM, n), total))
+            row("after that", usable)
     finally:
         kernel.close()
     return found
@@ -194,6 +238,8 @@ ROWS = {
     "memory": "memory per rank, all processes (PSS), MB",
     "again": "the same cell again, ms",
     "lines": "10,000 lines from each rank, s",
+    "text": "50 MB of text from each rank, s",
+    "killed": "a rank is killed: until all_reduce answers again, s",
     "stop": "Stop of a sleeping cell, s",
     "after the stop": "the all_reduce after it, s",
     "stuck": "a deadlock: until the cell has ended, s (Ringside: by itself; others: from the press of Stop)",
@@ -219,15 +265,19 @@ def main() -> None:
         for way in WAYS:
             print(f"installing {way.name} ...", flush=True)
             pythons[way.name] = environment(way, folder)
-        for n in (4, 8):
+        for n in (4, 8, 32):
             runs: dict[str, list] = {way.name: [] for way in WAYS} | {"torchrun": []}
             for number in range(RUNS):
                 for way in WAYS:
                     print(f"{n} ranks, run {number + 1} of {RUNS}: {way.name} ...", flush=True)
-                    runs[way.name].append(measured(way, pythons[way.name], n))
+                    runs[way.name].append(measured(way, pythons[way.name], n, short=n > 8))
                 runs["torchrun"].append(torchrun(folder, n))
             head = [f"### {n} ranks", "", f"| | {' | '.join(runs)} |", "|---" * (len(runs) + 1) + "|"]
-            rows = [f"| {ROWS[row]} | {' | '.join(cell(row, each) for each in runs.values())} |" for row in ROWS]
+            rows = [
+                f"| {ROWS[row]} | {' | '.join(cell(row, each) for each in runs.values())} |"
+                for row in ROWS
+                if any(row in run for each in runs.values() for run in each)
+            ]
             tables += [*head, *rows, ""]
     print("\n".join(tables))
     load = f"{os.getloadavg()[2]:.1f}"
