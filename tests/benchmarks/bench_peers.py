@@ -6,7 +6,7 @@ that its documentation shows. Ways take turns in one run, RUNS times, so that a 
 figure is the median, with the smallest and the largest. One that fails says so in its row. What is found is printed,
 and written to docs/peers.md.
 
-Left out: peers without a notebook or a launcher (courses, animators; bench_schedules has msccl-tools), and GPUs.
+Left out: peers without a notebook or a launcher (courses, animators, msccl-tools), and GPUs.
 """
 
 import os
