@@ -272,7 +272,7 @@ def main() -> None:
                     print(f"{n} ranks, run {number + 1} of {RUNS}: {way.name} ...", flush=True)
                     runs[way.name].append(measured(way, pythons[way.name], n, short=n > 8))
                 runs["torchrun"].append(torchrun(folder, n))
-            head = [f"### {n} ranks", "", f"| | {' | '.join(runs)} |", "|---" * (len(runs) + 1) + "|"]
+            head = [f"### {n} ranks", "", f"| measured | {' | '.join(runs)} |", "|---" * (len(runs) + 1) + "|"]
             rows = [
                 f"| {ROWS[row]} | {' | '.join(cell(row, each) for each in runs.values())} |"
                 for row in ROWS
