@@ -43,5 +43,6 @@ def keep(folder: str) -> None:
         shown.clear()
 
     formatter.format = with_places
-    magics.show = lambda _, widget: display(widget)  # what a cell on ranks shows passes the formatter, too
+    # what a cell on ranks shows passes the formatter, too
+    magics.show = lambda _, widget: display(widget)  # type: ignore[assignment]
     get_ipython().events.register("post_run_cell", at_the_end_of_a_cell)
