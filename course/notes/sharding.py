@@ -13,7 +13,7 @@ NOTES = Notes(
         Part(
             10,
             "ZeRO-1: shard the optimizer's state",
-            "`sharding_zero1_needs`, then step through the watched run: the update stands between the two halves "
+            "`sharding_zero1_needs`, then step through the watched run: the update is between the two halves "
             "of an all_reduce.",
         ),
         Part(
@@ -68,12 +68,13 @@ NOTES = Notes(
         Part(
             10,
             "FSDP2",
-            "Let them predict both times, then show in the Timeline what prefetch hides. Then `sharding_reshard_off`.",
+            "Let them predict both times, then show in the Timeline what prefetch hides. Then they predict the five "
+            "steps below it.",
         ),
         Part(
             12,
             "The price",
-            "As in the short plan, and the measured times.",
+            "As in the short plan, and the picture.",
         ),
         Part(
             10,
@@ -108,7 +109,7 @@ NOTES = Notes(
         ),
         Mistake(
             "sharding_zero3_calls",
-            "The whole layer is gone after its forward pass. Somebody has to gather it again.",
+            "The whole layer is gone after its forward pass. Each rank has to gather it again.",
         ),
         Mistake(
             "sharding_which_stage",

@@ -20,7 +20,7 @@ QUESTIONS = (
         right=Answer("16", "4 for the weight, 4 for the gradient, and 8 for Adam's two averages."),
         wrong=(
             Answer("4", "That is the weight alone. It has a gradient, and Adam keeps two numbers of its own."),
-            Answer("8", "Weight and gradient. Adam keeps two numbers more for each parameter."),
+            Answer("8", "Weight and gradient. Adam keeps two more numbers for each parameter."),
             Answer("12", "Adam keeps two averages, one of the gradient and one of its square. That is 8, not 4."),
         ),
         unit="bytes",
@@ -103,18 +103,12 @@ QUESTIONS = (
         wrong=(
             Answer("6", "The backward pass needs the weights once more, and they have been thrown away: 3 more."),
             Answer("3", "That is the forward pass alone."),
-            Answer("12", "A gradient is reduce-scattered once. Each rank keeps its piece of it, so nobody gathers it."),
+            Answer(
+                "12", "A gradient is reduce-scattered once. Each rank keeps its piece of it, so no rank gathers it."
+            ),
         ),
         unit="collectives",
         p=4,
-    ),
-    Statement(
-        name="sharding_reshard_off",
-        topic="ZeRO",
-        text="With reshard_after_forward=False a step of FSDP sends no more bytes than plain data parallel.",
-        true=True,
-        why="One all_gather and one reduce_scatter of everything: the two halves of an all_reduce. The price is "
-        "memory: all whole layers stay until their backward pass is over.",
     ),
     Number(
         name="estimate_sharded_memory",
