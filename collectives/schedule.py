@@ -134,7 +134,7 @@ class Schedule:
         done, state = self._latest if self._latest and self._latest[0] <= index else (-1, self.start())
         state = state.copy()
         for step in range(done + 1, index + 1):
-            state.apply(self.steps[step].moves)
+            state.apply(self.steps[step].moves, self.ways(step))
         self._latest = (index, state.copy())
         return state
 

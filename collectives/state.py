@@ -1,4 +1,5 @@
-"""What every rank's buffers hold, in symbols: `c1` is what rank 2 had in its chunk 1 at the start, `a0+b0` a sum.
+"""What every rank's buffers hold, in symbols: `c1` is what rank 2 had in its chunk 1 at the start, `a0+b0` a sum,
+`max(a0,b0)` a maximum.
 
 Symbols prove what numbers only suggest: a sum of numbers can be right by accident, a multiset of origins cannot. A
 `Cell` is such a multiset, a `State` one cell per rank, buffer and chunk, and `State.apply` carries out one step.
@@ -13,6 +14,7 @@ import numpy as np
 
 from collectives.columns import NEW, REDUCE, Columns
 
+SIGNS = {"sum": "+", "product": "×"}  # how an operation is written; any other by its name: "max"
 SPELLED = 3  # times that a symbol is written out in a sum
 MANY = 1000
 Origin = tuple[int, int]
@@ -49,16 +51,18 @@ def number(rank: int, chunk: int, chunks: int) -> int:
 
 class Cell:
     """The content of one chunk of one buffer: the (rank, chunk) of everything that was added into it, sorted, each
-    once; `times` says how often each was added, and is () where it was once for all.
+    once; `times` says how often each was added, and is () where it was once for all. `sign` is "+", "max" ...; "," if
+    they were combined in several ways. Two Cells of the same origins are equal however these were combined.
 
     A loop of `x = x + got` doubles that with every turn, so it is counted and never listed.
     """
 
-    __slots__ = ("origins", "times")
+    __slots__ = ("origins", "sign", "times")
 
     def __init__(self, origins: Iterable[Origin] = ()) -> None:
         self.origins: tuple[Origin, ...] = tuple(origins)
         self.times: tuple[int, ...] = ()
+        self.sign = "+"
         if len(set(self.origins)) < len(self.origins):
             self._count(Counter(self.origins))
 
@@ -81,6 +85,14 @@ class Cell:
         """The chunk that all that is in here was at the start; -1 if it is of several, or nothing."""
         chunks = {chunk for _, chunk in self.origins}
         return chunks.pop() if len(chunks) == 1 else -1
+
+    def combined(self, other: "Cell", way: str) -> "Cell":
+        """Both in one: their "sum", "max" ..."""
+        cell, sign = self + other, SIGNS.get(way, way)
+        alone = [not part.times and len(part.origins) < 2 for part in (self, other)]
+        same = all(one or part.sign == sign for one, part in zip(alone, (self, other), strict=True))
+        cell.sign = sign if same else ","
+        return cell
 
     def __add__(self, other: "Cell") -> "Cell":
         if not self.times and not other.times:
@@ -105,17 +117,20 @@ class Cell:
         return hash((self.origins, self.times))
 
     def __str__(self) -> str:
-        return "+".join(_term(symbol(*origin), times) for origin, times in self.terms)
+        between = self.sign if len(self.sign) == 1 else ","
+        names = between.join(_term(symbol(*origin), times, between) for origin, times in self.terms)
+        return f"{self.sign}({names})" if between != self.sign and between in names else names
 
     def __repr__(self) -> str:
         return f"Cell({str(self)!r})"
 
 
-def _term(name: str, times: int) -> str:
-    """ "c1", "c1+c1", "4·c1"; "many·c1" for thousands."""
+def _term(name: str, times: int, between: str) -> str:
+    """ "c1", "c1+c1", "4·c1", of a product "c1^4"; "many·c1" for thousands."""
     if times <= SPELLED:
-        return "+".join([name] * times)
-    return f"{times if times < MANY else 'many'}·{name}"
+        return between.join([name] * times)
+    shown = times if times < MANY else "many"
+    return f"{name}^{shown}" if between == "×" else f"{shown}·{name}"
 
 
 EMPTY = Cell()
@@ -178,18 +193,30 @@ class State:
         """What a transfer brings: what stands in its source, or a symbol of its rank's own making."""
         return Cell((source[1:],)) if op == NEW else self.read(source)
 
-    def write(self, op: int, slot: Slot, cell: Cell) -> None:
+    def write(self, op: int, slot: Slot, cell: Cell, way: str = "sum") -> None:
         buffer, rank, chunk = slot
         here = self._buffers[buffer]
         if op == REDUCE:
-            cell = here[rank, chunk] | cell if self.knowledge else here[rank, chunk] + cell
+            cell = here[rank, chunk] | cell if self.knowledge else here[rank, chunk].combined(cell, way)
         here[rank, chunk] = cell
 
-    def apply(self, columns: Columns) -> None:
-        """One step, in place: all messages at once, reading what was there before; then local transfers in order."""
+    def apply(self, columns: Columns, ways: Iterable[str] = ()) -> None:
+        """One step, in place: all messages at once, reading what was there before; then local transfers in order.
+        `ways` says how each transfer combines if not all of them add, as `Schedule.ways`."""
         messages, local = single_chunks(columns)
+        taken = _ways_of(columns, ways) if {"", "sum"} < {"", "sum", *ways} else {}
         arriving = [(op, target, self.taken(op, source)) for op, source, target in messages]
         for op, target, cell in arriving:
-            self.write(op, target, cell)
+            self.write(op, target, cell, taken.get(target, "sum"))
         for op, source, target in local:
-            self.write(op, target, self.taken(op, source))
+            self.write(op, target, self.taken(op, source), taken.get(target, "sum"))
+
+
+def _ways_of(columns: Columns, ways: Iterable[str]) -> dict[Slot, str]:
+    """How each slot that combines does so in a step."""
+    rows = zip(columns.rows(), ways, strict=True)
+    return {
+        (dst_buffer, dst, dst_chunk + i): way
+        for (_, dst, _, dst_chunk, count, op, _, dst_buffer), way in rows
+        for i in range(count if op == REDUCE else 0)
+    }

@@ -7,6 +7,7 @@ there, and a browser test compares all states of several schedules with those of
 import numpy as np
 
 from collectives.columns import NEW, REDUCE, Columns
+from collectives.state import SIGNS
 
 RECORD = np.dtype([
     ("src", "<u2"), ("dst", "<u2"), ("chunk", "<u4"), ("dst_chunk", "<u4"), ("count", "<u2"),
@@ -15,7 +16,6 @@ RECORD = np.dtype([
 BITS = np.array([0, 128, 64], np.int64)  # of copy, reduce and new in the byte that they share with the source buffer
 MOST_BUFFERS = 64  # what is left of that byte
 UNPROMISED = ("barrier", "send_recv", "recorded")  # collectives that leave no result in a buffer
-SIGNS = {"sum": "+", "product": "×"}  # how an operation is drawn; any other by its name: "max"
 MOST_TRANSFERS = 250_000  # 4 MB; a 256-rank ring has 130,560
 
 

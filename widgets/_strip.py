@@ -11,10 +11,8 @@ is about (the frame says it); the caption of every step is in the live Player.
 """
 
 import math
-from functools import partial
 from html import escape
 
-from collectives.columns import REDUCE
 from widgets import _still
 from widgets.wait_for import stuck, text
 
@@ -67,7 +65,7 @@ def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None =
     """The strip as SVG text, up to step `until`, with the cell `wrong` framed in the last."""
     buffers = [(name, chunk) for name in schedule.buffers for chunk in range(schedule.chunks)]
     small = len(buffers) * schedule.ranks <= 64
-    draw = partial(_cells, between="+" if _adds(schedule) else ",") if small else _columns
+    draw = _cells if small else _columns
     waits = _waits(schedule) if until is None else ()
     low = HEAD + (len(buffers) * _row(buffers) if small else 66)
     tall = low + 6 + (BELOW if waits else 0)
@@ -145,7 +143,7 @@ def _waits(schedule) -> tuple:
     return getattr(schedule, "stuck", ())
 
 
-def _cells(schedule, buffers, state, step, between: str) -> str:
+def _cells(schedule, buffers, state, step) -> str:
     """Every cell by itself: its hue, a bar for how many ranks' data is in it, what it holds where that fits."""
     wide, tall = WIDTH // schedule.ranks, _row(buffers)
     w, h = wide - 2, tall - 2
@@ -174,7 +172,7 @@ def _cells(schedule, buffers, state, step, between: str) -> str:
             if (name, rank, chunk) in written:
                 frames += f"M{x + 1} {y + 1}h{w - 2}v{h - 2}h-{w - 2}z"  # inside: the page may be as dark as the frame
             if named:
-                texts += f'<text x="{x + w // 2}" y="{y + 12}">{str(cell).replace("+", between)}</text>'
+                texts += f'<text x="{x + w // 2}" y="{y + 12}">{cell}</text>'
     hues = f'<g stroke-width="{h}" stroke-dasharray="{w} 2">{hues}</g>'
     return f'{hues}{_path("e", empty)}{_path("b", bars)}{_path("w", frames)}<g class="c">{texts}</g>'
 
@@ -185,16 +183,6 @@ def _around(schedule, buffers, cell: tuple[int, str, int]) -> str:
     wide, tall = WIDTH // schedule.ranks, _row(buffers)
     x, y = rank * wide, HEAD + buffers.index(tuple(where)) * tall
     return f"M{x} {y}h{wide - 2}v{tall - 2}h-{wide - 2}z"
-
-
-def _adds(schedule) -> bool:
-    """Whether what combines in a run is always a sum; of a maximum the picture only says whose data went in."""
-    return all(
-        way == "sum"
-        for index, step in enumerate(schedule.steps)
-        for way, op in zip(schedule.ways(index), step.columns.op.tolist(), strict=True)
-        if op == REDUCE
-    )
 
 
 def _columns(schedule, buffers, state, step) -> str:

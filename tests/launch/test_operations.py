@@ -87,6 +87,7 @@ def test_cells_too_narrow_for_a_maximum_do_not_claim_a_sum(recorded, shown):
 
 def test_data_that_was_added_and_then_compared_is_neither(recorded, shown):
     run = recorded(SETUP + "dist.all_reduce(x)\ndist.all_reduce(x, op=dist.ReduceOp.MAX)", 2)
+    assert str(run.states(-1)[0]["x"][0]) == "a0,a0,b0,b0"
     page = shown(run, step=2)
     page.hover("[data-slot='0']")
     assert "a0,a0,b0,b0, the combination of all 2 ranks" in page.inner_text(".rs-detail")
@@ -104,9 +105,11 @@ def test_steps_with_several_operations_draw_each(recorded, shown):
     assert {*words} == {"+", "max"} and crosses == [None, None]
 
 
-@pytest.mark.parametrize("how, held", [("max", "a0,b0"), ("sum", "a0+b0")])
-def test_the_still_picture_claims_no_sum_either(recorded, how, held):
-    still = Player(recorded(by_message(how), 2)).fallback()
+@pytest.mark.parametrize("how, held", SYMBOL.items())
+def test_the_still_picture_and_states_claim_no_sum_either(recorded, how, held):
+    run = recorded(by_message(how), 2)
+    assert held in map(str, run.states(-1)[0]["x"])
+    still = Player(run).fallback()
     picture = base64.b64decode(re.search(r"base64,([^\"]+)", still)[1]).decode()
     assert f">{held}<" in picture and ("+" in re.sub("<style>.*</style>", "", picture)) == (how == "sum")
 
