@@ -284,7 +284,7 @@ def main() -> None:
     top = f"""# Beside its peers
 
 `python -m tests.benchmarks peers` wrote this file. Each way ran {RUNS} times, in turn, on {os.cpu_count()} cores with a
-load of {load}. A figure is the median, with the smallest and the largest. Where a peer failed, its words stand there.
+load of {load}. A figure is the median, with the smallest and the largest. Where a peer failed, the cell says how.
 
 """
     (ROOT / "docs" / "peers.md").write_text(top + "\n".join(tables), encoding="utf-8")
