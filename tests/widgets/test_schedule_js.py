@@ -176,8 +176,8 @@ def test_the_words_of_what_is_new_and_the_signs_of_what_is_reduced_stand_apart()
     assert [ring[name] for name in ("made", "signs", "values", "start_values")] == [None] * 4
 
 
-@pytest.mark.parametrize(("way", "held"), [("sum", "a0+b5"), ("max", "a0,b5")])
-def test_the_still_picture_asks_only_what_reduces_whether_it_adds(way, held):
+@pytest.mark.parametrize(("way", "held"), [("sum", "a0+b5"), ("max", "max(a0,b5)")])
+def test_the_still_picture_asks_only_what_reduces_how_it_does(way, held):
     steps = [("", "", [Transfer(1, 1, 5, "new", dst_chunk=0)]), ("", "", [Transfer(1, 0, 0, "reduce")])]
     schedule = Schedule.from_steps("recorded", "recorded", 2, 1, steps)
     schedule.ways = [["changed outside torch"], [way]].__getitem__
