@@ -35,7 +35,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from launch.rank import callsite
 from launch.rank._ops import PLAIN, Call, Group, dtype_name, has_memory
-from launch.rank._snapshots import Snapshots, Storages
+from launch.rank._snapshots import Snapshots, Storages, form
 from launch.rank.patches import group_calls, replace
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
@@ -378,9 +378,9 @@ class Recorder:
         if "_" in self.globals:  # the value of the cell's last expression
             variables["the cell's value"] = self.globals["_"]
         reached = callsite.reached(variables)
-        placed = [(path, self.snapshots.place(tensor)) for path, tensor in reached]
+        placed = [(path, self.snapshots.place(tensor), form(tensor)) for path, tensor in reached]
         self.snapshots.bind([("", variables)])
-        self.snapshots.final = [[path, *place] for path, place in placed if place]
+        self.snapshots.final = [[path, *place, *shape] for path, place, shape in placed if place]
         last = self.snapshots.take_all()
         return {
             "events": [event.plain(last) for event in self.events],

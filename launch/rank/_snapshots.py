@@ -181,7 +181,7 @@ class Snapshots:
         self.bindings: list[list] = []
         self._named: dict[str, tuple] = {}  # by path: what was kept last
         self._bound: dict[str, tuple] = {}  # by path: the tensor (weakly), its address, shape, and its list's length
-        self.final: list[list] = []  # [path, *place] of the variables that are left when the cell has ended
+        self.final: list[list] = []  # [path, *place, shape, strides] of the variables left when the cell has ended
         self._seen: dict[int, _Seen] = {}  # by id of the tensor
         self.due: set[int] = set()  # storages to look at next time: new ones, and what ops have written
         self.handed_out: set[int] = set()  # storages that numpy may write to: looked at every time
@@ -259,7 +259,7 @@ class Snapshots:
         if not storage.get("bound"):  # a variable's type, not that of a view which was only sent
             storage["dtype"], storage["bound"] = dtype_name(tensor.dtype), True
         index = paths(name, length).index(path) if length else None
-        now = (*seen.place, index, length, list(tensor.shape))
+        now = (*seen.place, index, length, *form(tensor))
         if now != self._named.get(path):
             self.bindings.append([self.looks, path, name, *now])
         self._named[path], self._bound[path] = now, (seen.tensor, seen.address, seen.shape, length)
@@ -324,6 +324,11 @@ class Snapshots:
             "final": self.final,
             "changes": self.changes,
         }
+
+
+def form(tensor) -> tuple[list[int], list[int]]:
+    """The shape, and the strides if the elements do not lie one after the other in memory."""
+    return [*tensor.shape], [] if tensor.is_contiguous() else [*tensor.stride()]
 
 
 def _extent(tensor) -> int:

@@ -16,10 +16,11 @@ from collectives.catalogue import build
 from collectives.errors import ScheduleError
 from launch.replay._calls import Collective, Message, kind_of, parts_of
 from launch.replay._layout import Label
-from launch.replay._moves import Move, given_to, left_by, unseen
+from launch.replay._moves import MADE, Move, given_to, left_by, unseen
 from launch.replay._numbers import SIZES
 from launch.replay._places import Places
 from launch.replay._replay import Replay
+from launch.replay.provenance import Kind
 
 
 class Shown(NamedTuple):
@@ -72,7 +73,9 @@ def shown_as(moves: list[Move], replay: Replay, places: Places, algorithms: dict
     def at(step: int) -> int:
         return before[min(max(step, 0), len(width))] + min(step, 0)  # -1: a rank's own copy before all messages
 
-    kept = [move._replace(step=at(move.step)) for move in moves if id(move.calls) not in schedules]
+    left = {item.step for item in chosen if kind_of(item) == "reduce"}  # another algorithm leaves something else
+    there = [move for move in moves if move.step not in left or move.how != MADE[Kind.LIBRARY]]
+    kept = [move._replace(step=at(move.step)) for move in there if id(move.calls) not in schedules]
     labels: dict[int, list[Label]] = {}
     for item in chosen:
         schedule, first = schedules[id(item.calls)], at(item.step)
@@ -82,8 +85,8 @@ def shown_as(moves: list[Move], replay: Replay, places: Places, algorithms: dict
             labels.setdefault(first + number, []).append(Label(words, step.phase, step.in_network, item.calls))
     kept.sort(key=lambda move: (move.step, move.src == move.dst))
     messages = [replace(message, step=at(message.step)) for message in replay.messages]
-    left = [replace(item, step=at(item.step)) for item in replay.collectives if id(item.calls) not in schedules]
-    return Shown(kept, messages, left, labels)
+    others = [replace(item, step=at(item.step)) for item in replay.collectives if id(item.calls) not in schedules]
+    return Shown(kept, messages, others, labels)
 
 
 def _schedule(item: Collective, algorithm: str) -> Schedule:

@@ -279,7 +279,8 @@ class _Picker:
     def _unread(self, done: LocalWrite) -> bool:
         """Whether it is overwritten before anything has read it."""
         for use in self.places.after(done.spot):
-            if use.by is not done:
+            # In the row itself a call may have ended that left it there.
+            if use.by is not done and (use.row > done.row or isinstance(use.by, LocalWrite)):
                 return use.writes and use.span.holds(done.span)
         return False
 

@@ -102,8 +102,8 @@ class Namer:
         names = [name for name in names if name != VALUE or shown == [VALUE]]
         return sorted(names, key=lambda name: self._late(name, name in shown), reverse=True)
 
-    def _memory(self, rank: int, name: str) -> list | None:
-        return self.variables[rank].bound_last(name)
+    def _memory(self, rank: int, name: str) -> list:
+        return self.variables[rank].elements_last(name)
 
     def _late(self, name: str, shown: bool) -> tuple[int, bool, int, bool]:
         here = [rank for rank in self.ranks if name in self.ends[rank]]
@@ -126,7 +126,7 @@ class Namer:
 
     def _ends(self, rank: int) -> dict[str, Content]:
         memory, held = self.variables[rank], self.replay.ends[rank].held
-        found = {name: content(memory.bound_last(name) or (), held) for name in memory.names_left}
+        found = {name: content(memory.elements_last(name), held) for name in memory.names_left}
         return {name: pieces for name, pieces in found.items() if pieces}
 
     @cached_property
@@ -273,11 +273,26 @@ class Namer:
             sent = [p for m in self.replay.messages if m.src == root for p in m.carries[root][0] or ()]
             if any(leaf in own for p in sent for leaf, *_ in p.value.terms):
                 return False
+        if collective == "reduce" and self._returned(root, name):
+            return False
         known: dict[int, Ranges] = {}
         for p in chain(*(self.starts[rank][name] for rank in self._givers(collective, root))):
             for leaf, shift, _ in p.value.terms:
                 known.setdefault(leaf, Ranges()).write(p.lo + shift, p.hi + shift, p.value)
         return all(leaf in known and not known[leaf].gaps(lo, hi) for leaf, lo, hi in self.carried)
+
+    def _returned(self, root: int | None, name: str) -> bool:
+        """Whether the finished sum went on to several ranks: then it is an all_reduce that one of them has lost."""
+        if any(kind_of(item) == "all_reduce" for item in self.replay.collectives):
+            return True
+        owner = {t[0]: rank for rank in self.ranks for p in self.starts[rank][name] for t in p.value.terms}
+        sent: Counter = Counter()
+        for m in self.replay.messages:
+            for p in m.carries[m.src][0] or ():
+                finished = {owner[t[0]] for t in p.value.terms if t[0] in owner} == {*self.ranks}
+                sent[m.src] += (p.hi - p.lo) * finished
+        whole = self.starts[self.ranks[0]][name][-1].hi
+        return any(nbytes > (0 if rank == root else whole) for rank, nbytes in sent.items())
 
     @cached_property
     def carried(self) -> set[tuple[int, int, int]]:
@@ -407,8 +422,8 @@ class Made(NamedTuple):
 def made_of(replay: Replay, rank: int, name: str, of: str) -> list[Made]:
     """The pieces of a variable of one rank. See `Recording.made_of`."""
     memory = replay.variables.get(rank)
-    bound = memory.bound_last(name) if memory else None
-    if memory is None or bound is None or not all(map(replay.seen, replay.variables)):
+    bound = memory.elements_last(name) if memory else []
+    if memory is None or not bound or not all(map(replay.seen, replay.variables)):
         return []
     inputs = _inputs(replay, of)
     found, at = [], 0
@@ -428,7 +443,7 @@ def _inputs(replay: Replay, of: str) -> dict[int, list]:
     """Leaf -> (lo, hi, rank, shift): its bytes lo up to hi are those of the rank's input, from byte lo + shift on."""
     found: dict[int, list] = {}
     for rank, memory in replay.variables.items():
-        for p in content([b.span for b in memory.named(of, 0)], partial(replay.held_first, rank)):
+        for p in content([span for b in memory.named(of, 0) for span in b.elements], partial(replay.held_first, rank)):
             if p.value.plain:
                 leaf, shift, _ = p.value.terms[0]
                 found.setdefault(leaf, []).append((p.lo + shift, p.hi + shift, rank, -shift))

@@ -10,6 +10,7 @@ one piece. `Places` maps ranges of memory to places. Two of them that are in use
 Left out: why a number changed (`replay._replay`), and which uses are worth showing (`replay._moves`).
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -31,6 +32,9 @@ def nameless(place: str) -> bool:
     return place.startswith("#")
 
 
+MOST_ELEMENTS = 1 << 14  # of a tensor whose elements do not lie one after the other
+
+
 class Binding(NamedTuple):
     """A name for memory: a variable's, or with `index` that of an item of the list `base`."""
 
@@ -40,6 +44,11 @@ class Binding(NamedTuple):
     span: Span
     index: int | None  # type: ignore[assignment]  # a tuple has a method of that name
     shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def elements(self) -> list[Span]:
+        return in_order(self.span, self.shape, self.strides)
 
     @property
     def nbytes(self) -> int:
@@ -53,8 +62,8 @@ class Variables:
         self.storages = {int(number): known for number, known in snapshots["storages"].items()}
         self.last_snapshot, self.kept_until = snapshots["looks"] - 1, snapshots["kept_until"]
         self.bindings = [
-            Binding(snapshot, path, base, Span(storage, lo, lo + nbytes), index, tuple(shape))
-            for snapshot, path, base, storage, lo, nbytes, index, _, shape in snapshots["bindings"]
+            Binding(snapshot, path, base, Span(storage, lo, lo + nbytes), index, tuple(shape), tuple(strides))
+            for snapshot, path, base, storage, lo, nbytes, index, _, shape, strides in snapshots["bindings"]
         ]
         self.by_storage: dict[int, list[Binding]] = {}
         self.lists: dict[str, dict[int, list[Binding]]] = {}
@@ -75,7 +84,8 @@ class Variables:
         for number, part in sorted(enumerate(self._parts), key=lambda each: each[1]["nbytes"]):
             if not part["whole"]:
                 self._first[part["storage"], part["lo"]] = number
-        self.final = {path: Span(storage, lo, lo + nbytes) for path, storage, lo, nbytes in snapshots["final"]}
+        self.final = {path: Span(storage, lo, lo + nbytes) for path, storage, lo, nbytes, *_ in snapshots["final"]}
+        self.forms = {path: (shape, strides) for path, _, _, _, shape, strides in snapshots["final"]}
         self._patches: dict[int, list] = {}
         for snapshot, part, lo, data in snapshots["changes"]:
             self._patches.setdefault(part, []).append((snapshot, lo, data))
@@ -156,13 +166,14 @@ class Variables:
         return any([final.holds(span) for final in self.final.values()])
 
     def bound_first(self, snapshot: int) -> dict[str, list[Span]]:
-        """The memory of the variables that were there at a snapshot, of lists item by item."""
+        """The memory of the variables that were there at a snapshot, in the order of their elements."""
         found: dict[str, dict] = {}
         for b in self.bindings:
             if b.snapshot <= snapshot:
-                found.setdefault(b.base, {})[b.index] = b.span
+                found.setdefault(b.base, {})[b.index] = b.elements
         return {
-            name: [items[None]] if None in items else [items[i] for i in sorted(items)] for name, items in found.items()
+            name: items[None] if None in items else [span for i in sorted(items) for span in items[i]]
+            for name, items in found.items()
         }
 
     @cached_property
@@ -173,10 +184,17 @@ class Variables:
 
     def bound_last(self, name: str) -> list[Span] | None:
         """The memory of a variable when the cell has ended, of a list item by item; None if it is gone."""
+        return [self.final[path] for path in self._paths_left(name)] or None
+
+    def elements_last(self, name: str) -> list[Span]:
+        """The same in the order of its elements; [] if it is gone."""
+        return [span for path in self._paths_left(name) for span in in_order(self.final[path], *self.forms[path])]
+
+    def _paths_left(self, name: str) -> list[str]:
         if name in self.final:
-            return [self.final[name]]
+            return [name]
         items = {b.path: b.index or 0 for b in self.bindings if b.base == name and b.path in self.final}
-        return [self.final[path] for path in sorted(items, key=items.__getitem__)] or None
+        return sorted(items, key=items.__getitem__)
 
     def value(self, span: Span, snapshot: int, dtype: str):
         """The numbers there at a snapshot, as an array; of a large tensor the first ones. None if there are none."""
@@ -238,6 +256,21 @@ def _own_memory(items) -> bool:
     sizes = all(len({binding.nbytes for binding in bindings}) == 1 for bindings in items.values())
     apart = max(len(first), len(last)) > 1
     return len(items) > 1 and apart and sizes and sorted(items) == list(range(len(items)))
+
+
+def in_order(whole: Span, shape, strides) -> list[Span]:
+    """The memory of a tensor in the order of its elements: in one piece, unless it is a column, a transposed matrix ...
+    None of it if those would be too many pieces."""
+    if not strides:
+        return [whole]
+    if (count := math.prod(shape)) > MOST_ELEMENTS:
+        return []
+    at = np.tensordot(strides, np.indices(shape), axes=1).ravel()
+    size = (whole.hi - whole.lo) // (int(at.max()) + 1)
+    ends = [*np.flatnonzero(np.diff(at) != 1) + 1, count]
+    begins = [0, *ends[:-1]]
+    firsts = [whole.lo + int(at[a]) * size for a in begins]
+    return [Span(whole.storage, lo, lo + int(b - a) * size) for lo, a, b in zip(firsts, begins, ends, strict=True)]
 
 
 def content(spans, held: Callable[[Span], list[Piece]]) -> list[Piece]:

@@ -328,9 +328,11 @@ class Replay:
                     differs = differs[(differs < lo) | (differs >= hi)]
                 size = rank.snapshots.itemsize(storage)
                 changed = in_a_row(np.unique(differs // size), size)
-            for a, b in changed:
-                span = Span(storage, a, b)
-                kind = Kind.LIBRARY if any(span.meets(left) for left in memory.left) else Kind.OUTSIDE
+            spans = [Span(storage, a, b) for a, b in changed]
+            # Of all that a reduce may have changed nothing is promised, so it is no rank's own data any more.
+            by_library = [left for left in memory.left if any(map(left.meets, spans))]
+            for span in [*by_library, *(span for span in spans if not any(map(span.meets, by_library)))]:
+                kind = Kind.LIBRARY if span in by_library else Kind.OUTSIDE
                 memory.write(span, self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE))))
         for storage in rank.snapshots.looked[snapshot]:
             rank.seen_at.setdefault(storage, []).append((at, snapshot))

@@ -466,6 +466,27 @@ while len(have) < p:
 """
 
 
+STRIDED = {  # of a 4 x 2 matrix `x`; `outer` is an all_reduce that returns new memory
+    "transposed": ("your run", "y = outer(x).t()\n"),
+    "rows and columns changed in place": ("your run", "y = outer(x)\ny.t_()\ny.unsqueeze_(0)\n"),
+    "other dimensions": ("your run", "y = outer(x).view(2, 2, 2).permute(2, 0, 1)\n"),
+    "one column twice": ("your run", "y = outer(x)[:, :1].expand(4, 2)\n"),
+    "of a transposed matrix": ("your run: all_reduce exchange of x into y", "x = x.view(2, 4).t()\ny = outer(x)\n"),
+    "transposed and back": ("your run: all_reduce exchange of x into y", "y = outer(x.t()).t()\n"),
+    "a column": ("your run: all_reduce exchange of x into y", "x = x[:, 1]\ny = outer(x)\n"),
+}
+
+
+@pytest.mark.parametrize("what", STRIDED)
+def test_a_result_is_compared_in_the_order_of_its_elements(gang, what):
+    name, body = STRIDED[what]
+    outer = "def outer(x):" + f"\nx = x.contiguous(){EXCHANGE}return sum(parts)".replace("\n", "\n    ") + "\n"
+    for recording in told(gang, f"{outer}x = x.view(4, 2)\n{body}", 4, ("ints", "floats")):
+        assert recording.title == name and recording.check() is None
+        if what == "transposed":
+            assert [made.terms[0][1] for made in recording.made_of(0, "y")] == [0, 2, 4, 6, 1, 3, 5, 7]
+
+
 def test_a_bruck_without_its_last_rotation_is_no_gather(gang):
     right, wrong = (
         told(gang, BRUCK + end, 4)[0] for end in ("y = have.roll(rank, 0).flatten()\n", "y = have.flatten()\n")
@@ -490,6 +511,9 @@ OTHERWISE = {
     "memory that nobody filled is added": "parts = [torch.empty_like(x) for _ in range(p)]\ny = x.clone()\n"
     + "if rank == 0:\n    for r in others: dist.recv(parts[r], r)\n    for part in parts: y = y + part\n"
     + "else:\n    dist.send(x, 0)\n",
+    "an all_reduce that one rank has lost": "y, b = x.clone(), torch.empty_like(x)\nif rank == 0:\n"
+    + "    for r in others: dist.recv(b, r); y += b\n    for r in others: dist.send(y, r)\n"
+    + "else:\n    dist.send(x, 0); dist.recv(b if rank == 3 else y, 0)\n    b.zero_()\n",
     "half of it": "low, high = x.chunk(2)\nlow, high = low.clone(), high.clone()\n"
     + "b = torch.empty_like(low)\nfor r in others:\n    w = dist.isend(high, r); v = dist.isend(low, r)\n"
     + "    dist.recv(b, r); dist.recv(b, r); w.wait(); v.wait()\n",
@@ -501,6 +525,11 @@ def test_what_is_only_nearly_a_collective_has_no_name(gang, what):
     data = [kind for kind in DATA if kind != "zeros"]  # of zeros nobody can say that they were doubled
     for recording, kind in zip(told(gang, OTHERWISE[what], 4, data), data, strict=True):
         assert recording.title == "your run", kind
+
+
+def test_a_built_in_all_reduce_that_one_rank_has_overwritten_is_no_reduce(gang):
+    (recording,) = told(gang, "dist.all_reduce(x)\nif rank == 3: x += 1\n", 4, ("ints",))
+    assert recording.collective == "recorded"
 
 
 def test_a_tensor_used_before_the_wait_gives_no_name(gang):

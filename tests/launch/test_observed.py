@@ -205,6 +205,16 @@ def test_the_own_part_of_a_built_in_has_its_own_numbers(gang):
     assert not wrong and compared > 12, wrong
 
 
+def test_what_a_reduce_leaves_on_other_ranks_is_not_their_own_data(gang):
+    text = "x = torch.arange(3) + 100 * rank\ny = x.clone()\ndist.reduce(y, 1)\n"
+    (recording,) = run(gang, [text], 4)
+    assert "left by the library" in recording.ways(len(recording.steps) - 1)
+    for wrong, compared in (disagreements(recording), ends_apart(recording)):
+        assert not wrong and compared, wrong
+    told = recording.as_if(reduce="binomial")
+    assert not any("left by the library" in told.ways(index) for index in range(len(told.steps)))
+
+
 def test_no_symbol_stands_for_a_part_of_a_number(gang):
     text = "x = torch.arange(4.) + 10 * rank + 1\nb = torch.empty(4)\nw = dist.isend(x, 1 - rank)\n"
     (recording,) = run(gang, [text + "dist.recv(b, 1 - rank)\nw.wait()\nx += b\nx.untyped_storage()[3] = 7\n"], 2)
