@@ -16,6 +16,7 @@ Left out: values, times and places in memory; only a recording (`rank._op_log`) 
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -161,6 +162,7 @@ class PendingCalls:
         self.works: dict[int, PendingCall] = {}  # by id(work)
         self.over: dict[int, Handle] = {}  # by id(work): messages that were waited for and whose Work is still there
         self._lock = threading.RLock()
+        os.register_at_fork(after_in_child=self._lock._at_fork_reinit)  # type: ignore[attr-defined]  # else held forever
         self.reset()
 
     def reset(self) -> None:
@@ -366,10 +368,8 @@ class PendingCalls:
         if (over := self.over.get(id(work))) is not None and over() is work:
             # gloo counts a message once. A second wait is for another message, which never comes, and only the end of
             # the process gets the rank out of it. torch allows two waits for a collective.
-            raise RuntimeError(
-                f"{callsite.where(callsite.frames()[0])} waits a second time for an i{over.kind}: wait() once for "
-                "each, and empty the list after each round"
-            )
+            what = f"waits a second time for an i{over.kind}: wait() once for each, and empty the list after each round"
+            raise RuntimeError(f"{callsite.where(callsite.frames()[0]) or 'a thread'} {what}")
         return self._waits(self.posting_of(work))
 
     def posting_of(self, work) -> PendingCall | None:

@@ -425,6 +425,45 @@ def test_two_threads_that_call_at_once_get_two_numbers(gang):
         assert (answer["error"], sorted(event["seq"] for event in events)) == ("", [1, 2])
 
 
+FORKED = """
+import os, signal, threading
+works, held, go = [dist.irecv(torch.ones(1), 1 - rank)], threading.Event(), threading.Event()
+def hold():
+    with tap.calls._lock:
+        held.set()
+        go.wait()
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+if not (child := os.fork()):
+    signal.alarm(60)
+    works.clear()
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+go.set()
+thread.join()
+assert status == 0, status
+"""
+
+
+def test_a_message_that_goes_in_a_forked_child_waits_for_no_thread_of_its_parent(gang):
+    assert {answer["error"] for answer in gang.run(FORKED, 2)} == {""}
+
+
+WAITED_IN_A_POOL = """
+from concurrent.futures import ThreadPoolExecutor
+work = dist.irecv(torch.ones(1), 0) if rank else dist.isend(torch.ones(1), 1)
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(work.wait).result()
+    pool.submit(work.wait).result()
+"""
+
+
+def test_a_second_wait_in_a_pool_has_no_line(gang):
+    for answer in gang.run(WAITED_IN_A_POOL, 2):
+        assert "a thread waits a second time for an i" in answer["error"]
+
+
 def test_a_call_that_is_over_leaves_nothing_for_the_garbage_collector(gang):
     """A cycle through a weak reference of a Work could be taken apart before its callback is called: SIGSEGV."""
     source = """
