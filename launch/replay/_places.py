@@ -32,7 +32,8 @@ def nameless(place: str) -> bool:
     return place.startswith("#")
 
 
-MOST_ELEMENTS = 1 << 14  # of a tensor whose elements do not lie one after the other
+MOST_ELEMENTS = 1 << 14  # compared one by one, of a tensor whose elements do not lie one after the other
+MOST_PIECES = 64  # that these may be in: time grows with their square
 
 
 class Binding(NamedTuple):
@@ -268,6 +269,8 @@ def in_order(whole: Span, shape, strides) -> list[Span]:
     at = np.tensordot(strides, np.indices(shape), axes=1).ravel()
     size = (whole.hi - whole.lo) // (int(at.max()) + 1)
     ends = [*np.flatnonzero(np.diff(at) != 1) + 1, count]
+    if len(ends) > MOST_PIECES:
+        return []
     begins = [0, *ends[:-1]]
     firsts = [whole.lo + int(at[a]) * size for a in begins]
     return [Span(whole.storage, lo, lo + int(b - a) * size) for lo, a, b in zip(firsts, begins, ends, strict=True)]

@@ -474,6 +474,7 @@ STRIDED = {  # of a 4 x 2 matrix `x`; `outer` is an all_reduce that returns new 
     "of a transposed matrix": ("your run: all_reduce exchange of x into y", "x = x.view(2, 4).t()\ny = outer(x)\n"),
     "transposed and back": ("your run: all_reduce exchange of x into y", "y = outer(x.t()).t()\n"),
     "a column": ("your run: all_reduce exchange of x into y", "x = x[:, 1]\ny = outer(x)\n"),
+    "in too many pieces": ("your run", "y = outer(x.repeat(20, 4)).t()\n"),
 }
 
 
