@@ -14,7 +14,7 @@ from pathlib import Path
 
 from course import own
 
-LECTURERS = ("room", "exam", "withhold", "release", "handed-in")
+LECTURERS = ("pack", "room", "exam", "withhold", "release", "handed-in")
 OPENED = [  # the address that JupyterLab prints leads to the first chapter; long output is not dropped
     "--LabApp.default_url=/lab/tree/00_start_here.ipynb",
     "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9",
@@ -88,6 +88,8 @@ def main(arguments: list[str] | None = None) -> int:
     given, rest = made.parse_known_args(arguments)
     if rest and given.command != "lab":
         made.error(f"unknown: {' '.join(rest)}")
+    if given.command in LECTURERS and importlib.util.find_spec("course.teach") is None:
+        made.error("this is a copy for students; the lecturer's course has this command")
     if given.command == "lab":
         return lab(given.folder, rest)
     if given.command == "pages":
@@ -96,8 +98,6 @@ def main(arguments: list[str] | None = None) -> int:
         return pages.main([given.folder])
     if given.command == "pack":
         return subprocess.call([sys.executable, "-m", "course.pack", given.folder, *given.chapters])
-    if given.command in LECTURERS and importlib.util.find_spec("course.teach") is None:
-        made.error("this is a copy for students; the lecturer's course has this command")
     if given.command == "room":
         return room(given.chapter, given.address, given.port, made)
     if given.command == "exam":

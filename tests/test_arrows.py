@@ -66,7 +66,7 @@ def test_what_runs_in_a_rank_imports_neither_either():
 # From its folder a reader knows which process runs a line; so no room reaches into another process.
 ROOMS = {
     "shared": {"shared"},
-    "backends": {"backends", "shared"},  # what is gloo's and what is NCCL's runs in a rank; the table, everywhere
+    "backends": {"backends", "shared"},  # what is gloo's runs in a rank; the table, everywhere
     "hints": {"hints"},
     "doctor": {"doctor", "shared"},
     "replay": {"replay", "shared"},

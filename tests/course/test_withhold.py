@@ -93,6 +93,14 @@ def test_what_the_lecturer_alone_has_is_not_in_the_copy(students):
     assert not (students / "tests").exists() and not list(students.rglob("*.keys.json"))
 
 
+@pytest.mark.parametrize("command", ["pack pack", "exam autumn", "handed-in ."])
+def test_the_lecturers_commands_say_in_a_copy_that_it_is_one(students, tmp_path, command):
+    environ = os.environ | {"PYTHONPATH": str(students)}
+    words = [sys.executable, "-m", "course.ringside", *command.split()]
+    done = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert done.returncode == 2 and "this is a copy for students" in done.stderr
+
+
 def strings(data):
     if isinstance(data, str):
         yield data

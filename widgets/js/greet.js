@@ -12,7 +12,9 @@ export function greet(model, root, play) {
   model.save_changes();
   const cell = root.closest(".jp-Cell");
   const isActive = (/** @type {Element | null | undefined} */ one) => one?.classList.contains("jp-mod-active");
-  const justRun = isActive(cell) || isActive(cell?.nextElementSibling);
+  const { top = 0, bottom = 0 } = cell?.getBoundingClientRect() ?? {};
+  const inView = bottom > 0 && top < innerHeight; // else its reader has gone elsewhere
+  const justRun = inView && (isActive(cell) || isActive(cell?.nextElementSibling));
   if (justRun) root.scrollIntoView({ block: "nearest", behavior: still() ? "auto" : "smooth" });
   if (fresh === "first" && !still()) play();
 }

@@ -3,7 +3,7 @@
  * the end of a deadlock also those that are stuck, in red.
  *
  * JupyterLab's editor has an element for each line. Where there is none (another host, a cell that was changed), nothing
- * is lit. The marks lie over the editor, whose own elements stay as they are, and go when somebody types there.
+ * is lit. The marks lie over the editor, whose own elements stay as they are, and go when the editor gets the focus.
  */
 
 import { ofRank } from "./svg.js";
@@ -21,7 +21,8 @@ export class OwnLines {
   show(root, lines) {
     this.marks?.remove();
     const editor = root.closest(".jp-Cell")?.querySelector(".jp-InputArea .cm-editor");
-    const written = [...(editor?.querySelectorAll(".cm-line") ?? [])];
+    const partial = editor?.querySelector(".cm-gap, .cm-foldPlaceholder"); // lines that have no element
+    const written = partial ? [] : [...(editor?.querySelectorAll(".cm-line") ?? [])];
     const { top = 0 } = editor?.getBoundingClientRect() ?? {};
     const drawn = lines.map(({ line, code, ranks, stuck }) => {
       const node = written[line - 1];
