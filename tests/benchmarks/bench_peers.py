@@ -213,13 +213,13 @@ def measured(way: Way, python: str, n: int, short: bool = False) -> dict[str, fl
         if short:
             return found
         row("lines", lambda: kernel.run(way.cell(LINES, n), "9999"))
-        row("text", lambda: kernel.run(way.cell(TEXT, n), ".0"))
         if way.stops:
             row("killed", revived)
             row("stop", lambda: kernel.run(way.cell(SLEEP, n), stop_after=1))
             row("after the stop", usable)
             row("stuck", lambda: kernel.run(way.cell(STUCK, n), stop_after=None if way.name == "Ringside" else 1))
             row("after that", usable)
+        row("text", lambda: kernel.run(way.cell(TEXT, n), ".0"))
     finally:
         kernel.close()
     return found
@@ -238,12 +238,12 @@ ROWS = {
     "memory": "memory per rank, all processes (PSS), MB",
     "again": "the same cell again, ms",
     "lines": "10,000 lines from each rank, s",
-    "text": "50 MB of text from each rank, s",
     "killed": "a rank is killed: until all_reduce answers again, s",
     "stop": "Stop of a sleeping cell, s",
     "after the stop": "the all_reduce after it, s",
     "stuck": "a deadlock: until the cell has ended, s (Ringside: by itself; others: from the press of Stop)",
     "after that": "the all_reduce after it, s",
+    "text": "50 MB of text from each rank, s",
 }
 SCALE = {"memory": 1e-6, "again": 1e3}
 
