@@ -70,8 +70,11 @@ def test_nothing_is_worked_out_that_nobody_asks_for():
         return lambda *index: asked.append((name, *index)) or answer(*index)
 
     lazy = run(**LAZY | {name: noted(name, answer) for name, answer in LAZY.items() if callable(answer)})
-    repr(lazy), lazy.states(-1), lazy.check(), lazy.title
+    repr(lazy), lazy.check(), lazy.title
     assert asked == []
+    lazy.states(-1)
+    assert asked == [("ways", step) for step in range(3)], "whether data were added"
+    asked.clear()
     lazy.values(1), lazy.ways(2)
     assert asked == [("values", 1), ("ways", 2)]
     assert lazy.events is lazy.events and asked[2:] == [("events",)], "worked out once"

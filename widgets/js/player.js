@@ -34,6 +34,7 @@ const AFTER = KEYS.findIndex(([key]) => key === "[ ]") + 1;
 class PlayerView {
   /** @type {Frame} */ frame;
   /** @type {HTMLElement} */ root;
+  /** @type {string} what the header says beside the title */ size;
   /** @type {Record<string, any>} */ parts;
   /** @type {Transport} */ transport;
   /** @type {StateTable} */ table;
