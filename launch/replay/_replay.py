@@ -23,10 +23,8 @@ from launch.replay._torch_ops import Meaning, View, parse
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Span, Value, meeting, moved
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
-WAITS, GETS_NOTHING = (
-    0,
-    1,
-)  # at the end of a call that another rank has not begun, a rank goes on: never; if it gets no data
+# At the end of a call that another rank has not begun: a rank never goes on, or it does if it gets no data.
+WAITS, GETS_NOTHING = 0, 1
 
 
 class _Rank:
@@ -256,9 +254,8 @@ class Replay:
         step = 1 + item.after
         if isinstance(item, Collective):
             step = max(step, self.groups.get(item.ranks, 0))
-            self.groups[item.ranks] = (
-                step + 1
-            )  # collectives of a group never share a step, even if nothing waits for them, as in DDP
+            # Collectives of a group never share a step, even if nothing waits for them, as in DDP.
+            self.groups[item.ranks] = step + 1
         else:
             pair = (item.src, item.dst)
             step = max(step, self.pairs.get(pair, 0))

@@ -162,15 +162,20 @@ class Folders:
         return Path(tempfile.mkdtemp(prefix=name, dir=self.root))
 
 
+def write(film: Film, cell: int, text: str, seconds: float) -> None:
+    """Write `text` into the cell, a line every so many seconds."""
+    lines = text.splitlines()
+    for count in range(1, len(lines) + 1):
+        film.page.evaluate(WRITE, [cell, "\n".join(lines[:count])])
+        film.take(seconds)
+
+
 def shoot(film: Film, notebook: Notebook) -> None:
     page = film.page
     notebook.scroll_to(0)
     notebook.command("notebook:run-cell")
     film.say("Write a collective in a notebook cell.")
-    lines = RING.splitlines()
-    for count in range(1, len(lines) + 1):
-        page.evaluate(WRITE, [1, "\n".join(lines[:count])])
-        film.take(0.2)
+    write(film, 1, RING, 0.2)
     film.take(1.3)
     film.say("Shift+Enter: four real processes run it.")
     film.take(0.6)
@@ -192,10 +197,7 @@ def shoot(film: Film, notebook: Notebook) -> None:
     film.take(1)
     film.say("Now a mistake: every rank sends first, and none receives.")
     notebook.scroll_to(2)
-    lines = STUCK.splitlines()
-    for count in range(1, len(lines) + 1):
-        page.evaluate(WRITE, [2, "\n".join(lines[:count])])
-        film.take(0.5)
+    write(film, 2, STUCK, 0.5)
     film.take(1)
     notebook.command("notebook:run-cell")
     graph = page.locator(".rs-waiting")

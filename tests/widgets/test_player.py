@@ -470,6 +470,18 @@ def test_the_line_at_which_a_rank_is_stuck_is_red(show):
     assert page.evaluate(LIT) == [[2, "rank 0", "", True], [3, "rank 1", "rs-stuck", True]]
 
 
+def test_ranks_that_are_stuck_at_one_line_are_all_named_there(show):
+    """Each once, however many it waits for."""
+    run = Schedule.from_steps("send_recv", "recorded", 3, 1, SENDS[:1])
+    run.stuck = ((1, 0, "send, line 1"), (1, 2, "send, line 1"), (2, 0, "send, line 1"))
+    page = show(Player(run))
+    page.evaluate(CELL, ["send(x)"])
+    page.focus("input[type=range]")
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    assert page.evaluate(LIT) == [[1, "rank 1\nrank 2", "rs-stuck", True]]
+
+
 def test_at_the_end_the_title_says_what_it_came_to(show):
     page = show(Player(all_reduce.ring(ranks=4), step=5))
     assert page.inner_text(".rs-title") == "all_reduce ring"

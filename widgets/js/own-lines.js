@@ -16,10 +16,11 @@ const KNOWN = 24; // characters of a line that must be as they were
 
 export class OwnLines {
   /** @type {Element | undefined} */ marks;
+  clear = () => this.marks?.remove();
 
   /** @param {Element} root of the widget @param {Lit[]} lines */
   show(root, lines) {
-    this.marks?.remove();
+    this.clear();
     const editor = root.closest(".jp-Cell")?.querySelector(".jp-InputArea .cm-editor");
     const partial = editor?.querySelector(".cm-gap, .cm-foldPlaceholder"); // lines that have no element
     const written = partial ? [] : [...(editor?.querySelectorAll(".cm-line") ?? [])];
@@ -37,15 +38,20 @@ export class OwnLines {
     marks.ariaHidden = "true";
     marks.innerHTML = drawn.join("");
     editor?.append(marks);
-    editor?.addEventListener("focusin", () => marks.remove(), { once: true });
+    editor?.addEventListener("focusin", this.clear, { once: true });
     this.marks = marks;
   }
 }
 
-/** The lines at which ranks are stuck. @returns {Lit[]} */
+/** The lines at which ranks are stuck, each once with all of them. @returns {Lit[]} */
 export function stuckLines(/** @type {[number, number, string][]} */ stuck) {
-  return stuck.flatMap(([rank, , call]) => {
+  /** @type {Map<string, Lit>} */
+  const found = new Map();
+  for (const [rank, , call] of stuck) {
     const [, code, line] = /^(\w+)\b.*\bline (\d+)/.exec(call) ?? [];
-    return line ? [{ line: Number(line), code, ranks: [rank], stuck: true }] : [];
-  });
+    if (!line) continue;
+    const ranks = found.get(line)?.ranks ?? [];
+    found.set(line, { line: Number(line), code, ranks: [...new Set([...ranks, rank])], stuck: true });
+  }
+  return [...found.values()];
 }
