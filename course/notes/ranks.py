@@ -35,7 +35,7 @@ NOTES = Notes(
         Part(
             8,
             "What a rank costs",
-            "`%ranks` on the wall, then `rank_21` with the drawing of four machines.",
+            "`%ranks` on the wall, then `rank_21` with its picture of four machines.",
         ),
     ),
     ninety=(

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from course.chapters import name_of
 from course.notes import NOTES
 from course.notes.note import Mistake, mistaken
+from course.pack.board import BOARD
 from course.pack.run import Picture
 from course.pages import to_html
 from course.questions import QUESTIONS
@@ -52,6 +53,7 @@ def notes_page(notebook: nbformat.NotebookNode, stem: str, pictures: list[Pictur
         plans=[("50 minutes", notes.fifty), ("90 minutes", notes.ninety)] if notes else [],
         room=_asked(QUESTIONS[notes.room]) if notes else None,
         wrong=[mistake(each) for each in notes.wrong] if notes else [],
+        board=BOARD.get(name_of(stem), ()),
         pictures=[(picture, *_named(picture)) for picture in pictures],
     )
     return _linked(html, notebook, stem, pictures)

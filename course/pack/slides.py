@@ -25,6 +25,7 @@ from course.chapters import name_of
 from course.notes import NOTES
 from course.notes.note import Part
 from course.pack import paper
+from course.pack.board import BOARD
 from course.pack.run import Picture
 from course.pages import to_html
 from course.questions import QUESTIONS
@@ -58,7 +59,7 @@ def deck(saved: nbformat.NotebookNode, pictures: list[Picture], folder: Path, st
     cells = [_text(f"# {paper.title(saved)}\n\n{_first(_sections(saved)[0][1])}", "slide")]
     cells += [_notes(f"{KEYS}\n\nFor home: {notes.home}")]
     for part in notes.fifty:
-        cells += _of_part(part, saved, pictures, folder, notes)
+        cells += _of_part(part, saved, pictures, folder, stem)
     for take_away in paper.TAKE_AWAY.findall(paper.text(saved)):
         cells += [_text(f"## Take away\n\n{take_away.partition('Next:')[0].strip()}", "slide")]
     return new_notebook(cells=cells, metadata={"title": paper.title(saved)})
@@ -79,17 +80,25 @@ def _reveal() -> dict[str, str]:
     css = [home / "dist" / name for name in ("reset.css", "reveal.css", "theme/white.css")]
     scripts = [home / "dist" / "reveal.js", home / "plugin" / "notes" / "notes.js"]
     styles = "\n".join(re.sub(r"@import[^;]*;", "", path.read_text(encoding="utf-8")) for path in css)
-    return {"css": styles, "js": "\n".join(path.read_text(encoding="utf-8") for path in scripts)}
+    board = Path(__file__).with_name("board.css").read_text(encoding="utf-8")
+    return {"css": f"{styles}\n{board}", "js": "\n".join(path.read_text(encoding="utf-8") for path in scripts)}
 
 
-def _of_part(part: Part, saved, pictures: list[Picture], folder: Path, notes) -> list:
-    """Its slide, and one for each picture of its section."""
+def _of_part(part: Part, saved, pictures: list[Picture], folder: Path, stem: str) -> list:
+    """Its slide, one for each drawing on the board, and one for each picture of its section."""
+    notes = NOTES[name_of(stem)]
     text, cells = next(
         ((text, cells) for heading, text, cells in _sections(saved) if heading == part.heading), ("", [])
     )
     told = [f"*{each.question}?* {each.answer}" for each in notes.replies if each.question in part.do]
     do = "\n\n".join([f"**{part.minutes} minutes.** {part.do}", *told])
     slides = [_text(f"## {part.heading}\n\n{_first(text)}", "slide"), _notes(do)]
+    for drawing in BOARD.get(name_of(stem), ()):
+        if drawing.heading == part.heading:
+            slides += [_text(drawing.svg(len(drawing.steps), after="fragment"), "slide")]
+            slides += [
+                _notes("\n".join(f"{number}. {said}" for number, (said, _) in enumerate(drawing.steps, start=1)))
+            ]
     for cell in cells:
         for picture in pictures:
             page = folder / picture.page

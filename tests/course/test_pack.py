@@ -12,6 +12,7 @@ from course.chapters import FOLDER, name_of, notebooks
 from course.notes import NOTES
 from course.pack import __main__ as pack
 from course.pack import paper, run, slides
+from course.pack.board import BOARD
 
 STEM = "00_start_here"
 LEADS = re.compile(r'(?:href|src)="(?!https?:|#|data:)([^"#]+)')
@@ -105,9 +106,10 @@ def test_a_clicker_steps_the_pictures_of_a_deck_and_turns_its_pages_without_a_ne
         page.wait_for_function("!pictureOn() || frameIn(pictureOn())?.classList.contains('rs-projected')")
         seen.append(page.evaluate(HERE))
     assert seen[-1][0] == page.evaluate("Reveal.getTotalSlides()") - 1 and not wrong
-    steps = {slide: [step for at, step in seen if at == slide and step] for slide, _ in seen}
+    steps = {slide: [step for at, step, _ in seen if at == slide and step] for slide, *_ in seen}
     played = next(told for told in steps.values() if len(told) > 3)
     assert played == [str(step) for step in range(len(played))]
+    assert max(drawn for _, _, drawn in seen) == len(BOARD["start_here"][0].steps) - 2  # the first is there at once
     page.keyboard.press("PageUp")
     assert page.evaluate(HERE)[0] == seen[-1][0] - 1
     context.close()
@@ -129,7 +131,7 @@ def test_in_dark_slides_are_as_dark_as_their_pictures(built, browser):
 
 
 GROUND = "((element) => getComputedStyle(element).backgroundColor)"
-HERE = "[Reveal.getIndices().h, frameIn(pictureOn())?.dataset.step ?? '']"
+HERE = "[Reveal.getIndices().h, frameIn(pictureOn())?.dataset.step ?? '', Reveal.getIndices().f ?? -1]"
 
 
 def test_hands_are_counted_on_a_deck_and_the_speaker_is_told_what_is_right(built, browser):
