@@ -53,14 +53,6 @@ QUESTIONS = (
         unit="N",
         p=8,
     ),
-    Statement(
-        name="algorithms_odd_trees",
-        topic="trees",
-        text="With an odd number of ranks, some rank is an inner rank of both trees.",
-        true=True,
-        why="(p - 1)/2 leaves are too few. For an even p the second tree is the mirror image of the "
-        "first; for an odd p it is the first tree shifted by one rank, and rank 0 is inside both.",
-    ),
     Number(
         name="algorithms_doubling",
         topic="doubling",

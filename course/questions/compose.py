@@ -124,7 +124,7 @@ QUESTIONS = (
             ),
             Answer(
                 "They differ from plan to plan, but within a plan all ranks agree",
-                "So it is with most. But in two of the seven each rank adds up in an order of its own.",
+                "True of most. But in two of the seven each rank adds up in an order of its own.",
             ),
             Answer(
                 "All say the same, but not 2",
@@ -152,7 +152,7 @@ QUESTIONS = (
                 "80 times", "12 MB at 2 GB/s take 6 ms; four messages, one after the other, 0.08 ms. 6 / 0.08 is 75."
             ),
             Answer("10 times", "12 MB at 2 GB/s take 6 ms; four messages of a few bytes take 0.08 ms. Divide the two."),
-            Answer("2 times", "Half as many calls would be that. The all_gather moves 12 MB to each rank."),
+            Answer("2 times", "That would be half as many calls. The all_gather moves 12 MB to each rank."),
             Answer(
                 "A million times",
                 "By bytes, yes. But a message costs 20 microseconds even if it is empty, and there are four.",

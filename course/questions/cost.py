@@ -232,7 +232,7 @@ QUESTIONS = (
     Statement(
         name="reduce_scatter_half",
         topic="cost",
-        text="Of a ring, reduce_scatter is one half. So on your ranks dist.reduce_scatter_single takes about half as "
+        text="reduce_scatter is one half of a ring. So on your ranks dist.reduce_scatter_single takes about half as "
         "long as dist.all_reduce of the same vector.",
         true=False,
         why="By the count it is half, and NCCL's ring keeps that. gloo, which your ranks use, does a "

@@ -88,7 +88,7 @@ QUESTIONS = (
             Answer("10, 11, 12, 13", "Only its own 11 stays. The other three were for other ranks.", 1),
             Answer("1, 11, 21, 31", "Number 1 of every rank, in the order of the senders."),
             Answer(
-                "11, 1, 31, 21", "Those come, but they are put together in the order of their senders, not of coming."
+                "11, 1, 31, 21", "Those come, but they are put in the order of their senders, not of their arrival."
             ),
             Answer("64, on every rank", "Nothing is added up here. That would be number 1 of an all_reduce."),
         ),
@@ -97,8 +97,8 @@ QUESTIONS = (
     Choose(
         name="choose_lookup",
         topic="which collective",
-        text="A table of 1,000,000 rows of 256 bytes (256 MB) lies in quarters on 4 ranks. Each rank needs 1,000 rows, "
-        "a quarter of them from each rank. What sends the least?",
+        text="A table of 1,000,000 rows of 256 bytes (256 MB) is spread over 4 ranks, a quarter on each. "
+        "Each rank needs 1,000 rows, a quarter of them from each rank. What sends the least?",
         answers=(
             Answer(
                 "all_gather of the table", "Right rows, 192 MB sent by each rank, and 999 of 1,000 rows thrown away."
@@ -145,7 +145,7 @@ QUESTIONS = (
     Choose(
         name="choose_tokens",
         topic="which collective",
-        text="Each rank has tokens of 100 MB. A quarter of them needs the expert on rank 0, a quarter the one on "
+        text="Each rank has tokens of 100 MB. A quarter of them need the expert on rank 0, a quarter the one on "
         "rank 1, and so on.",
         answers=(
             Answer("all_gather", "The tokens arrive, but 300 MB sent by each rank, and three quarters thrown away."),

@@ -31,7 +31,7 @@ QUESTIONS = (
             Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
             Answer(
                 "Ranks 4 to 7",
-                "So you would think. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
+                "It looks that way. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
                 "fewer, and the next group would have another number on them.",
             ),
             Answer("Any one of them", "Each member needs its own handle and its own connections."),
@@ -44,7 +44,8 @@ QUESTIONS = (
         text="All eight ranks call `dist.all_reduce(x, group=low)`. What happens on rank 5, which is not in `low`?",
         answers=(
             Answer(
-                "It raises an error", "It would be kinder. torch prints a warning and returns, and x stays as it was."
+                "It raises an error",
+                "That would be kinder. But torch prints a warning and returns, and x stays as it was.",
             ),
             Answer("It waits forever", "There is no rank that it could wait for: it has no connection in that group."),
             Answer("It gets the sum of ranks 0 to 3", "Only members get the result. A group does not serve guests."),

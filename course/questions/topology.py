@@ -25,7 +25,7 @@ QUESTIONS = (
         name="topology_ring_cards",
         topic="topology",
         text="One ring over all 32 GPUs. Each machine has 8 NICs. In one machine, how many of its 8 send anything "
-        "to another?",
+        "to another machine?",
         right=Answer(
             "1",
             "A ring leaves a machine at one place: from rank 7 to rank 8. Only GPU 7's NIC sends, and"
@@ -42,7 +42,7 @@ QUESTIONS = (
     Number(
         name="topology_hierarchical_bytes",
         topic="topology",
-        text="Hierarchical on 4 machines, 1 GB: how much leaves each machine, all its NICs together?",
+        text="Hierarchical on 4 machines, 1 GB: how much leaves each machine, through all its NICs together?",
         right=Answer(
             "1.5",
             "Each of 8 NICs does an all-reduce of 1/8 GB among 4 machines: 2 (4 - 1)/4 x 1/8. "

@@ -12,10 +12,10 @@ import torch.distributed as dist
 def dissemination_barrier():
     """Return once every rank has called this."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
-    here, news = torch.tensor([rank]), torch.tensor([-1])  # what they say does not matter, that they come does
+    here, news = torch.tensor([rank]), torch.tensor([-1])  # only their arrival matters, not what is in them
     distance = 1
     while distance < world_size:
         sending = dist.isend(here, (rank + distance) % world_size)
         dist.recv(news, (rank - distance) % world_size)
         sending.wait()
-        distance *= 2  # whoever told me had heard of as many ranks as I had
+        distance *= 2  # the sender had heard of as many ranks as I had

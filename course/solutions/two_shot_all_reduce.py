@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 
 def two_shot_all_reduce(x):
-    """Leave the sum of everyone's x in everyone's x: chunk d is added up by rank d, which sends it to everybody."""
+    """Leave the sum of everyone's x in everyone's x: rank d adds up chunk d and sends it to all."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     chunks = list(x.chunk(world_size))  # views: to change a chunk is to change x
     others = [peer for peer in range(world_size) if peer != rank]
