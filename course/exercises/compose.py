@@ -181,7 +181,7 @@ EXERCISES = (
             "limit, which makes a long x longer; multiply by limit / norm",
         },
         hints=(
-            "The norm of it all is the root of the sum of all squares. Squares add up over the ranks; norms do not.",
+            "The norm of a vector is the root of the sum of its squares. Squares add up over the ranks; norms do not.",
             "x.square().sum(), all_reduce, sqrt: the norm. Then x *= limit / norm.",
             "If the norm is below the limit already, x must stay as it is.",
         ),

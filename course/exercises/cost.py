@@ -20,7 +20,7 @@ EXERCISES = (
         hints=(
             "One all_reduce takes one tensor: put all the numbers into one, and back afterwards.",
             "torch.cat makes one tensor of a list; split([t.numel() for t in tensors]) cuts it at the same places.",
-            "Write back into the student's tensors with copy_: cat has made a copy, so a sum in it is not in them.",
+            "Write back into the tensors of the list with copy_: cat has made a copy, so they have no sums yet.",
         ),
     ),
     Exercise(

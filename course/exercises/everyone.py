@@ -47,8 +47,8 @@ EXERCISES = (
         why_steps=AT_ONCE,
         why_bytes={lambda p: p - 1: "that is the whole vector sent p - 1 times; send everyone its piece only"},
         hints=(
-            "Piece d is of interest to rank d and to no other rank, so `to` needs pieces[to].",
-            "What comes from source is as long as total. Receive it into a buffer of its own, then add it to total.",
+            "Only rank d needs piece d, so `to` needs pieces[to].",
+            "What arrives from source is as long as total. Receive it into a new buffer, then add it to total.",
             "isend pieces[to] to `to`, recv from source, wait for what you sent, add.",
         ),
     ),
@@ -89,7 +89,7 @@ EXERCISES = (
         allowed=frozenset({"all_to_all_single"}),
         calls=lambda p: 2,
         hints=(
-            "You know what you send. What comes, only the others know: so send them your counts first.",
+            "You know what you send. Only the others know what you will get. So exchange the counts first.",
             "The counts are one number for each rank: torch.tensor(counts), an all_to_all_single of equal pieces.",
             "The second call takes two lists: all_to_all_single(out, x, what comes from each, what goes to each).",
             "out has as many numbers as come: incoming.sum() of them. incoming.tolist() is the list that torch wants.",

@@ -9,7 +9,7 @@ EXERCISES = (
     Exercise(
         name="hierarchical_all_reduce",
         asks="after it, every rank's x holds the sum of everyone's x; the mesh has the dimensions machine and gpu, and "
-        "no collective between the machines is given more than x divided by the GPUs of a machine",
+        "a collective between the machines may get only 1/g of x, where g is the number of GPUs in a machine",
         lines=6,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",

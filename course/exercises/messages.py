@@ -29,7 +29,7 @@ EXERCISES = (
         peers=right_neighbour,
         talks="its right-hand neighbour",
         hints=(
-            "What comes from the left is the sum of the x of ranks 0 to r - 1. What is still missing?",
+            "What arrives from the left is the sum of the x of ranks 0 to r - 1. What is still missing?",
             "Rank r's own x: the sum that rank r passes on is so_far plus x.",
             "x += so_far changes x itself. x = x + so_far would make a new tensor, and the caller's x would stay.",
         ),
@@ -92,7 +92,7 @@ EXERCISES = (
         "doubles",
         synchronises=True,
         hints=(
-            "What is in a message does not matter: when it comes, its sender has been here. Send one number.",
+            "What is in a message does not matter: when it arrives, its sender has entered. Send one number.",
             "In round 1 each rank tells its right-hand neighbour. After it each rank knows of two ranks, so in round 2 "
             "a message 2 places to the right brings news of two. And then?",
             "Rounds at distance 1, 2, 4, ... while that is less than world_size: isend to rank + distance, recv from "

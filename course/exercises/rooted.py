@@ -30,7 +30,7 @@ EXERCISES = (
         talks="rank 0",
         hints=(
             "On rank 0, whose piece arrives from src, and where in rank order does it belong?",
-            "pieces is a list with one tensor for each rank. What comes from src belongs into pieces[src].",
+            "pieces is a list with one tensor for each rank. What arrives from src belongs in pieces[src].",
         ),
     ),
     Exercise(

@@ -7,8 +7,8 @@ from course.exercises.exercise import VECTOR, Exercise, holding, the_first
 EXERCISES = (
     Exercise(
         name="rail_broadcast",
-        asks="after it, every rank's x is rank 0's; the mesh has the dimensions machine and gpu, and no collective "
-        "between the machines is given more than x divided by the GPUs of a machine",
+        asks="after it, every rank's x is rank 0's; the mesh has the dimensions machine and gpu, and a collective "
+        "between the machines may get only 1/g of x, where g is the number of GPUs in a machine",
         lines=8,
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",

@@ -97,7 +97,9 @@ QUESTIONS = (
         text="Each of 4 ranks has counted 10,000 classes in its own data, and reports on 2,500 of them. Which call "
         "brings it the finished counts with the fewest bytes?",
         answers=(
-            Answer("all_reduce", "Right counts, for twice the bytes, and three quarters of them are thrown away."),
+            Answer(
+                "all_reduce", "The counts are right, for twice the bytes, and each rank throws away three quarters."
+            ),
             Answer("reduce_scatter", "The counts are added up, and each rank gets its own quarter, nothing else."),
             Answer("all_gather", "Every rank gets 40,000 counts, and has to add them up itself."),
             Answer("gather to rank 0", "Then rank 0 can report. The other ranks have no finished count."),

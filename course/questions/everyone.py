@@ -101,7 +101,8 @@ QUESTIONS = (
         "Each rank needs 1,000 rows, a quarter of them from each rank. What sends the least?",
         answers=(
             Answer(
-                "all_gather of the table", "Right rows, 192 MB sent by each rank, and 999 of 1,000 rows thrown away."
+                "all_gather of the table",
+                "The rows are right, but each rank sends 192 MB and throws away 999 of 1,000 rows.",
             ),
             Answer("broadcast from each rank in turn", "The same 192 MB as all_gather, only one root after the other."),
             Answer(
@@ -121,8 +122,8 @@ QUESTIONS = (
         text="Each rank has gradients of 100 MB. They are to be added up, and each rank updates its own quarter of the "
         "weights.",
         answers=(
-            Answer("reduce_scatter", "75 MB sent by each rank, and each has just the quarter that it needs."),
-            Answer("all_reduce", "Right numbers, 150 MB sent by each rank, and three quarters of the sum thrown away."),
+            Answer("reduce_scatter", "Each rank sends 75 MB, and gets just the quarter that it needs."),
+            Answer("all_reduce", "The numbers are right, but each rank sends 150 MB and throws away three quarters."),
             Answer("reduce, then scatter", "Right numbers, but all of it goes through the root: 300 MB come in there."),
             Answer("scatter", "A scatter hands out one rank's numbers. Nothing is added up."),
         ),
@@ -134,11 +135,12 @@ QUESTIONS = (
         text="Each rank keeps a quarter (25 MB) of a layer's weights, and every rank needs the whole layer.",
         answers=(
             Answer(
-                "all_reduce, with zeros elsewhere", "Right numbers, but 150 MB sent by each rank: it adds up zeros."
+                "all_reduce, with zeros elsewhere",
+                "The numbers are right, but each rank sends 150 MB: it adds up zeros.",
             ),
             Answer("broadcast from rank 0", "Rank 0 has a quarter, and cannot broadcast what it does not have."),
             Answer("gather", "Then one rank has the layer. All four need it."),
-            Answer("all_gather", "75 MB sent by each rank: three pieces of 25 MB, passed on round the ring."),
+            Answer("all_gather", "Each rank sends 75 MB: three pieces of 25 MB, passed on round the ring."),
         ),
         right=3,
     ),
@@ -148,9 +150,9 @@ QUESTIONS = (
         text="Each rank has tokens of 100 MB. A quarter of them need the expert on rank 0, a quarter the one on "
         "rank 1, and so on.",
         answers=(
-            Answer("all_gather", "The tokens arrive, but 300 MB sent by each rank, and three quarters thrown away."),
+            Answer("all_gather", "The tokens arrive, but each rank sends 300 MB and throws away three quarters."),
             Answer("reduce_scatter", "It would add up the tokens of different ranks. They must stay apart."),
-            Answer("all_to_all", "75 MB sent by each rank: each token goes to its expert and nowhere else."),
+            Answer("all_to_all", "Each rank sends 75 MB: each token goes to its expert and nowhere else."),
             Answer(
                 "four scatters, one from each rank",
                 "The same bytes; but one root works at a time, so four times as long.",

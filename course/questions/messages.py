@@ -130,7 +130,7 @@ shift(x)
         "already waits. Sometimes most ranks get their numbers, and the bug stays hidden for "
         "months. Keep every handle, and wait for it.",
         wrong=(
-            Answer("2", "The head is fine: `right` and `left` are known on every rank."),
+            Answer("2", "The first line is fine: `right` and `left` are known on every rank."),
             Answer("3", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
             Answer("5", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
             Answer(

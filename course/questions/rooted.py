@@ -55,7 +55,7 @@ QUESTIONS = (
             Answer("rank 0: it sends 3/4 N", "Rank 0 sent that in a scatter. In a gather all arrows point at it.", 1),
             Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
             Answer("rank 0: it receives 3/4 N", "Three quarters arrive at one rank; its own quarter is there already."),
-            Answer("all alike: 1/4 N each", "Each sender has a quarter; the receiver has the sum of them.", 3),
+            Answer("all alike: 1/4 N each", "Each sender sends a quarter, but rank 0 receives three of them.", 3),
         ),
         right=2,
     ),

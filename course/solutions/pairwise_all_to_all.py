@@ -1,4 +1,4 @@
-"""The loop of pairwise_reduce_scatter; what comes is put into its sender's place and not added.
+"""The loop of pairwise_reduce_scatter; what arrives is put in its sender's place and not added.
 
 Two mistakes: putting pieces into the order in which they came; and sending the rank's own piece to itself, which no
 rank can do.

@@ -1,4 +1,4 @@
-"""In each round half of the ranks at work hand over their sum and are done.
+"""In each round half of the ranks still at work pass on their sum and are done.
 
 Two mistakes: receiving from a rank that does not exist when p is no power of two; and going on after having sent.
 Another way: the distance from the largest to 1. Other ranks meet first, with as many steps and messages.

@@ -1,6 +1,6 @@
 """A first exchange, of one number for each rank, says how much will come in the second.
 
-Two mistakes: handing over the two lists of lengths the wrong way round; and an output as long as x, though more or
+Two mistakes: passing the two lists of lengths the wrong way round; and an output as long as x, though more or
 less may come.
 Another way: all_gather everyone's counts and read your column. It works, and sends p times as many counts.
 """
