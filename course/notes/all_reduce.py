@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             10,
             "Plan 1, naive: through rank 0",
-            "`naive_messages` and `naive_busiest`, then the Timeline: where is rank 3 while rank 0 works?",
+            "`naive_messages` and `naive_busiest`, run `naive`, then the Timeline: where is rank 3 while rank 0 works?",
         ),
         Part(
             5,
@@ -22,8 +22,9 @@ NOTES = Notes(
         Part(
             12,
             "Plan 4: chunks round a ring",
-            "Follow ONE chunk with a finger: p - 1 hops to collect, p - 1 to hand out. Then everybody clicks the "
-            "cells of `ring_first_step`. Do not explain it before.",
+            "Follow ONE chunk, number 0, with a finger on the closed picture: from rank 1 over 2 and 3 to 0, p - 1 "
+            "hops to collect, then p - 1 to hand out. Then everybody clicks the cells of `ring_first_step`, one on "
+            "each rank: chunk 2 on rank 0, 3 on 1, 0 on 2, 1 on 3. Do not explain it before.",
         ),
         Part(
             5,
@@ -31,9 +32,14 @@ NOTES = Notes(
             "Step through the ring. Ask twice: whose numbers are in this cell?",
         ),
         Part(
-            13,
+            6,
             "The price",
-            "`ring_many_ranks`, the table, then the formula and `few_bytes_win`. End at the Race: move N until "
+            "`ring_many_ranks`, then the table.",
+        ),
+        Part(
+            7,
+            "In seconds",
+            "The formula and `few_bytes_win`. End at the Race: move N until "
             "the exchange wins. That is below 80 kB, where the three starts it saves (3 α) weigh more than the 1.5 N "
             "it sends in addition (1.5 N β).",
         ),
@@ -149,6 +155,36 @@ NOTES = Notes(
             "whose numbers are in this cell",
             "Those that the letters name. During the reduce-scatter each step adds one rank's; a finished "
             "cell has all four, and in the all-gather cells are copied and no longer added.",
+        ),
+    ),
+    thrown_in=(
+        Reply(
+            "What was N",
+            "The bytes of one rank's vector, not of all: 4 numbers of 4 bytes, 16. All ranks together hold p N.",
+        ),
+        Reply(
+            "NVLS sends less than 2 N, so what is your bound worth",
+            "It is for ranks that add and copy, as the take-away says. A switch that adds is something else: chapter "
+            "9 counts it.",
+        ),
+        Reply(
+            "Does NCCL wait for a whole chunk",
+            "No, it cuts chunks into slices and passes a slice on at once. Each rank sends the same bytes; only the "
+            "wait for the first of them is shorter.",
+        ),
+        Reply(
+            "Just tell me which one to take",
+            "The table *Which one, when?* does: the ring for long vectors, the exchange for short ones on a few "
+            "ranks, a tree for short ones on many.",
+        ),
+        Reply(
+            "Is 1.5 N measured or computed",
+            "Both: `launch.recording().counts().sent` after *Replay* is 24 bytes on each rank, and N is 16. Seconds "
+            "are measured under *Measured, on a network*, on a slow network that a laptop plays: no GPU took part.",
+        ),
+        Reply(
+            "A cell says that `my_ring` or `naive` is not defined, and now",
+            "A cell above it was skipped: in JupyterLab's menu *Run*, take *Run All Above Selected Cell*.",
         ),
     ),
 )

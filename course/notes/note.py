@@ -34,7 +34,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Reply:
-    """A model answer to a question that a plan has you ask: its words there, without the question mark."""
+    """A model answer to a question that a plan has you ask, in its words there, or that a student asks; without "?"."""
 
     question: str
     answer: str
@@ -52,6 +52,7 @@ class Notes:
     wrong     what they will get wrong
     sheet     names of the questions on the handout, those first that come first in the chapter
     replies   model answers to what the plans ask besides
+    thrown_in what students ask in between, found in a rehearsal on paper, and an answer
     """
 
     fifty: tuple[Part, ...]
@@ -62,6 +63,7 @@ class Notes:
     wrong: tuple[Mistake, ...]
     sheet: tuple[str, ...]
     replies: tuple[Reply, ...]
+    thrown_in: tuple[Reply, ...] = ()
 
 
 def mistaken(question: Question, answer: int) -> Answer:

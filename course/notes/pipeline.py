@@ -13,14 +13,15 @@ NOTES = Notes(
         Part(
             14,
             "GPipe: micro-batches",
-            "The same four with three sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, then "
-            "the Timeline: where is rank 0's, where rank 3's?",
+            "The same four with three sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, "
+            "(p - 1)/(m + p - 1), so 3 of 6 slots here, then the Timeline: where is rank 0's, where rank 3's?",
         ),
         Part(
             10,
             "1F1B",
-            "Now a desk holds one sheet only. How many must rank 0 keep? `pipe_kept`. The order of the last rank "
-            "first, then of rank 0.",
+            "Everybody now keeps a copy of each sheet until it comes back, and the last student sends each back at "
+            "once. How many must rank 0 keep? `pipe_kept`. Write the order of the last rank first, 1, -1, 2, -2, then "
+            "of rank 0: 1, 2, 3, 4, -1, 5, -2.",
         ),
         Part(
             6,
@@ -155,6 +156,31 @@ NOTES = Notes(
             "A tenth of the work, or a tenth of the time",
             "Of the time: the bubble is the idle slots over all slots. Over the busy slots it would be (p - "
             "1)/m, a larger number.",
+        ),
+    ),
+    thrown_in=(
+        Reply(
+            "What is an activation",
+            "What a layer puts out, some numbers for each example. The backward pass of the layer needs it again, so "
+            "it is kept until then.",
+        ),
+        Reply(
+            "On NCCL isend can hang here, too",
+            "Yes: put both directions into one `dist.batch_isend_irecv`. The cell below the deadlock does that.",
+        ),
+        Reply(
+            "What do people use",
+            "1F1B, often interleaved, as in Megatron-LM. `torch.distributed.pipelining` has it, and ZBV and "
+            "DualPipeV: the last cells of *Interleaving* run them.",
+        ),
+        Reply(
+            "A cell says that `step` or `turns` is not defined, and now",
+            "A cell above it was skipped: in JupyterLab's menu *Run*, take *Run All Above Selected Cell*.",
+        ),
+        Reply(
+            "You sleep in place of computing, so what does this prove",
+            "Nothing about speed. Four ranks would fight for your cores, so the waiting is real and the work is "
+            "played. Gradients are computed, and compared with one process: `right: True`.",
         ),
     ),
 )

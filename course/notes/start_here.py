@@ -20,19 +20,22 @@ NOTES = Notes(
             "Change one line",
             "Ask `forgotten` by show of hands, then let them cause the deadlock. Read the sentence under the cell"
             " aloud: which rank waits, for which rank, and why that one does not come. Three minutes for "
-            "deadlocks of their own.",
+            "deadlocks of their own. (Rank 2 sends to rank 3 twice: its second `send` is stuck. Rank 0 waits for rank "
+            "1: all four are.)",
         ),
         Part(
             12,
             "A model that drifts apart",
             "The story of the whole course, so take your time. Ask `drift`, run it, and let a student say which "
-            "half of the curve each rank knows. Then switch the one line on.",
+            "half of the curve each rank knows. They write down the slope that they expect before you switch the one "
+            "line on: 1.83 comes, the average of the two, and it is 2.00.",
         ),
         Part(
             10,
             "What is inside that line?",
-            "Play the naive plan and count the ranks that only wait. Ask `some_rank_sends_63`. Give the answer "
-            "and keep the reason: it is chapter 5.",
+            "`messages_in_all` first: the answer opens the picture. Play the naive plan and count the ranks that only "
+            "wait, two of four in each step and 62 of 64. Ask `some_rank_sends_63`, and run the cell below it: 63.00 "
+            "and 1.97. Give the answer and keep the reason: it is chapter 5.",
         ),
         Part(
             8,
@@ -126,6 +129,34 @@ NOTES = Notes(
             "must the whole sum ever be on one rank before it is passed on",
             "No. Each rank can finish one piece of the sum and pass that piece on: then no rank ever sends "
             "more than about two vectors.",
+        ),
+    ),
+    thrown_in=(
+        Reply(
+            "What is a gradient",
+            "For each number in `w`, how fast the error grows with it. A step moves the number the other way. "
+            "You need no more than that today.",
+        ),
+        Reply(
+            "NCCL's send does not block, does it",
+            "Right: it puts the message on a CUDA stream and returns, and the stream waits. Here it is gloo, whose "
+            "`send` returns when the message is taken. Without the `recv` both hang; on NCCL Python notices when it "
+            "needs a result.",
+        ),
+        Reply(
+            "DDP does this for me, so why write it",
+            "DDP has settings: the size of a bucket, what hides behind the backward pass, how long to wait. To choose "
+            "them you count what it sends. Chapter 11 reads that off DDP itself.",
+        ),
+        Reply(
+            "My kernel will not start, and now",
+            "Watch the neighbour's screen and answer on the handout. Afterwards `filled/00_start_here.html` of the "
+            "pack shows every output.",
+        ),
+        Reply(
+            "Who says that −0.61 + 2x is the best line",
+            "x² is (x − 1)² + 2x − 1. The eight points are the same to the left and to the right of 1, so the best "
+            "line through (x − 1)² is flat, at its mean, 0.39. And 0.39 − 1 is −0.61.",
         ),
     ),
 )

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from course.chapters import name_of
 from course.notes import NOTES
-from course.notes.note import Mistake, mistaken
+from course.notes.note import Mistake, Notes, mistaken
 from course.pack.board import BOARD
 from course.pack.run import Picture
 from course.pages import to_html
@@ -53,10 +53,17 @@ def notes_page(notebook: nbformat.NotebookNode, stem: str, pictures: list[Pictur
         plans=[("50 minutes", notes.fifty), ("90 minutes", notes.ninety)] if notes else [],
         room=_asked(QUESTIONS[notes.room]) if notes else None,
         wrong=[mistake(each) for each in notes.wrong] if notes else [],
+        asked=[(name, QUESTIONS[name], *right(QUESTIONS[name])) for name in asked_in(notes)] if notes else [],
         board=BOARD.get(name_of(stem), ()),
         pictures=[(picture, *_named(picture)) for picture in pictures],
     )
     return _linked(html, notebook, stem, pictures)
+
+
+def asked_in(notes: Notes) -> list[str]:
+    """The names of the questions that its plans ask, in their order."""
+    plans = " ".join(part.do for part in (*notes.fifty, *notes.ninety))
+    return [name for name in dict.fromkeys(re.findall(r"`(\w+)`", plans)) if name in QUESTIONS]
 
 
 def handout(notebook: nbformat.NotebookNode, stem: str) -> str | None:

@@ -90,6 +90,13 @@ def _of_part(part: Part, saved, pictures: list[Picture], folder: Path, stem: str
     text, cells = next(
         ((text, cells) for heading, text, cells in _sections(saved) if heading == part.heading), ("", [])
     )
+    cells = cells + [
+        cell
+        for heading, _, others in _sections(saved)
+        if heading != part.heading
+        for cell in others
+        if _named(cell, part)
+    ]
     told = [f"*{each.question}?* {each.answer}" for each in notes.replies if each.question in part.do]
     do = "\n\n".join([f"**{part.minutes} minutes.** {part.do}", *told])
     slides = [_text(f"## {part.heading}\n\n{_first(text)}", "slide"), _notes(do)]
@@ -108,6 +115,11 @@ def _of_part(part: Part, saved, pictures: list[Picture], folder: Path, stem: str
                     _notes("\n\n".join(said)) for name in ASKED.findall(cell.source)[:1] if (said := _said(name, notes))
                 ]
     return slides
+
+
+def _named(cell, part: Part) -> bool:
+    """Whether the part names what this cell asks, which may be in a section of its own."""
+    return any(f"`{name}`" in part.do for name in ASKED.findall(cell.source))
 
 
 def _said(name: str, notes) -> list[str]:

@@ -74,6 +74,8 @@ def test_the_notes_ask_the_room_and_put_the_question_on_the_wall(built):
     notes = NOTES["start_here"]
     question = paper.QUESTIONS[notes.room]
     assert all(answer.text.split("`")[0] in html for answer in question.answers)
+    assert all(reply.answer.split("`")[0] in html for reply in notes.thrown_in)
+    assert paper.right(paper.QUESTIONS["some_rank_sends_63"])[1][:60] in html
     wall = re.search(r'On the wall: <a href="\.\./(pictures/[^"]+)"><code>drift</code>', html)
     assert wall and question.answers[0].text in (built / wall[1]).read_text()
 
@@ -152,6 +154,21 @@ def test_hands_are_counted_on_a_deck_and_the_speaker_is_told_what_is_right(built
         page.keyboard.press(key)
     assert page.evaluate("pictureOn().contentWindow.model.get('predicted').said") == [1, 0, 2]
     page.close()
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_each_question_that_a_plan_of_50_minutes_asks_is_on_its_deck_once(name, tmp_path):
+    chapter = next(path for path in notebooks() if name_of(path.stem) == name)
+    saved = nbformat.read(chapter, as_version=4)
+    asked = {cell.id: found for cell in saved.cells if (found := slides.ASKED.findall(cell.source))}
+    for cell, names in asked.items():
+        (tmp_path / f"{cell}.html").write_text(f"asks {' '.join(names)}")
+    pictures = [run.Picture(cell, f"{cell}.html", "") for cell in asked]
+    deck = str(slides.deck(saved, pictures, tmp_path, chapter.stem))
+    planned = [
+        each for each in paper.asked_in(NOTES[name]) if any(f"`{each}`" in part.do for part in NOTES[name].fifty)
+    ]
+    assert planned and [len(re.findall(rf"asks [\w ]*\b{each}\b", deck)) for each in planned] == [1] * len(planned)
 
 
 def test_without_reveal_the_pack_says_what_to_install(monkeypatch):
