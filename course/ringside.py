@@ -74,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("exam", help="an exam of 60 minutes, as a notebook and its key")
     one.add_argument("seed", nargs="?", help="any text of 12 characters or more (default: drawn, and printed)")
     one.add_argument("folder", nargs="?", default="exam", help="where both are written (default: exam)")
+    one.add_argument("--variants", type=int, default=1, help="the same questions with other numbers, up to 3")
     one = commands.add_parser("withhold", help="a copy of the course for students, without solutions and answers")
     one.add_argument("folder", help="where it is made; the keys go beside it")
     one = commands.add_parser("release", help="open chapters of such a copy")
@@ -103,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.command == "exam":
         from course.teach import exam
 
-        return exam.main(given.seed, Path(given.folder))
+        return exam.main(given.seed, Path(given.folder), given.variants)
     if given.command in ("withhold", "release"):
         from course.teach import withhold
 

@@ -1,4 +1,4 @@
-"""`ringside exam SEED [FOLDER]`: an exam of 60 minutes, as a notebook for students and a key with a rubric for you.
+"""`ringside exam SEED [FOLDER] [--variants 3]`: an exam of 60 minutes, as a notebook for students and a key for you.
 
 It has six multiple-choice or true-or-false questions, five numbers to compute, and two functions to write; no two
 questions are from the same chapter. It has 60 points, one a minute. SEED is any text of 12 characters or more; the same
@@ -8,7 +8,9 @@ printed.
 `check.export` hands in every function solved on an account, also before the exam, so the functions are marked in the
 notebook; `ringside handed-in FOLDER --judge` only helps.
 
-Left out: other numbers in the questions. Questions that need the chapter around them are not taken.
+With --variants the same questions come with other numbers and their choices in another order (variants.py).
+
+Left out: other functions to write in each variant. Questions that need the chapter around them are not taken.
 """
 
 import hashlib
@@ -26,6 +28,7 @@ from course.pack.paper import right
 from course.pages import to_html
 from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Choose, Number, Question, Statement
+from course.teach import variants
 from course.teach.quantity import quantity
 
 SHORTEST = 12
@@ -56,7 +59,7 @@ TO_WRITE = (
 )
 """By messages, and by built-ins. No chapter asks more than 11 minutes for one of them."""
 
-TITLE = """# Exam
+TITLE = """# Exam{number}
 
 60 minutes, 60 points. Write below each question what you answer and **why**: without a reason it counts less. Paper and
 your own notes are allowed, the chapters are not. Run the first cell now, and the last one at the end: it writes the
@@ -86,18 +89,26 @@ def points(question: Question) -> int:
     return COMPUTED_POINTS if isinstance(question, Number) else CHOSEN_POINTS
 
 
-def exam(seed: str) -> nbformat.NotebookNode:
-    """The students' notebook."""
-    names, written = chosen(seed)
-    cells = [new_markdown_cell(TITLE), new_code_cell("%load_ext launch\nfrom course import check")]
-    for number, name in enumerate(names, start=1):
-        cells += [new_markdown_cell(_asked(number, QUESTIONS[name])), new_markdown_cell(ANSWER)]
-    for number, name in enumerate(written, start=len(names) + 1):
-        asks = f"## {number} ({WRITTEN_POINTS} points)\n\nWrite `{name}`: {EXERCISES[name].asks}."
+def asked(seed: str, variant: int) -> list[Question]:
+    """The questions of a variant, from 1."""
+    return [variants.variant(QUESTIONS[name], variant) for name in chosen(seed)[0]]
+
+
+def exam(seed: str, variant: int = 1, number: str = "") -> nbformat.NotebookNode:
+    """The students' notebook; `number` is how it calls its variant."""
+    questions, written = asked(seed, variant), chosen(seed)[1]
+    cells = [
+        new_markdown_cell(TITLE.format(number=number)),
+        new_code_cell("%load_ext launch\nfrom course import check"),
+    ]
+    for place, question in enumerate(questions, start=1):
+        cells += [new_markdown_cell(_asked(place, question)), new_markdown_cell(ANSWER)]
+    for place, name in enumerate(written, start=len(questions) + 1):
+        asks = f"## {place} ({WRITTEN_POINTS} points)\n\nWrite `{name}`: {EXERCISES[name].asks}."
         cells += [new_markdown_cell(asks), new_code_cell(_stub(name)), new_code_cell(f'check("{name}")')]
     cells += [new_markdown_cell("## Hand in"), new_code_cell('check.export("YOUR_NAME.json")')]
-    for number, cell in enumerate(cells):
-        cell.id = f"exam-{number:02}"
+    for place, cell in enumerate(cells):
+        cell.id = f"exam-{place:02}"
     return new_notebook(cells=cells)
 
 
@@ -124,16 +135,16 @@ def _stub(name: str) -> str:
     raise LookupError(name)
 
 
-def key(seed: str) -> str:
+def key(seed: str, variant: int = 1, number: str = "") -> str:
     """What is right and how it is marked, in Markdown."""
-    names, written = chosen(seed)
-    parts = [f"# Key to the exam `{seed}`\n\nA point a minute. Halves may be given.\n\n{MARK_THE_CELL}"]
-    parts += [_marked(number, QUESTIONS[name]) for number, name in enumerate(names, start=1)]
-    for number, name in enumerate(written, start=len(names) + 1):
+    questions, written = asked(seed, variant), chosen(seed)[1]
+    parts = [f"# Key to the exam{number} `{seed}`\n\nA point a minute. Halves may be given.\n\n{MARK_THE_CELL}"]
+    parts += [_marked(place, question) for place, question in enumerate(questions, start=1)]
+    for place, name in enumerate(written, start=len(questions) + 1):
         steps = "\n".join(f"- {hint}" for hint in EXERCISES[name].hints)
         ours = (FOLDER / "solutions" / f"{name}.py").read_text(encoding="utf-8").strip()
         parts.append(
-            f"## {number}: `{name}` ({WRITTEN_POINTS})\n\n{WRITTEN_POINTS} if the function in the notebook is right. "
+            f"## {place}: `{name}` ({WRITTEN_POINTS})\n\n{WRITTEN_POINTS} if the function in the notebook is right. "
             f"If not, {MILESTONE} for each of these that it follows.\n\n{steps}\n\n"
             f"```python\n{ours}\n```"
         )
@@ -168,21 +179,27 @@ def _shown(question: Question, answer: str) -> str:
     return f"`{answer}`" if value is None or answer == f"{value:.6g}" else f"`{answer}` = {value:.6g}"
 
 
-def main(seed: str | None, folder: Path) -> int:
-    """Write both into the folder."""
+def main(seed: str | None, folder: Path, count: int = 1) -> int:
+    """Write the notebook and the key of each variant into the folder."""
+    if not 1 <= count <= variants.MOST:
+        print(f"there are up to {variants.MOST} variants: say --variants {variants.MOST}", file=sys.stderr)
+        return 2
     if seed is not None and len(seed) < SHORTEST:
         print(f"the seed is too easy to guess: write {SHORTEST} characters or more, or none", file=sys.stderr)
         return 2
     drawn = seed or secrets.token_hex(8)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "exam.ipynb").write_text(nbformat.writes(exam(drawn)) + "\n", encoding="utf-8")
-        page = (
-            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Key</title>\n{to_html(key(drawn))}</html>\n'
-        )
-        (folder / "key.html").write_text(page, encoding="utf-8")
+        for variant in range(1, count + 1):
+            end, number = (f"_{variant}", f" {variant}") if count > 1 else ("", "")
+            given = nbformat.writes(exam(drawn, variant, number)) + "\n"
+            (folder / f"exam{end}.ipynb").write_text(given, encoding="utf-8")
+            told = to_html(key(drawn, variant, number))
+            page = f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Key</title>\n{told}</html>\n'
+            (folder / f"key{end}.html").write_text(page, encoding="utf-8")
     except OSError as error:
         print(f"nothing can be written to {folder}: {error.strerror}; name another folder", file=sys.stderr)
         return 1
-    print(f"for students: {folder / 'exam.ipynb'}\nfor you:      {folder / 'key.html'}, seed {drawn}")
+    end = f"_1 to _{count}" if count > 1 else ""
+    print(f"for students: {folder / f'exam{end}.ipynb'}\nfor you:      {folder / f'key{end}.html'}, seed {drawn}")
     return 0

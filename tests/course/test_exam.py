@@ -1,10 +1,12 @@
 """The exam: 60 minutes whatever the seed, one exam a seed, no answers in it, and a notebook that runs."""
 
 import re
+from itertools import combinations
 
 import nbformat
 import pytest
 
+from collectives import all_gather, all_reduce, broadcast, scatter
 from course import ringside
 from course.chapters import notebooks
 from course.exercises import EXERCISES
@@ -12,7 +14,8 @@ from course.pack import run
 from course.pack.paper import right
 from course.questions import QUESTIONS
 from course.questions.question import Choose, Number, Statement
-from course.teach import exam
+from course.teach import exam, variants
+from course.teach.quantity import quantity
 
 SEEDS = [f"a lecture in spring {number}" for number in range(40)]
 CLAIM = re.compile(r"\*(?:Easy|Medium|Hard), (\d+) minutes\.\*")
@@ -98,3 +101,83 @@ def test_no_drawn_seed_looks_like_an_option(tmp_path, capsys, monkeypatch):
 def test_without_a_seed_one_is_drawn_and_said(tmp_path, capsys):
     assert exam.main(None, tmp_path) == 0
     assert exam.key(capsys.readouterr().out.split()[-1]).startswith("# Key")
+
+
+def value(question):
+    return quantity(question.right.text, question.unit, question.p)
+
+
+@pytest.mark.parametrize("name", variants.VARIED)
+def test_a_template_with_the_first_numbers_is_the_question_of_the_chapter(name):
+    made, ours = variants.VARIED[name], QUESTIONS[name]
+    assert made.text.format(**made.numbers[0]) == ours.text and len(made.numbers) == variants.MOST
+    right = quantity(made.right.format(**made.numbers[0]), ours.unit, None)
+    expected = 3 if name == "broadcast_tree" else value(ours)  # its p is in the picture
+    assert right == pytest.approx(expected, rel=ours.within or 1e-9)
+
+
+@pytest.mark.parametrize("name", variants.VARIED)
+def test_each_variant_has_another_text_and_another_right_answer(name):
+    made = [variants.variant(QUESTIONS[name], number) for number in (1, 2, 3)]
+    assert len({each.text for each in made}) == 3
+    values = [3 if value(each) is None else value(each) for each in made]
+    tolerance = QUESTIONS[name].within
+    assert all(abs(a - b) > 2 * tolerance * b for a, b in combinations(values, 2))
+
+
+def counted(schedule):
+    return float(schedule.counts(nbytes=1).busiest)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_what_is_right_in_a_variant_is_what_schedules_and_loops_count(number):
+    """Each with its numbers, by another way than its formula."""
+    numbers = {name: made.numbers[number - 1] for name, made in variants.VARIED.items()}
+    p = {name: each.get("p") for name, each in numbers.items()}
+    a_sum = {
+        name: sum(10 * rank + numbers[name]["k"] for rank in range(p[name]))
+        for name in ("reduce_value", "reduce_scatter_value")
+    }
+    group = range(4) if numbers["groups_rank_5"]["rank"] < 4 else range(4, 8)
+    pipe = numbers["pipe_how_many"]
+    cluster = numbers["cluster_rank"]
+    expected = a_sum | {
+        "messages_in_all": all_reduce.naive(p["messages_in_all"]).counts(nbytes=1).messages,
+        "broadcast_bytes": counted(broadcast.flat(p["broadcast_bytes"])),
+        "broadcast_tree": len(broadcast.binomial(p["broadcast_tree"]).steps),
+        "scatter_root": counted(scatter.flat(p["scatter_root"])),
+        "all_gather_sends": counted(all_gather.ring(p["all_gather_sends"])),
+        "ring_many_ranks": counted(all_reduce.ring(p["ring_many_ranks"])),
+        "groups_rank_5": sum(numbers["groups_rank_5"]["times"] * rank for rank in group),
+        "pipe_slots": finished(**numbers["pipe_slots"]),
+        "pipe_how_many": next(m for m in range(1, 999) if pipe["parts"] * (pipe["p"] - 1) <= m + pipe["p"] - 1),
+        "cluster_rank": cluster["rank"] // cluster["gpus"],
+        "interview_overlap": max(numbers["interview_overlap"]["other"], numbers["interview_overlap"]["alone"]) / 1000,
+    }
+    found = {name: value(variants.variant(QUESTIONS[name], number)) for name in expected}
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def finished(m, p):
+    """When the last stage is through with the last micro-batch, stage by stage."""
+    done = [0] * p
+    for _ in range(m):
+        for stage in range(p):
+            done[stage] = max(done[stage], done[stage - 1] if stage else 0) + 1
+    return done[-1]
+
+
+def test_three_variants_ask_the_same_with_other_numbers_and_each_has_its_key(tmp_path, capsys):
+    assert ringside.main(["exam", SEEDS[1], str(tmp_path), "--variants", "3"]) == 0
+    assert len(list(tmp_path.iterdir())) == 6 and "exam_1 to _3.ipynb" in capsys.readouterr().out
+    for number in (1, 2, 3):
+        given, told = (tmp_path / f"exam_{number}.ipynb").read_text(), (tmp_path / f"key_{number}.html").read_text()
+        assert f"# Exam {number}" in given and f"Key to the exam {number}" in told
+    for questions in zip(*(exam.asked(SEEDS[1], number) for number in (1, 2, 3)), strict=True):
+        assert len({each.name for each in questions}) == 1
+        if isinstance(questions[0], Choose):
+            assert (
+                len({each.answers[each.right] for each in questions}) == 1
+                and len({each.right for each in questions}) == 3
+            )
+    assert exam.main(SEEDS[1], tmp_path, 4) == 2 and "up to 3 variants" in capsys.readouterr().err
