@@ -80,8 +80,10 @@ def svg(schedule, until: int | None = None, wrong: tuple[int, str, int] | None =
             title += ", wrong in the red frame"
             frame += FRAMED.format(_around(schedule, buffers, wrong))
         if waits and step == len(schedule.steps):
-            title += f"; {text(waits)}" if len(text(waits)) < 28 else "; stuck"
-            frame += WAITS.format(_arcs(dict.fromkeys(edge[:2] for edge in waits), schedule.ranks, low + 2, 1))
+            refused = waits[0][1] is None
+            title += "; refused" if refused else f"; {text(waits)}" if len(text(waits)) < 28 else "; stuck"
+            pairs = {} if refused else dict.fromkeys(edge[:2] for edge in waits)
+            frame += WAITS.format(_arcs(pairs, schedule.ranks, low + 2, 1))
         parts.append(f'<g transform="translate({x} {y})"><text y="12">{escape(title)}</text>{frame}</g>')
     columns, lines = min(len(shown), PER_LINE), -(-len(shown) // PER_LINE)
     width, height = columns * (WIDTH + 14) + 6, lines * (tall + 14) + 6

@@ -160,7 +160,7 @@ def html(widget: Widget) -> str:
     esm, css = widget.code()
     return PAGE.format(
         title=escape(repr(widget)),
-        css=_BREAK.sub("", lean(css)),
+        css=_BREAK.sub("", lean(css)).replace(": ", ":").replace(" {", "{"),
         host=join("host.js").replace("export ", ""),
         esm=esm.replace("export default", "const widget ="),
         **{name: as_script(kept) for name, kept in page_state(widget).items()},

@@ -103,9 +103,9 @@ class Player(Asked):
         return f"{s.title}, {s.ranks} ranks, {steps}"
 
     def _freshness(self) -> str:
-        if self.step:
+        if self.step and "stuck" not in self.meta:
             return ""
-        if Player._played or self.question:
+        if self.step or Player._played or self.question:
             return "new"
         Player._played = True
         return "first"

@@ -58,7 +58,9 @@ class WaitFor(Widget):
 
 
 def headline(edges) -> str:
-    """Which ranks wait for ranks that wait for none, or for each other."""
+    """Which ranks wait for ranks that wait for none, or for each other, or whose calls do not fit."""
+    if refused := sorted(rank for rank, other, _ in edges if other is None):
+        return f"The calls of {named(refused)} do not fit"
     others = {rank: {other for waits, other, _ in edges if waits == rank} for rank, *_ in edges}
     reached = {rank: _reached(rank, others) for rank in others}
     missing = sorted({other for _, other, _ in edges} - set(others))
@@ -98,6 +100,9 @@ def text(edges) -> str:
 def stuck(edges) -> str:
     """The same as a sentence, with the calls: 'Stuck in recv, line 7: rank 3 waits for rank 2.'; "" without edges."""
     calls = dict.fromkeys(call for _, _, call in edges)
+    if edges and edges[0][1] is None:
+        at = [f"{named(sorted(rank for rank, _, at in edges if at == call))} in {call}" for call in calls]
+        return f"Refused, since the calls do not fit: {'; '.join(at[:MOST_CLAUSES])}."
     return f"Stuck in {' and '.join([*calls][:MOST_CALLS])}: {text(edges)}." if edges else ""
 
 

@@ -288,7 +288,7 @@ def missing_group(made: dict[int, tuple[str, int, str]], others: list[int]) -> s
     )
 
 
-def in_short(call: OpenCall | None) -> str:
+def in_short(call: OpenCall | Fingerprint | None) -> str:
     """The label of an arrow in the picture: 'all_reduce, line 4'."""
     return f"{call.op}, line {call.line}" if call is not None else "store"
 

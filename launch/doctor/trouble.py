@@ -28,9 +28,8 @@ def find_trouble(board, answers: dict, diagnosis: Diagnosis | None, late: bool =
     refused = [rank for rank, a in answers.items() if a.ename == "MismatchError" and a.how is not How.FREED]
     if late and all(answer.how in (How.LEFT, How.FREED) for answer in answers.values()):
         refused = sorted(answers)
-    sentence = mismatch(board, refused) if refused else ""
-    if sentence:
-        return Trouble(MismatchError, sentence, tuple(refused))
+    if refused and (found := mismatch(board, refused)):
+        return found
     if diagnosis is None:
         return _lost(board) if all(answer.how is How.LEFT for answer in answers.values()) else None
     edges = tuple((edge.rank, edge.other, explain.in_short(edge.call)) for edge in diagnosis.edges)
@@ -44,7 +43,7 @@ def _lost(board) -> Trouble | None:
     return Trouble(LostMessageError, explain.lost(views, lost), tuple(loss.rank for loss in lost)) if lost else None
 
 
-def mismatch(board, refused: list[int]) -> str:
+def mismatch(board, refused: list[int]) -> Trouble | None:
     """The first collective, or else message, of the refused ranks that does not fit another rank's."""
     marks = {rank: flight_recorder.fingerprints(board, rank) for rank in range(board.ranks)}
     calls: dict[tuple, dict[int, Fingerprint]] = {}
@@ -55,19 +54,25 @@ def mismatch(board, refused: list[int]) -> str:
     for (key, _), posted in sorted(calls.items(), key=lambda item: item[0][1]):
         if posted.keys() & set(refused) and len({_essence(mark) for mark in posted.values()}) > 1:
             before = {rank: _before(board, rank, key) for rank in posted}
-            return explain.mismatch(posted, before, _left_behind(board, posted, before))
+            return _refused(refused, explain.mismatch(posted, before, _left_behind(board, posted, before)), posted)
         mark = next(iter(posted.values()))
         members = _members(board, min(posted), key) if mark.op == ALL_TO_ALL else ()
         found = flight_recorder.unfitting(board.memory, members, key, mark.epoch, mark.seq)
         if found and posted.keys() & set(refused):
-            return explain.split_mismatch(posted, found, _before(board, found.src, key))
+            return _refused(refused, explain.split_mismatch(posted, found, _before(board, found.src, key)), posted)
     messages = [mark for last in marks.values() for mark in last if mark.side != "collective"]
     sent = {_address(mark): mark for mark in messages if mark.side == "send"}
     for received in messages:
         fitting = sent.get(_address(received)) if received.side == "recv" else None
         if fitting and (fitting.count, fitting.dtype) != (received.count, received.dtype):
-            return explain.message_mismatch(fitting, received)
-    return ""
+            both = {fitting.src: fitting, received.dst: received}
+            return _refused(refused, explain.message_mismatch(fitting, received), both)
+    return None
+
+
+def _refused(ranks: list[int], sentence: str, calls: dict[int, Fingerprint]) -> Trouble:
+    edges = tuple((rank, None, explain.in_short(calls[rank])) for rank in sorted(calls))
+    return Trouble(MismatchError, sentence, tuple(ranks), edges)
 
 
 def _left_behind(board, posted: dict[int, Fingerprint], before: dict[int, int]) -> dict[int, int]:

@@ -144,9 +144,12 @@ class Layout:
             found = self._found[rank, region] = (name, first, bisect_left(self.cuts[name], region.hi) - first)
         return found
 
-    def region(self, rank: int, buffer: str, chunk: int) -> Region | None:
-        """Where a chunk lies on a rank; None if the rank never used that buffer or it has fewer chunks."""
+    def region(self, rank: int, buffer: str, chunk: int, unused: bool = False) -> Region | None:
+        """Where a chunk lies on a rank; None if the rank never used that buffer or it has fewer chunks. With `unused`,
+        a variable of that name and size will do."""
         place, cuts = self.places.get((rank, buffer)), self.cuts.get(buffer, ())
+        if place is None and unused and cuts and self.variables[rank].size(buffer) == cuts[-1]:
+            place = buffer
         if place is None or chunk + 1 >= len(cuts):
             return None
         return Region(place, cuts[chunk], cuts[chunk + 1])

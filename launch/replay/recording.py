@@ -399,10 +399,11 @@ class Recording(Run):
         return [(rank, name, i, self._start_text(rank, name, i)) for rank, name, i, cell in self._cells() if cell]
 
     def stale_values(self) -> list[tuple[int, str, int, str]]:
-        """(rank, buffer, chunk, text) of what a chunk held at first that the run only writes over."""
-        found = []
+        """(rank, buffer, chunk, text) of what a chunk held at first that the run only writes over, or that its rank was
+        to write over when it got stuck."""
+        found, stuck = [], {rank for rank, *_ in self.stuck}
         for rank, buffer, chunk, cell in self._cells():
-            region = None if cell else self._layout.region(rank, buffer, chunk)
+            region = None if cell else self._layout.region(rank, buffer, chunk, unused=rank in stuck)
             if region is not None and (text := self._captures.text_at_first(rank, region)):
                 found.append((rank, buffer, chunk, text))
         return found

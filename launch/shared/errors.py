@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 class LaunchError(Exception):
@@ -54,12 +55,13 @@ class RankError(LaunchError):
 
 @dataclass(frozen=True)
 class Trouble:
-    """What went wrong between ranks, in a sentence, and which ranks waited: (rank, other rank, in which call)."""
+    """What went wrong between ranks, in a sentence, and which ranks waited: (rank, other rank, in which call). If a
+    call was refused because it does not fit, the other rank is None."""
 
     kind: type[RankError]
     sentence: str
     ranks: tuple[int, ...]
-    edges: tuple[tuple[int, int, str], ...] = ()
+    edges: tuple[tuple[int, Any, str], ...] = ()
 
 
 class DeadlockError(RankError):

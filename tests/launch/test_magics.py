@@ -183,8 +183,22 @@ def test_who_was_stuck_is_in_the_recording_and_in_the_picture(four):
     assert four.value("(launch.recording().part(1, 1).stuck, len(launch.recording().part(2, 2).stuck))") == ((), 1)
     shown = [display for display in output.displays if "Player" in str(display)]
     assert "Stuck in recv, line 4: rank 3 waits for rank 2." in str(shown)
+    assert (3, "x", 0, "1") in four.value("launch.recording().stale_values()")
     four.run("%%ranks --record\nx = torch.ones(1)\nif rank == 0: dist.send(x, 1)\nif rank == 1: dist.recv(x, 0)")
     assert four.value("launch.recording().stuck") == ()
+
+
+def test_calls_that_do_not_fit_are_in_the_recording_and_in_the_picture(four):
+    output = four.run(
+        "%%ranks --watch\nx = torch.ones(2)\nif rank == 0:\n    dist.send(x, 1)\n    dist.send(x, 2)\n"
+        "if rank in (1, 2): dist.recv(x[:3 - rank], 0)"
+    )
+    assert output.ename == "MismatchError"
+    assert four.value("launch.recording().stuck") == ((0, None, "send, line 5"), (2, None, "recv, line 6"))
+    words = "Refused, since the calls do not fit: rank 0 in send, line 5; rank 2 in recv, line 6."
+    assert words in str([display for display in output.displays if "Player" in str(display)])
+    assert four.run("%%ranks --watch\ndist.all_reduce(torch.ones(rank + 1))").ename == "MismatchError"
+    assert four.value("[edge[:2] for edge in launch.recording().stuck]") == [(rank, None) for rank in range(4)]
 
 
 def test_an_error_before_the_first_message_is_shown_without_an_empty_picture(four):

@@ -108,6 +108,14 @@ def test_a_player_of_four_ranks_is_at_most_400_pixels_high_with_every_algorithm(
     assert high and max(tall for _, tall in high) <= 400, high
 
 
+@pytest.mark.parametrize("name, cell", [("pipelined_tree", 20), ("double_tree", 13), ("whole_ring", 40)])
+def test_so_it_is_in_a_narrower_window_with_cells_that_can_be_read(show, page, name, cell):
+    page.set_viewport_size({"width": 894, "height": 720})
+    show(Player(getattr(all_reduce, name)(4)))
+    assert page.locator(".rs-frame").bounding_box()["height"] <= 400
+    assert page.locator(".rs-cell").first.bounding_box()["height"] > cell
+
+
 def test_a_ring_of_four_can_still_be_drawn_as_a_ring(show):
     page = show(Player(all_reduce.ring(ranks=4), step=1))
     assert page.input_value(".rs-shape") == "row"

@@ -418,6 +418,11 @@ def test_a_player_with_a_question_or_a_step_of_its_own_does_not_begin(monkeypatc
         player = Player(all_reduce.ring(ranks=2), **given)
         player._repr_mimebundle_()
         assert player.fresh == fresh
+    run = all_reduce.ring(ranks=2)
+    run.stuck = ((1, 0, "recv, line 3"),)
+    player = Player(run)
+    player._repr_mimebundle_()
+    assert player.fresh == "new" and player.step == 2, "an end that went wrong comes into view"
 
 
 CELL = """(lines) => {
@@ -480,6 +485,18 @@ def test_ranks_that_are_stuck_at_one_line_are_all_named_there(show):
     page.keyboard.press("Home")
     page.keyboard.press("End")
     assert page.evaluate(LIT) == [[1, "rank 1\nrank 2", "rs-stuck", True]]
+
+
+def test_a_rank_that_passed_a_line_is_named_beside_those_that_are_stuck_there(show):
+    run = Schedule.from_steps("send_recv", "recorded", 2, 1, SENDS[:1])
+    run.stuck = ((1, 0, "send, line 2"),)
+    page = show(Player(run))
+    page.evaluate(CELL, ["x = 1", "    dist.send(x, 1)", "dist.recv(x)"])
+    page.focus("input[type=range]")
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    passed, stuck = (page.locator(f".rs-own-lines b:text-is('rank {rank}')").bounding_box() for rank in (0, 1))
+    assert abs(passed["y"] - stuck["y"]) < 1 and passed["x"] + passed["width"] < stuck["x"]
 
 
 def test_at_the_end_the_title_says_what_it_came_to(show):

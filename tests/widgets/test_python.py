@@ -95,6 +95,14 @@ def test_the_fallback_of_a_deadlock_shows_who_waits_for_whom_below_its_last_step
     assert red not in _strip.svg(schedule, until=2), "what a question hides does not tell it"
 
 
+def test_the_fallback_of_calls_that_do_not_fit_has_no_arrows_between_them():
+    schedule = broadcast.flat(4)
+    schedule.stuck = [(1, None, "all_reduce, line 3"), (0, None, "all_reduce, line 3")]
+    last = _strip.svg(schedule).split("<g transform")[-1]
+    assert "; refused</text>" in last and f'{_strip.WAITS.partition("{}")[0]}"' in last
+    assert "Refused, since the calls do not fit: ranks 0, 1 in all_reduce, line 3." in Player(schedule).fallback()
+
+
 def test_what_stands_on_the_page_reads_on_white_and_on_black():
     """JupyterLab's dark theme tells an image nothing, so one grey is for both; contrast as WCAG counts it."""
 

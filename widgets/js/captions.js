@@ -135,8 +135,8 @@ export function story(/** @type {Schedule} */ schedule, /** @type {Run} */ run, 
     if (src === rank && !run.effect) clauses.push(`sends${what} to rank ${dst}`);
     if (dst === rank) clauses.push(`${{ "": "receives", "+": "adds" }[sign] ?? "combines"}${what} from rank ${src}`);
   }
-  const others = run.step === schedule.steps ? (schedule.stuck ?? []).filter(([from]) => from === rank).map(([, to]) => to) : [];
-  if (others.length) clauses.unshift(`waits forever for ${rankNames(others)}`);
+  const others = run.step === schedule.steps ? (schedule.stuck ?? []).filter(([from]) => from === rank).map(([, to]) => to ?? -1) : [];
+  if (others.length) clauses.unshift(others[0] < 0 ? "was refused: its call does not fit" : `waits forever for ${rankNames(others)}`);
   const more = clauses.length > 4 ? ` and ${clauses.length - 4} more` : "";
   const now = clauses.length ? clauses.slice(0, 4).join(", ") + more : run.step ? "is idle in this step" : "has not begun";
   const total = `sent ${amount(schedule, run.sent[rank])}, received ${amount(schedule, run.received[rank])} so far`;

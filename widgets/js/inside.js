@@ -26,7 +26,7 @@
 import { range } from "./schedule.js";
 
 const PAD = 8;
-const LEAST_LINE = 16; // of a cell in a card
+const LEAST_LINE = 15.5; // of a cell in a card
 const LETTER = 7; // width of one in a buffer's name
 
 /**

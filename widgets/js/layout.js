@@ -155,13 +155,13 @@ function airOf(schedule, { shape, scale }, dense, lines) {
     const band = dense ? (lines > 4 ? 12 : 20) : 30;
     return { band: band * scale, between: (band + 14) * scale, below };
   }
-  if (shape === "tree") return { band: 6, between: dense ? 24 : 40, below };
+  if (shape === "tree") return { band: 6, between: dense ? (areFew(schedule.ranks) ? 18 : 24) : 40, below };
   return { band: 6, between: 44, below };
 }
 
 /** Room for the arrows that show who is stuck. */
 function belowOf({ stuck = [] }) {
-  return Math.max(0, ...stuck.map(([rank, other]) => Math.min(30 + 6 * Math.abs(rank - other), 66)));
+  return Math.max(0, ...stuck.map(([rank, other]) => (other === null ? 0 : Math.min(30 + 6 * Math.abs(rank - other), 66))));
 }
 
 /** Room for the arcs over a row that there are: none where all messages go to neighbours. */

@@ -19,6 +19,7 @@ import { fixed, rect, text, tint } from "./svg.js";
  * @typedef {import("./schedule.js").Message} Message
  * @typedef {import("./schedule.js").Transfer} Transfer
  * @typedef {import("./trace.js").Trace} Trace
+ * @typedef {import("./schedule.js").Stuck} Stuck
  */
 
 const MOST_WORDS = 2; // of ranks that wait: more would cover each other
@@ -51,9 +52,9 @@ export function arrows(layout, messages, { rank, chunk }) {
 }
 
 /** A dashed arrow from each rank that is stuck to the one that it waits for, with words on it where they fit. */
-export function waits(/** @type {Layout} */ layout, /** @type {[number, number, string][]} */ stuck) {
+export function waits(/** @type {Layout} */ layout, /** @type {Stuck[]} */ stuck) {
   const size = layout.dense ? 5 : 10 * layout.scale;
-  const ways = stuck.slice(0, MOST_ARROWS).map(([rank, other]) => ({ rank, other, curve: waitOf(layout, rank, other) }));
+  const ways = stuck.slice(0, MOST_ARROWS).flatMap(([rank, other]) => (other === null ? [] : { rank, other, curve: waitOf(layout, rank, other) }));
   const labels = ways.map(({ rank, other, curve }) => {
     const both = stuck.some(([from, to]) => from === other && to === rank);
     const words = both ? "wait for each other" : `${rank} waits for ${other}`;

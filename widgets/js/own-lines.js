@@ -44,7 +44,7 @@ export class OwnLines {
 }
 
 /** The lines at which ranks are stuck, each once with all of them. @returns {Lit[]} */
-export function stuckLines(/** @type {[number, number, string][]} */ stuck) {
+export function stuckLines(/** @type {import("./schedule.js").Stuck[]} */ stuck) {
   /** @type {Map<string, Lit>} */
   const found = new Map();
   for (const [rank, , call] of stuck) {

@@ -8,6 +8,7 @@
 import { typeFor } from "./labels.js";
 import { areFew, layOut, notebookHeight } from "./layout.js";
 
+const LOW = 16; // pixels of a cell whose name touches its bar
 const LOWEST = 260; // pixels of a picture, whatever stands beside it
 const LAPTOP = 720; // pixels of a window that shows a question and its picture at once
 const ASKED = 45; // of the line of code above them
@@ -43,7 +44,8 @@ function bars(/** @type {HTMLElement} */ root) {
 export function readable(schedule, room, shape, view) {
   const fits = (/** @type {import("./survey.js").Shape} */ other) => {
     const layout = layOut(schedule, { ...room, shape: other });
-    return room.scale > 1 ? typeFor(schedule, layout, view).room > 0 : layout.kind === "cards" && layout.height <= room.tall;
+    if (room.scale > 1) return typeFor(schedule, layout, view).room > 0;
+    return layout.kind === "cards" && layout.height <= room.tall && (other === "row" || layout.size.h > LOW);
   };
   return (shape === "ring" || areFew(schedule.ranks)) && !fits(shape) && fits("row") ? "row" : shape;
 }

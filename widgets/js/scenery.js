@@ -133,7 +133,7 @@ function cells(schedule, layout, textures, look) {
   const { chunks, ranks, buffers } = schedule;
   const written = writable(layout);
   const { w, h } = layout.size;
-  const up = layout.dense ? 0 : barHeight(h) / 2 + (h < 24 ? 0.5 : 0);
+  const up = layout.dense ? 0 : barHeight(h) / 2 + Math.max(0, (20 - h) / 4);
   const drawn = (/** @type {number} */ slot) => {
     const box = layout.cell(slot);
     const words = written ? text("rs-text", box.x + w / 2, box.y + h / 2 - up) : "";

@@ -12,6 +12,7 @@
 import { Cell, originOf, startOf } from "./cell.js";
 
 /**
+ * @typedef {[number, number | null, string]} Stuck a rank, the rank it waits for (null: its call was refused), in which call
  * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/_packing.py)
  * @property {string} collective
  * @property {string} title
@@ -37,7 +38,7 @@ import { Cell, originOf, startOf } from "./cell.js";
  * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
  * @property {boolean[]} in_network per step: whether a switch adds and copies on the way, which makes messages one
  * @property {(string[] | null)[] | null} [made] per step, of every transfer that is new data: how it came about
- * @property {[number, number, string][]} [stuck] of a run that ended in a deadlock: rank, the rank it waits for, in which call
+ * @property {Stuck[]} [stuck] of a run that ended in a deadlock, or with calls that do not fit
  * @property {string} [stuck_words] the same as a sentence: "Stuck in recv, line 7: rank 3 waits for rank 2."
  * @property {number | null} [framed] the slot that is shown as the wrong one (widgets/player.py)
  *

@@ -151,7 +151,7 @@ export class Stage {
       node.classList.toggle("rs-followed", followed === rank);
       this.nodes.veils[rank].classList.toggle("rs-idle", layout.dense && idle[rank] !== "");
       this.nodes.veils[rank].classList.toggle("rs-away", followed !== null && followed !== rank);
-      if (!layout.dense) this.nodes.badges[rank].textContent = this.#badge(rank, isBusiest, waitsFor(others) || idle[rank]);
+      if (!layout.dense) this.nodes.badges[rank].textContent = this.#badge(rank, isBusiest && !others.length, badgeOf(others) || idle[rank]);
       const share = most ? run.sent[rank] / most : 0;
       const bar = this.nodes.sent[rank];
       const long = fixed(share * Number(bar.getAttribute("data-full")));
@@ -236,8 +236,7 @@ export class Stage {
     const left = w / this.layout.scale - 24 - BOLD * 15 * nameIn(w, rank).length;
     const marks = isBusiest ? ["busiest", "▲"] : [];
     const both = idle ? marks.map((mark) => `${mark} · ${idle}`) : [];
-    const short = idle.startsWith("waits for") ? "stuck" : "";
-    return [...both, ...marks, idle, short].find((words) => BOLD * 12 * words.length <= left) ?? "";
+    return [...both, ...marks, idle].find((words) => BOLD * 12 * words.length <= left) ?? "";
   }
 
   /** What a rank has sent and received, as long as there is room. Nothing where all of it is inside a library. */
@@ -272,9 +271,9 @@ function idleOf({ busy, step }, { until }) {
   return until.map((last, rank) => (!busy.size || busy.has(rank) ? "" : step < last ? "waits" : "done"));
 }
 
-/** @returns {string} "waits for 2", "stuck" where it is for several, "" for none */
-function waitsFor(/** @type {number[]} */ others) {
-  return others.length === 1 ? `waits for ${others[0]}` : others.length ? "stuck" : "";
+/** Of a rank that waits for others forever, or (null) whose call was refused. */
+function badgeOf(/** @type {(number | null)[]} */ others) {
+  return others.length ? (others[0] === null ? "refused" : "stuck") : "";
 }
 
 function middle({ x, y, w, h }) {
