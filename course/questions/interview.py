@@ -276,19 +276,19 @@ QUESTIONS = (
     Choose(
         name="interview_checkpoint",
         topic="broadcast",
-        text="Rank 0 has read a checkpoint of 1 GB, which all 8 ranks need. Each has one card, 50 GB/s each way. Which "
-        "broadcast do you take, and why?",
+        text="Rank 0 has read a checkpoint of 1 GB, which all 8 ranks need. Each has one network card, 50 GB/s each "
+        "way. Which broadcast do you take, and why?",
         answers=(
             Answer(
                 "flat: one hop for every rank, so the lowest latency",
-                "Latency hardly counts for 1 GB. Seven gigabytes leave the card of rank 0: 140 ms.",
+                "Latency hardly counts for 1 GB. Rank 0 sends seven gigabytes: 140 ms.",
             ),
             Answer(
                 "a binomial tree: three steps instead of seven",
                 "Three steps, and a whole gigabyte in each: 60 ms. Good for short vectors.",
             ),
             Answer(
-                "scatter, then all_gather: pieces, so that all cards work",
+                "scatter, then all_gather: pieces, so that all network cards work",
                 "Each half takes 7/8 of a gigabyte: 35 ms together. The scatter sends each byte from rank 0 once, the "
                 "tree three times.",
             ),
@@ -318,17 +318,17 @@ QUESTIONS = (
     Choose(
         name="interview_mesh",
         topic="sizing",
-        text="70 billion weights, 80 layers, hidden size 8,192, on 512 H100s: 8 on NVLink in each machine, and a card "
-        "of 50 GB/s for each GPU. A step has 512 sequences of 8,192 tokens. Which mesh do you try first?",
+        text="70 billion weights, 80 layers, hidden size 8,192, on 512 H100s: 8 on NVLink in each machine, and a "
+        "network card of 50 GB/s for each GPU. A step has 512 sequences of 8,192 tokens. Which mesh do you try first?",
         answers=(
             Answer(
                 "FSDP over all 512",
-                "Each GPU has 8,192 tokens. On such cards FSDP needs about 20,000 before computing takes longer "
+                "Each GPU has 8,192 tokens. At 50 GB/s FSDP needs about 20,000 before computing takes longer "
                 "than sending. The GPUs would wait more than half of the time.",
             ),
             Answer(
                 "Tensor parallel over 64, FSDP over 8",
-                "Its all_reduces would go through the cards, nine times slower than NVLink, and each layer waits "
+                "Its all_reduces would go over the network, nine times slower than NVLink, and each layer waits "
                 "for them.",
             ),
             Answer(
