@@ -161,6 +161,12 @@ def test_the_still_picture_tells_it_without_a_browser(show):
     assert sum(p.get("d").count("M") for p in cells) == 1 + 32, "one in the legend, one for each forward pass"
 
 
+def test_blank_corners_of_a_grid_are_explained_where_there_are_any(show):
+    words = "blank: the training step before or after"
+    assert words not in show(SlotGrid(*FOUR[:3])).inner_text(".rs-legend")
+    assert words in show(SlotGrid(*FOUR)).inner_text(".rs-legend")
+
+
 def test_the_still_picture_cuts_nothing(show, page):
     show(SlotGrid(*FOUR))
     page.evaluate("(svg) => { document.body.innerHTML = svg; }", svg(SlotGrid(*FOUR)))

@@ -25,6 +25,7 @@ const KINDS = /** @type {[string, string][]} */ ([
   ["idle", "idle: the bubble"], ["kept", "a micro-batch kept in memory"],
 ]);
 const PALER = "<span>paler: a rank's second stage</span>";
+const BLANK = "<span>blank: the training step before or after</span>";
 const RECORDED = "<span><i class='rs-waited'></i>recorded: a call held the rank</span>";
 
 /** @typedef {{name: string, lines: string[], played: import("./slots.js").Played}} Shown */
@@ -118,6 +119,7 @@ class GridView {
     this.frame.find(".rs-legend").innerHTML = KINDS.filter(([kind]) => kind.length > 1 || used.has(kind))
       .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}</span>`).join("")
       + (this.shown.some(({ played }) => played.slots.some(({ action }) => action.stage >= this.ranks)) ? PALER : "")
+      + (this.shown.some(({ played }) => !played.stuck && played.period < played.length) ? BLANK : "")
       + (this.model.get("recorded").held ? RECORDED : "");
     this.#draw();
   }
