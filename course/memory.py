@@ -15,6 +15,7 @@ Left out: proof. Whoever can write a file can write this one; the lecturer judge
 
 import hashlib
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from course.yours import kept as text_of
 NOTHING: dict[str, Any] = {"attempts": 0, "hints": [], "solution": False, "solved": ""}
 """Checks that were given a verdict, the numbers of the hints, whether ours was looked at, and the hash of the function
 that solved it first."""
+
+
+HAND_IN = "RINGSIDE_HAND_IN"
 
 
 def _file() -> Path:
@@ -171,7 +175,12 @@ def show() -> None:
 
 
 def export(path: str = "") -> None:
-    """Write what was tried, solved and answered into a file to hand in: "anna.json", by which you are known."""
+    """Write what was tried, solved and answered into a file to hand in: "anna.json", by which you are known.
+
+    On a hub that names the student's file in RINGSIDE_HAND_IN (docs/hub.md), `check.export()` hands in.
+    """
+    handed_in = os.environ.get(HAND_IN, "") if path == "" else ""
+    path = path or handed_in
     if not isinstance(path, str) or Path(path).suffix != ".json":
         print('check.export wants a file that has your name: check.export("anna.json")')
         return
@@ -182,5 +191,5 @@ def export(path: str = "") -> None:
     except OSError as error:
         print(f"Nothing was written: {error.strerror}: {path}")
         return
-    print(f"{path} is written; hand it in as it is.")
+    print(f"Handed in: {path}" if handed_in else f"{path} is written; hand it in as it is.")
     show()

@@ -152,6 +152,18 @@ def test_an_export_that_cannot_be_is_said(file, capsys, path):
     assert "check.export wants a file" in (out := capsys.readouterr().out) or out.startswith("Nothing was written")
 
 
+def test_where_the_hub_names_a_file_export_without_a_name_hands_in(file, tmp_path, capsys, monkeypatch):
+    (place := tmp_path / "handed in").mkdir()
+    (place / "anna.json").write_text('{"exercises": {}}')  # as the hub makes it
+    monkeypatch.setenv(memory.HAND_IN, str(place / "anna.json"))
+    assert handed_in.read(place)[0] == {"anna": {}}
+    memory.solved("shift", "def shift(x): ...")
+    memory.export()
+    assert "Handed in: " in capsys.readouterr().out and handed_in.read(place)[0]["anna"]["shift"]["solved"]
+    memory.export(str(tmp_path / "mine.json"))
+    assert "mine.json is written; hand it in" in capsys.readouterr().out
+
+
 ORDERED = next(name for name, each in QUESTIONS.items() if isinstance(each, Order))
 RIGHT_ORDER = ", ".join(str(place + 1) for place in for_browser(QUESTIONS[ORDERED])["order"])
 CLICKED = next(name for name, each in QUESTIONS.items() if isinstance(each, Click))
