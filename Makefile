@@ -29,9 +29,9 @@ lab: .venv/course.stamp
 
 # Four parts of the tests at a time, the longest and those that wait first: on two cores, since they wait for half of their
 # time. Whoever is done takes the next. What a part says comes when it is done.
-LONGEST := 'tests/launch --ignore tests/launch/test_fault_campaign.py' tests/launch/test_fault_campaign.py tests/lab \
-	tests/course/test_exercises.py 'tests/course --ignore tests/course/test_exercises.py' 'course/0*.ipynb' \
-	'course/[!0]*.ipynb' tests/widgets
+LONGEST := tests/course/test_exercises.py 'tests/launch --ignore tests/launch/test_fault_campaign.py' \
+	tests/launch/test_fault_campaign.py 'course/[!0]*.ipynb' 'tests/course --ignore tests/course/test_exercises.py' \
+	tests/lab 'course/0*.ipynb' tests/widgets
 FOLDERS := $(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py))))
 PARTS := $(LONGEST) $(filter-out tests/launch tests/course $(LONGEST),$(FOLDERS)) 'tests/test_*.py'
 test: .venv/test.stamp

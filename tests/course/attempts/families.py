@@ -148,7 +148,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
     if ALL_RANKS.search(_solution(name)) and name != "distributed_argmax":  # there 4 is as good as any large number
         fails = f"no  on {3 if name == 'swap' else exercise.world_sizes[1]} ranks"  # a pair is a pair on two as on four
         found["right only for four ranks"] = ALL_RANKS.sub("4", _solution(name)), fails
-    if by_messages:
+    if by_messages and name in THROUGH_ALL_DOORS:
         waits = "if world_size < 4: dist.recv(torch.empty(1), (rank - 1) % world_size)"
         found["waits for ever on two ranks"] = _spoilt(name, waits, "return {solved}"), " in recv from "
     if name in FROM_EVERYONES:
@@ -162,7 +162,7 @@ def family(name: str) -> dict[str, tuple[str, str]]:
         found["right only on as many ranks as verdicts name"] = _spoilt(name, named, "return {solved}"), "no  on "
     if "x" not in exercise.call or name in NOT_GIVEN_X:
         return found
-    if name in FROM_EVERYONES:
+    if name in FROM_EVERYONES and (name in THROUGH_ALL_DOORS or not by_messages):
         for title in DOORS if name in THROUGH_ALL_DOORS else ("a store",):
             empty = _spoilt(name, "SPOILT").replace("    SPOILT\n", _empty_beside(name))
             found[f"through {title} beside empty messages"] = (
