@@ -66,11 +66,15 @@ def started(start, **how):
     """A kernel's ports are picked before it takes them, and another process may come first: of 126 starts, four at a
     time, one died of it. JupyterLab then starts it again, with other ports; so do we, once.
     In it nothing is solved yet."""
+    from tests.drawn import keep  # what pytest loads as a plugin must not be imported before
+
     how |= {"env": os.environ | {"JUPYTER_DATA_DIR": _NOTHING_SOLVED.name}}
     try:
-        return start(**how)
+        manager, client = start(**how)
     except RuntimeError:
-        return start(**how)
+        manager, client = start(**how)
+    keep(client)
+    return manager, client
 
 
 @pytest.hookimpl(tryfirst=True)

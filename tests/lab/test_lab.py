@@ -5,11 +5,16 @@ import signal
 
 import pytest
 
-from tests.lab.conftest import COURSE, LIMIT
+from tests.lab.conftest import LIMIT
 
 pytestmark = pytest.mark.timeout(900)
 
-CHAPTERS = [path.stem for path in sorted(COURSE.glob("*.ipynb"))]
+CHAPTERS = {
+    "05_all_reduce": "Players, of recorded runs too; a race, a timeline, a network that is played, questions",
+    "17_when_it_hangs": "ranks that are stuck, and errors",
+}
+"""Chapters that run in JupyterLab, and what they show there. Under nbval all chapters run, and their widgets are drawn
+(tests/drawn.py); test_widgets.py has every kind of widget, and plotly's charts."""
 
 LIVE = """%%ranks 4
 import os, time
@@ -48,8 +53,6 @@ def test_a_chapter_runs_and_plays_and_asks_nobody_else(open_notebook, chapter):
             skip_question(player)  # until then nothing says how many steps there are
             steps = int(player.locator("input[type=range]").get_attribute("max"))
             assert [press(player, key) for key in ("Home", "ArrowRight", "End")] == [0, 1, steps], f"cell {number}"
-    for number in notebook.cells_with("application/vnd.plotly.v1+json"):
-        notebook.scroll_to(number).locator(".main-svg").first.wait_for()
     assert notebook.page.strangers == []
     assert notebook.page.complaints == []
 
@@ -152,19 +155,19 @@ def wait_until_gone(pid, limit=LIMIT / 1000):
     os.close(handle)
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_a_player_is_readable_in_both_themes(open_notebook, theme):
+def test_a_player_is_readable_in_both_themes(open_notebook):
     """Its text stands out from its ground by 4.5 to 1, whatever JupyterLab's colours are."""
     show = "from widgets import Player\nfrom collectives import all_reduce\nPlayer(all_reduce.ring(4))"
     notebook = open_notebook("theme.ipynb", [show])
-    notebook.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
-    notebook.page.wait_for_function(
-        "dark => (document.body.dataset.jpThemeLight === 'false') === dark", arg=theme.endswith("Dark")
-    )
     notebook.run_all()
     caption = notebook.page.locator(".rs-caption")
     caption.wait_for()
-    assert contrast(*caption.evaluate(COLOURS)) >= 4.5
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        notebook.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
+        notebook.page.wait_for_function(
+            "dark => (document.body.dataset.jpThemeLight === 'false') === dark", arg=theme.endswith("Dark")
+        )
+        assert contrast(*caption.evaluate(COLOURS)) >= 4.5, theme
 
 
 COLOURS = """(node) => {

@@ -1,10 +1,15 @@
-"""The widgets that are not in a chapter of their own, in a real JupyterLab: live, with the kernel busy, and saved."""
+"""Every kind of widget in a real JupyterLab, and what only some of them do there."""
+
+from pathlib import Path
 
 import pytest
 
+from tests.pictures.scenes import SCENES
+
 pytestmark = pytest.mark.timeout(900)
 
-SHOW = "from widgets import TopologyMap, WaitFor, Zoo, cost_explorer\nfrom collectives import *\n"
+ROOT = Path(__file__).parents[2]
+SHOW = "from widgets import Zoo, cost_explorer\nfrom collectives import *\n"
 
 
 @pytest.fixture
@@ -74,11 +79,13 @@ def test_the_lines_of_the_cell_that_sent_light_up_in_the_editor(shown):
     assert wrong(notebook) == []
 
 
-def test_a_map_and_a_wait_for_picture_live_in_the_notebook(shown):
-    notebook = shown("map", "display(WaitFor([(0, 1, 'recv')], 2))\nTopologyMap(all_reduce.ring(32), "
-                            "topology=presets.dgx_h100(), nbytes=1e9)")  # fmt: skip
-    page = notebook.page
-    page.locator(".rs-map .rs-wiring").wait_for()
-    assert page.locator(".rs-map .rs-link.rs-busiest").count() == 8
-    page.locator(".rs-waiting .rs-circle svg").wait_for()
-    assert wrong(notebook) == []
+def test_every_kind_of_widget_lives_in_the_notebook(open_notebook):
+    kinds = {name.partition("-")[0]: name for name in reversed(SCENES)}.values()
+    scenes = f"import sys; sys.path.append({str(ROOT)!r})\nfrom tests.pictures.scenes import SCENES"
+    notebook = open_notebook("kinds.ipynb", [scenes, *(f"SCENES[{name!r}].make()" for name in kinds)])
+    notebook.run_all()
+    notebook.wait_until_idle()
+    assert notebook.failures() == []
+    for number, name in enumerate(kinds, start=1):
+        notebook.scroll_to(number).locator(".ringside").first.wait_for()
+        assert wrong(notebook) == [], name
