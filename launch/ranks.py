@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
@@ -68,6 +69,7 @@ class Ranks:
         self.supervisor: Supervisor = Supervisor(self.hub, fork_from.supervisor.agent if fork_from else None, recovers)
         self.captures: list[dict] | None = None  # of the ranks, of the cell that was recorded last
         self._recording: Recording | None = None
+        self._judged: Callable[[], Recording | None] = lambda: None
         self._ran_on: tuple = (None, None, (), ())  # network, Carried, Clocks and edges of what was recorded
         self.network: Network | Topology | None = None  # that all cells run on
         self.carried: Carried | None = None  # what the last cell sent over it; None if it ran on none
@@ -127,7 +129,7 @@ class Ranks:
             table = None if self.network is None else networks.table(self.network, self.size)
             self.supervisor.played.choose(table)
         if record:
-            self.captures, self._recording = [], None
+            self.captures, self._recording, self._judged = [], None, lambda: None
             clocks = await self.supervisor.site.read_clocks()
         answers = await self.supervisor.execute(code, only, count, viewer, record)
         if self.network is not None:
@@ -211,6 +213,7 @@ class Ranks:
 
         After a check it is the run that was judged: the one that failed, or the first of a solved exercise.
         """
+        self._recording = self._recording or self._judged()
         if self._recording is None:
             if not self.captures:
                 raise UsageError("nothing has been recorded yet: run a cell with %%ranks --record")
@@ -219,10 +222,10 @@ class Ranks:
             self._recording = Recording(Captures(self.captures, *self._ran_on))
         return self._recording
 
-    def keep(self, recording) -> None:
-        """Makes a recording of other ranks, which a check has judged, the result of `recording()`; None: there is
-        none."""
-        self.captures, self._recording = None, recording
+    def keep(self, judged: Callable[[], Recording | None]) -> None:
+        """Makes a recording of other ranks, which a check has judged, the result of `recording()`, when that is asked
+        for; None: there is none."""
+        self.captures, self._recording, self._judged = None, None, judged
 
     def status(self) -> list[RankStatus]:
         memory, backend = self._wait(self.supervisor.memory()), self.supervisor.backend

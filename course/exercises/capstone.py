@@ -242,7 +242,7 @@ def losses_part(trial) -> int:
 
 def group_beside_the_mesh(trial) -> bool:
     """An all_reduce among ranks that are no group of the mesh."""
-    groups = {tuple(sorted(event.group)) for event in trial.recording.events if event.op == "all_reduce"}
+    groups = {tuple(sorted(event.group)) for event in trial.calls.events if event.op == "all_reduce"}
     return any(len(group) > 1 and not kind_of_group(group, trial.p) for group in groups)
 
 

@@ -2,7 +2,7 @@
 
 The doctor says who waits for whom and which calls do not fit together, and knows no exercise. Here it is known that a
 function is tried that sends messages: so a ring of sends wants isend, and a receive that waits for a rank which has
-sent to another has the wrong neighbour. All is read off the run (`Trial.recording`), the edges of the deadlock, or the
+sent to another has the wrong neighbour. All is read off the run (`Trial.calls`), the edges of the deadlock, or the
 source.
 
 Left out: what a single error says (launch/hints); results that are wrong (diagnosis.py).
@@ -45,12 +45,12 @@ def advice(trial) -> list[str]:
 def _who_waits(trial) -> str:
     """About ranks of which each waits for another that waits, too."""
     error = trial.error
-    if not isinstance(error, DeadlockError) or trial.recording is None or not trial.exercise.allowed <= MESSAGES_ONLY:
+    if not isinstance(error, DeadlockError) or trial.calls is None or not trial.exercise.allowed <= MESSAGES_ONLY:
         return ""
     stuck = {rank for rank, _, _ in error.edges}
     if not stuck or not all(other in stuck for _, other, _ in error.edges):
         return ""
-    events = sorted(trial.recording.events, key=lambda event: event.start)
+    events = sorted(trial.calls.events, key=lambda event: event.start)
     waits_in = {event.rank: event.op for event in events if event.rank in stuck}  # the last one of each
     if {*waits_in.values()} == {"send"}:
         return ISEND
@@ -110,7 +110,7 @@ def _number_of_ranks(trial) -> str:
 
 def _too_few(trial) -> str:
     """About a result that is wrong where fewer messages were sent than it takes."""
-    bound, sent = trial.exercise.messages, trial.recording.counts().messages if trial.recording else 0
+    bound, sent = trial.exercise.messages, trial.calls.counts().messages if trial.calls else 0
     if trial.failure or bound is None or not 0 < sent < bound(trial.p):
         return ""
     return f"{sent} messages were sent, and by the book it takes {bound(trial.p)}: is there a step too few?"

@@ -38,9 +38,9 @@ UNSEEN = {
 """Of these no letters are known -> what to do."""
 
 
-def raced(recording) -> str:
+def raced(calls) -> str:
     """A send whose data were written to while it was under way: nobody knows what went out."""
-    for rank, line in sorted(recording.changed):
+    for rank, line in sorted(calls.changed):
         return (
             f"rank {rank} wrote to the tensor of its send (line {line}) before that was over, so nobody knows what "
             "went out; receive into another tensor, and change this one only after wait()"
@@ -48,9 +48,9 @@ def raced(recording) -> str:
     return ""
 
 
-def hurried(recording, built_in: bool = False) -> str:
+def hurried(calls, built_in: bool = False) -> str:
     """A tensor that was used before the call that brings it was over; with `built_in` only those of built-ins."""
-    for rank, op, line, wait, wrote in sorted(recording.used_before_wait):
+    for rank, op, line, wait, wrote in sorted(calls.used_before_wait):
         if op in MESSAGES_ONLY and built_in:
             continue
         does, what = "writes to" if wrote else "reads", "irecv" if op in MESSAGES_ONLY else op
@@ -62,11 +62,11 @@ def hurried(recording, built_in: bool = False) -> str:
 
 
 def _raced(case: Case) -> str:
-    return raced(case.answers.recording)
+    return raced(case.answers.trial.calls)
 
 
 def _hurried(case: Case) -> str:
-    return hurried(case.answers.recording)
+    return hurried(case.answers.trial.calls)
 
 
 def _never_filled(case: Case) -> str:

@@ -151,12 +151,12 @@ def _tried(exercise: Exercise, source: str) -> bool:
         _print_printed(trial)
         if trial.verdict == "no":
             print(f'Not yet. A hint: check("{exercise.name}", hint=1)', flush=True)
-        session().keep(trial.recording)
+        session().keep(lambda: trial.recording)
         playback.failed(trial)
         return False
     print("Solved.", flush=True)
     assert first, "every exercise is tried on some ranks"
-    session().keep(first.recording)
+    session().keep(lambda: first.recording)
     playback.solved(first)
     return True
 

@@ -137,7 +137,7 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
     text = f"rank {wrong.rank}: {where}{at} is {values} and should be {expected}"
     if silent := _silent(trial, wrong.rank):
         return f"{text}: {silent}"
-    if luck := raced(trial.recording) or hurried(trial.recording):
+    if luck := raced(trial.calls) or hurried(trial.calls):
         return f"{text}: {luck}"
     if slip := _slip(trial, wrong.rank):
         return f"{text}: {slip}"
@@ -193,13 +193,13 @@ def _slice(x: np.ndarray, part: np.ndarray | None) -> str:
 
 def _silent(trial, rank: int) -> str:
     """Whose numbers cannot be in an answer, because nothing that came in can have brought them; "" if all can."""
-    unheard = trial.exercise.needs(rank, trial.p) - knowledge(trial.recording)[rank]
+    unheard = trial.exercise.needs(rank, trial.p) - knowledge(trial.calls)[rank]
     if not unheard:
         return ""
     do = "send them, or use a collective" if trial.exercise.allowed - MESSAGES_ONLY else "send them"
-    if not trial.recording.events:
+    if not trial.calls.events:
         return f"no rank has sent anything, so {name_ranks(unheard)}'s numbers are not in it; {do}"
-    if not any(event.rank == rank for event in trial.recording.events):
+    if not any(event.rank == rank for event in trial.calls.events):
         return f"rank {rank} has neither sent nor received anything; look at which ranks take part"
     return f"{name_ranks(unheard)}'s numbers are not in it, no message has brought them; {do}"
 

@@ -46,11 +46,15 @@ class Answers:
     """The answers of a trial that came to its end, whose exercise may have no letters: then there are no blocks."""
 
     def __init__(self, trial):
-        self.trial, self.recording = trial, trial.recording
+        self.trial = trial
         self.in_place = trial.exercise.in_place
         self.variable = X if self.in_place else RETURNED
         self.textbook = trial.exercise.textbook(trial.p) if trial.exercise.textbook else None
         self._made: dict[int, list] = {}
+
+    @property
+    def recording(self):
+        return self.trial.recording
 
     @cached_property
     def _chunks(self) -> list[list[int]]:

@@ -9,11 +9,11 @@ Left out: whether a message says anything in its bytes. That it has come is the 
 """
 
 
-def knowledge(recording) -> list[set[int]]:
-    """For every rank of a `replay.recording.Recording`, the ranks that it has heard of in the end, itself included."""
-    known = [{rank} for rank in range(recording.ranks)]
+def knowledge(calls) -> list[set[int]]:
+    """For every rank of `replay.recording.Captures`, the ranks that it has heard of in the end, itself included."""
+    known = [{rank} for rank in range(calls.ranks)]
     told: dict[int, set[int]] = {}  # by the number of the call, since a recv may have named no sender
-    for _, begins, event in sorted(_moments(recording.events), key=lambda moment: moment[0]):
+    for _, begins, event in sorted(_moments(calls.events), key=lambda moment: moment[0]):
         number = event.match.number if event.match else -1
         if begins:
             told[number] = told.get(number, set()) | known[event.rank]

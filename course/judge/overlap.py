@@ -47,5 +47,5 @@ def hides(trial) -> str:
 
 def built_ins_of(trial, rank: int) -> list:
     """The calls of built-ins of that rank, in the order of their begin."""
-    mine = [event for event in trial.recording.events if event.rank == rank and event.op not in MESSAGES_ONLY]
+    mine = [event for event in trial.calls.events if event.rank == rank and event.op not in MESSAGES_ONLY]
     return sorted(mine, key=lambda event: event.start)

@@ -15,12 +15,14 @@ _cleared: int | None = None
 
 def failed(trial) -> None:
     """Displays who waited for whom, if ranks are stuck, and the run of a trial with a fault, if anything was sent."""
-    recording = trial.recording
-    if isinstance(trial.error, DeadlockError) and shell() is not None:
+    if shell() is None:
+        return
+    if isinstance(trial.error, DeadlockError):
         from launch.magics import show
         from widgets.wait_for import WaitFor
 
         show(shell(), WaitFor(trial.error.edges, trial.p))
+    recording = trial.recording
     if recording is None or not len(recording.steps):
         return
     wrong = None if trial.failure else verdict.first_wrong(trial)
@@ -29,7 +31,7 @@ def failed(trial) -> None:
 
 def solved(trial) -> None:
     """Displays the run of a right answer, and the textbook's below it, if messages were sent."""
-    if not trial.recording.counts().messages or shell() is None:
+    if not trial.calls.counts().messages or shell() is None:
         return
     print(f"Your run on {trial.p} ranks:", flush=True)
     _show(trial.recording)
@@ -55,8 +57,6 @@ def _show(schedule, frame=None) -> None:
     from launch.magics import show
     from widgets import Player
 
-    if shell() is None:
-        return
     for options in ({"frame": frame}, {}):
         try:
             player = Player(schedule, **options)

@@ -161,7 +161,8 @@ class Trial:
     last        the ranks' Answers to the last of its cells that was over
     printed     (ranks, text) of what they wrote to standard output and error
     captures    what the taps of its ranks kept; [] if it never began
-    recording   what it sent; None if there are no captures
+    calls       what it sent, when and how much; None if there are no captures
+    recording   the same with what was in the messages, which takes several times as long to work out; None likewise
 
     If it came to its end there are also:
     given       x of every rank, as numpy arrays
@@ -307,9 +308,12 @@ class Trial:
             _kept[self.p].stop()
 
     @cached_property
+    def calls(self) -> Captures | None:
+        return Captures(self.captures, stuck=getattr(self.error, "edges", ())) if self.captures else None
+
+    @cached_property
     def recording(self) -> Recording | None:
-        stuck = getattr(self.error, "edges", ())
-        return Recording(Captures(self.captures, stuck=stuck)) if self.captures else None
+        return Recording(self.calls) if self.calls else None
 
     def fault(self) -> str:
         """The first fault as a sentence; "" if there is none."""

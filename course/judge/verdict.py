@@ -55,7 +55,7 @@ def fault(trial) -> str:
 
 def praise(trial) -> str:
     """What was right, as one line."""
-    counts = trial.recording.counts()
+    counts = trial.calls.counts()
     if not counts.messages:
         return "right on every rank"
     sent = f"{_plural(counts.messages, 'message')} in {_plural(counts.steps, 'step')}"
@@ -67,7 +67,7 @@ def praise(trial) -> str:
 def built_in(trial) -> str:
     """What it used that it may not; of a trial that failed on the way, too, where that is the deeper fault."""
     allowed = trial.exercise.allowed
-    used = sorted({event.op for event in trial.recording.events} - allowed) if trial.recording else []
+    used = sorted({event.op for event in trial.calls.events} - allowed) if trial.calls else []
     if not used:
         return ""
     if not allowed:
@@ -76,7 +76,7 @@ def built_in(trial) -> str:
 
 
 def _sent_dtype(trial) -> str:
-    others = {event.dtype.removeprefix("torch.") for event in trial.recording.events if event.dtype} - {trial.dtype}
+    others = {event.dtype.removeprefix("torch.") for event in trial.calls.events if event.dtype} - {trial.dtype}
     if not _keeps_dtype(trial) or not others:
         return ""
     return f"it sends {sorted(others)[0]}, but x is {trial.dtype}: make buffers with torch.empty_like"
@@ -85,7 +85,7 @@ def _sent_dtype(trial) -> str:
 def unawaited(trial, lines: set[int] | None = None) -> str:
     """A call that is not waited for may still be under way: the result would be right by luck. With `lines` only the
     calls of these."""
-    for event in sorted(trial.recording.events, key=lambda event: event.rank) if trial.recording else ():
+    for event in sorted(trial.calls.events, key=lambda event: event.rank) if trial.calls else ():
         if event.end is None and (lines is None or event.line in lines):
             what = f"isend to rank {event.peer}" if event.op == "send" else f"irecv from rank {event.peer}"
             what = what if event.op in MESSAGES_ONLY else f"{event.op} with async_op"
@@ -95,7 +95,7 @@ def unawaited(trial, lines: set[int] | None = None) -> str:
 
 def _hurried(trial) -> str:
     """A built-in whose tensor is used before it was waited for: the numbers are right or wrong as it happens."""
-    return causes.hurried(trial.recording, built_in=True)
+    return causes.hurried(trial.calls, built_in=True)
 
 
 def dropped(trial) -> str:
@@ -103,7 +103,7 @@ def dropped(trial) -> str:
 
     Which messages are lost, and whether one rank waits for ever for it, is chance; the sentence is not.
     """
-    if trial.recording is None or not isinstance(trial.error, (DeadlockError, LostMessageError)):
+    if trial.calls is None or not isinstance(trial.error, (DeadlockError, LostMessageError)):
         return ""
     lines = never_waited(trial.source)
     return unawaited(trial, lines) if lines else ""
@@ -141,7 +141,7 @@ def _result(trial) -> str:
         how = f"x += y, or x.copy_(y){_list_items(trial)}"
         return f"{name_ranks(wrong)}: x is as it was; the answer must be in x itself: {how}"
     others = f"; {name_ranks(wrong[1:])} {'are' if len(wrong) > 2 else 'is'} wrong too" if wrong[1:] else ""
-    same = [rank for rank in wrong if trial.answers[rank].get("is x") and trial.recording.events]
+    same = [rank for rank in wrong if trial.answers[rank].get("is x") and trial.calls.events]
     if not trial.exercise.in_place and same and not _changed(trial):
         return f"{name_ranks(same)}: the answer is x itself, as it was; return the tensor that you received into"
     first = first_wrong(trial)
@@ -188,7 +188,7 @@ def _of_what(trial, seen: dict) -> str:
 def _raced(trial) -> str:
     if trial.exercise.synchronises:
         return ""  # there the numbers do not matter
-    luck = causes.raced(trial.recording) or causes.hurried(trial.recording)
+    luck = causes.raced(trial.calls) or causes.hurried(trial.calls)
     return f"right result by luck: {luck}" if luck else ""
 
 
@@ -219,7 +219,7 @@ def _touched(trial) -> str:
 
 def _peers(trial) -> str:
     peers = trial.exercise.peers
-    for event in trial.recording.events if peers else ():
+    for event in trial.calls.events if peers else ():
         if event.op == "send" and event.peer not in peers(event.rank, trial.p):
             return f"rank {event.rank} sent to rank {event.peer}; it may talk to only {trial.exercise.talks}"
     return ""
@@ -227,7 +227,7 @@ def _peers(trial) -> str:
 
 def _knows_by_message(trial) -> str:
     """Ranks share no memory: what a rank knows of another's x, a message has told it, if by way of others."""
-    for rank, known in enumerate(knowledge(trial.recording)):
+    for rank, known in enumerate(knowledge(trial.calls)):
         missing = min(trial.exercise.needs(rank, trial.p) - known, default=None)
         if missing is None:
             continue
@@ -288,7 +288,7 @@ def smuggled(trial) -> str:
 def _bytes(trial) -> str:
     if trial.exercise.busiest is None:
         return ""
-    sent, bound = Fraction(trial.recording.counts().busiest, _whole(trial)), trial.exercise.busiest(trial.p)
+    sent, bound = Fraction(trial.calls.counts().busiest, _whole(trial)), trial.exercise.busiest(trial.p)
     if sent <= bound:
         return ""
     why = next((f": {why}" for times, why in trial.exercise.why_bytes.items() if sent == times(trial.p)), "")
@@ -298,7 +298,7 @@ def _bytes(trial) -> str:
 def _far(trial) -> str:
     """What leaves a machine, if two ranks make one."""
     sent: Counter[int] = Counter()
-    for event in trial.recording.events:
+    for event in trial.calls.events:
         if event.op == "send" and event.peer != event.rank ^ 1:
             sent[event.rank] += event.bytes
     if trial.exercise.far is None or not sent:
@@ -317,7 +317,7 @@ def _across(trial) -> str:
     if trial.exercise.across is None:
         return ""
     bound = trial.exercise.across(trial.p)
-    for event in sorted(trial.recording.events, key=lambda event: (event.rank, event.line)):
+    for event in sorted(trial.calls.events, key=lambda event: (event.rank, event.line)):
         between = event.op not in MESSAGES_ONLY and len({2 * member // trial.p for member in event.group}) > 1
         if between and Fraction(event.bytes, _whole(trial)) > bound:
             return (
@@ -333,7 +333,7 @@ def _budget(trial) -> str:
     if trial.exercise.budget is None:
         return ""
     given: Counter[tuple[int, tuple[int, ...]]] = Counter()
-    for event in trial.recording.events:
+    for event in trial.calls.events:
         if event.op not in MESSAGES_ONLY and len(event.group) > 1:
             given[event.rank, tuple(sorted(event.group))] += event.bytes
     for (rank, group), found in sorted(given.items()):
@@ -347,12 +347,12 @@ def _budget(trial) -> str:
 
 
 def _messages(trial) -> str:
-    return _too_many("messages", trial.recording.counts().messages, trial.exercise.messages, trial.p)
+    return _too_many("messages", trial.calls.counts().messages, trial.exercise.messages, trial.p)
 
 
 def _numbers_in_one(trial) -> str:
     most = trial.exercise.numbers and trial.exercise.numbers(trial.draw)
-    for event in sorted(trial.recording.events, key=lambda event: (event.rank, event.start)) if most else ():
+    for event in sorted(trial.calls.events, key=lambda event: (event.rank, event.start)) if most else ():
         found = sum(map(math.prod, event.shape))
         if event.op == "send" and found > most:
             return (
@@ -369,7 +369,7 @@ def _fan(trial) -> str:
     most = trial.exercise.steps(trial.p)
     for op, does, other in (("send", "sends", "sends"), ("recv", "receives", "receives")):
         for rank in range(trial.p):
-            found = sum(event.op == op and event.rank == rank for event in trial.recording.events)
+            found = sum(event.op == op and event.rank == rank for event in trial.calls.events)
             if found > most:
                 return (
                     f"right result, but rank {rank} {does} {_plural(found, 'message')}, which pass through its NIC one "
@@ -381,7 +381,7 @@ def _fan(trial) -> str:
 def _one_port(trial) -> int:
     """How many steps it takes if in each of them a rank sends or receives one message."""
     starts = {}
-    for event in trial.recording.events:
+    for event in trial.calls.events:
         if event.op == "send":
             starts.setdefault((event.rank, event.peer), event.start)
     last = [0] * trial.p
@@ -395,7 +395,7 @@ def _one_port(trial) -> int:
 
 
 def _steps(trial) -> str:
-    steps = trial.recording.counts().steps
+    steps = trial.calls.counts().steps
     if trial.exercise.one_port:
         steps = max(steps, _one_port(trial))
     many = _too_many("steps, one after the other,", steps, trial.exercise.steps, trial.p)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from collectives.timed import Match
 from launch.replay._calls import Message
+from launch.replay._order import Order
 from launch.replay._places import Variables, nameless
-from launch.replay._replay import Replay
 
 TIMES = ("start", "issued", "wait", "end", "finished")
 
@@ -53,23 +53,23 @@ class Event(NamedTuple):
     after: list
 
 
-def events_of(runs: list[dict], replay: Replay) -> list[Event]:
+def events_of(runs: list[dict], order: Order) -> list[Event]:
     """All events of all ranks."""
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
-    matches = _matches(runs, replay)
+    matches = _matches(runs, order)
     return [
-        _event(run, event, replay.variables[run["rank"]], zero, matches.get((run["rank"], number)))
+        _event(run, event, order.variables[run["rank"]], zero, matches.get((run["rank"], number)))
         for run in runs
         for number, event in enumerate(run["events"])
     ]
 
 
-def _matches(runs: list[dict], replay: Replay) -> dict[tuple[int, int], Match]:
+def _matches(runs: list[dict], order: Order) -> dict[tuple[int, int], Match]:
     """(rank, number of the call) -> what it is one side of. Numbers count within the recording, from its first call."""
     labels = {key: group["label"] for run in runs for key, group in run["groups"].items()}
     found: dict[tuple[int, int], Match] = {}
     counted: Counter = Counter()
-    for number, item in enumerate(replay.matched):
+    for number, item in enumerate(order.matched):
         event = item.calls[0].event
         if isinstance(item, Message):
             what, where, sides = "message", f"from rank {item.src} to rank {item.dst}", 2

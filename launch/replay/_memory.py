@@ -50,7 +50,6 @@ class Memory:
         self.storages: dict[int, Ranges] = defaultdict(Ranges)
         self.row = 0.0
         self.line = 0
-        self.step = -1
         self.first_arrival = None  # the snapshot at which the first received data are there
         self.dirty: dict[int, list] = {}  # by storage: the ranges written since its last snapshot
         self.left: list[Span] = []  # what the library may have written since its last snapshot

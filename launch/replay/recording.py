@@ -16,7 +16,7 @@ Left out: drawing; saving (`Schedule.save`).
 import gc
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,7 @@ from launch.replay._events import Event, events_of, text_of
 from launch.replay._layout import BUILT_IN, WAYS, Layout, Symbols, listed, steps_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._one_clock import on_one_clock
+from launch.replay._order import Order
 from launch.replay._outcome import VALUE, Found, Made, Namer, made_of
 from launch.replay._places import Places, Spot
 from launch.replay._replay import Replay
@@ -62,7 +63,8 @@ def _uncollected():
 
 
 class Captures:
-    """What a Recording shares with its parts and what-ifs: the captures, and all that is worked out once."""
+    """What a Recording shares with its parts and what-ifs: the captures, and all that is worked out once, when it is
+    asked for. Calls and counts need no replay of what was in memory, which takes most of the time."""
 
     def __init__(
         self,
@@ -75,13 +77,48 @@ class Captures:
         self.network, self.carried, self.stuck = network, carried, stuck
         runs, self.clocks = on_one_clock(runs, clocks)
         self.runs = sorted(map(with_spans, runs), key=lambda run: run["rank"])
-        self.replay = Replay(self.runs)
-        self.variables = self.replay.variables
-        self.moves, self.places, self.contents = moves_of(self.replay)
+        self.order = Order(self.runs)
+        self.variables = self.order.variables
+        members = [member for item in self.order.collectives for member in item.ranks]
+        self.ranks = 1 + max({0, *self.variables, *members})
+
+    @cached_property
+    def replay(self) -> Replay:
+        return Replay(self.order)
+
+    @cached_property
+    def picked(self) -> tuple[list[Move], Places, Contents]:
+        """What a picture shows of it."""
+        return moves_of(self.replay)
+
+    @property
+    def places(self) -> Places:
+        return self.picked[1]
 
     @cached_property
     def events(self) -> list[Event]:
-        return events_of(self.runs, self.replay)
+        return events_of(self.runs, self.order)
+
+    def counts(self) -> Counts:
+        """The messages of the student's own sends and receives."""
+        return _counts(self.order.messages, self.ranks)
+
+    @property
+    def changed(self) -> list[tuple[int, int]]:
+        """(rank, line) of the sends whose data were written to while they were being sent: what went out is not
+        known."""
+        return [(m.src, self.code(m.send)[0]) for m in self.order.messages if m.changed]
+
+    @property
+    def used_before_wait(self) -> list[tuple[int, str, int, int, bool]]:
+        """(rank, op, line, line of the wait, whether it wrote) of the calls whose tensors the rank used before the
+        wait for them was over: which numbers were there is not known. Sends are in `changed`."""
+        early = [
+            (Call(rank.number, number, rank.events[number]), wrote)
+            for rank in self.order.ranks.values()
+            for number, wrote in sorted(rank.early.items())
+        ]
+        return [(c.rank, c.event["op"], self.code(c)[0], c.event["wait_line"], wrote) for c, wrote in early]
 
     @property
     def ops(self) -> int:
@@ -99,9 +136,9 @@ class Captures:
     @cached_property
     def unsure(self) -> str:
         """Why the numbers depend on timing; "" if they do not."""
-        if any(message.changed for message in self.replay.messages):
+        if any(message.changed for message in self.order.messages):
             return "sent data changed before wait"
-        return "used before wait" if any(rank.early for rank in self.replay.ranks.values()) else ""
+        return "used before wait" if any(rank.early for rank in self.order.ranks.values()) else ""
 
     def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
@@ -168,18 +205,17 @@ class Recording(Run):
     def __init__(self, runs: list[dict] | Captures, as_if: dict[str, str] | None = None, part: range | None = None):
         self._captures = of = runs if isinstance(runs, Captures) else Captures(runs)
         self._as_if, self._part = as_if or {}, part
-        replay, variables = of.replay, of.variables
-        shown = shown_as(of.moves, replay, of.places, self._as_if)
+        replay, (moves, places, begin) = of.replay, of.picked
+        shown = shown_as(moves, replay, places, self._as_if)
         self._whole = len(shown.numbers)
         self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
-        begin = of.contents
-        if shown.moves is not of.moves:
-            begin = Contents(shown.moves, replay, of.places)
-        ranks = 1 + max({0, *variables, *(rank for item in shown.collectives for rank in item.ranks)})
-        self._layout = layout = Layout(shown.moves, _together(shown, of.places), begin)
+        if shown.moves is not moves:
+            begin = Contents(shown.moves, replay, places)
+        ranks = 1 + max({0, *of.variables, *(rank for item in shown.collectives for rank in item.ranks)})
+        self._layout = layout = Layout(shown.moves, _together(shown, places), begin)
         found = self._shown_of([] if part else of.found)
         symbols = Symbols(layout, begin, ranks, found.given)
-        divided = {} if as_if else of.places.divided
+        divided = {} if as_if else places.divided
         self._laid_out = laid_out = steps_of(
             shown.moves,
             [*shown.messages, *shown.collectives],
@@ -340,42 +376,19 @@ class Recording(Run):
         return self._layout.cuts[buffer]
 
     @property
-    def changed(self) -> list[tuple[int, int]]:
-        """(rank, line) of the sends whose data were written to while they were being sent: what went out is not
-        known."""
-        return [(m.src, self._captures.code(m.send)[0]) for m in self._shown.messages if m.changed]
-
-    @property
     def used_before_wait(self) -> list[tuple[int, str, int, int, bool]]:
-        """(rank, op, line, line of the wait, whether it wrote) of the calls whose tensors the rank used before the
-        wait for them was over: which numbers were there is not known. Sends are in `changed`."""
-        early = [
-            (Call(rank.number, number, rank.events[number]), wrote)
-            for rank in self._captures.replay.ranks.values()
-            for number, wrote in sorted(rank.early.items())
-        ]
-        return [(c.rank, c.event["op"], self._captures.code(c)[0], c.event["wait_line"], wrote) for c, wrote in early]
+        return self._captures.used_before_wait
 
     def _counted(self) -> Counts:
         """The messages of the student's own sends and receives, in the bytes they had; see the module for built-ins."""
-        shown, sent, received = self._shown, [0] * self.ranks, [0] * self.ranks
+        shown = self._shown
         imagined = [*enumerate(m for m in shown.moves if m.nbytes and m.calls[0].event["kind"] == "collective")]
         # What a switch copies its rank sends once, and of what it adds up the other end receives one.
         at_switch = {step for step, labels in shown.labels.items() if any(label.in_network for label in labels)}
         leaving = {(m.step, m.src, m.source if m.step in at_switch else n): m for n, m in imagined}
         summed = {n for n, m in imagined if m.step in at_switch and m.op == "reduce"}
         arriving = {(m.step, m.dst, m.target if n in summed else n): m for n, m in imagined}
-        # Of an algorithm's transfers all that go from one rank to another in a step are one message.
-        messages = {(m.step, m.src, m.dst, 0) for m in leaving.values()}
-        messages |= {(m.step, m.src, m.dst, id(m)) for m in shown.messages}
-        out: list[Message | Move] = [*shown.messages, *leaving.values()]
-        into: list[Message | Move] = [*shown.messages, *arriving.values()]
-        for each in out:
-            sent[each.src] += each.nbytes
-        for each in into:
-            received[each.dst] += each.nbytes
-        steps = len({step for step, *_ in messages})
-        return Counts(steps, len(messages), sum(sent), max(sent), tuple(sent), tuple(received))
+        return _counts(shown.messages, self.ranks, [*leaving.values()], [*arriving.values()])
 
     def _measured(self) -> list[float] | None:
         """A step is over when the last wait of its calls is; what ranks compute themselves belongs to the next."""
@@ -429,6 +442,23 @@ class Recording(Run):
             (rank, buffer, chunk, self._captures.text(spot))
             for rank, buffer, chunk, spot in self._laid_out.wrote[index]
         ]
+
+
+def _counts(messages: list[Message], ranks: int, leaving: Sequence[Move] = (), arriving: Sequence[Move] = ()) -> Counts:
+    """The counts of these messages and of the moves of algorithms that a rank sends and receives."""
+    sent, received = [0] * ranks, [0] * ranks
+    # Of an algorithm's transfers all that go from one rank to another in a step are one message.
+    several = {(m.step, m.src, m.dst, 0) for m in leaving}
+    several |= {(m.step, m.src, m.dst, id(m)) for m in messages}
+    for move in leaving:
+        sent[move.src] += move.nbytes
+    for move in arriving:
+        received[move.dst] += move.nbytes
+    for message in messages:
+        sent[message.src] += message.nbytes
+        received[message.dst] += message.nbytes
+    steps = len({step for step, *_ in several})
+    return Counts(steps, len(several), sum(sent), max(sent), tuple(sent), tuple(received))
 
 
 def _together(shown: Shown, places: Places) -> list[tuple[tuple[int, str], ...]]:

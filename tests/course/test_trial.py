@@ -32,6 +32,12 @@ def test_every_rank_has_fresh_numbers_of_its_own():
     assert np.array_equal(first.expected[0], first.given[2])
 
 
+def test_a_right_answer_is_judged_without_a_replay():
+    right = tried(SHIFT)
+    assert right.fault() == "" and "replay" not in vars(right.calls), "a student waits for it"
+    assert right.recording.counts() == right.calls.counts()
+
+
 def test_what_was_given_is_known_although_the_function_writes_over_it():
     spoilt = tried("def shift(x):\n    x.zero_()\n    return x\n")
     assert spoilt.fault().startswith(

@@ -54,7 +54,8 @@ def trial(exercise=RING, events=None, busiest=32, messages=12, steps=4, answers=
     )
     recording.made_of = lambda rank, name, of: []  # nobody has seen it being made: the sentences have numbers only
     after = (answers if in_place else [seen(each) for each in given]) if after is None else after
-    parts = {"exercise": exercise, "p": P, "dtype": "float32", "recording": recording, "given": given, "source": ""}
+    parts = {"exercise": exercise, "p": P, "dtype": "float32", "given": given, "source": ""}
+    parts |= {"recording": recording, "calls": recording}
     return SimpleNamespace(**parts | {"expected": expected, "answers": answers, "after": after} | more)
 
 

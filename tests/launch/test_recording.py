@@ -11,7 +11,7 @@ import pytest
 
 from collectives import all_reduce
 from launch.ranks import Ranks
-from launch.replay.recording import Recording
+from launch.replay.recording import Captures, Recording
 from tests.launch.programs import EXCHANGES, NAIVE, NAIVES, RINGS, SETUP, WHOLE_RINGS
 from tests.launch.search import run
 
@@ -107,6 +107,18 @@ def test_whatever_the_data(kinds, case):
     assert recording.counts() == counted(expected, name, 4, 4 * recording.counts().busiest // busiest)
     assert recording.collective == "all_reduce" and recording.check() is None
     assert recording.title.removesuffix(" of x into y") == f"your run: all_reduce {algorithm}"
+
+
+@pytest.mark.parametrize("name, source", [*RINGS.items(), *NAIVES.items()])
+def test_calls_and_counts_are_told_without_a_replay(gang, name, source):
+    """All a right answer's verdict needs: a replay takes ten times as long, and says the same of the calls."""
+    captures = Captures([answer["recording"] for answer in gang.run(SETUP + source, 4)])
+    calls, counts = captures.events, captures.counts()
+    assert len(calls) == 2 * counts.messages and captures.changed == captures.used_before_wait == []
+    assert "replay" not in vars(captures)
+    recording, replay = Recording(captures), captures.replay
+    assert recording.counts() == counts and recording.events == calls and recording.ranks == captures.ranks
+    assert [(m.calls, m.step) for m in captures.order.messages] == [(m.calls, m.step) for m in replay.messages]
 
 
 @pytest.mark.parametrize("name", RINGS)

@@ -1,0 +1,161 @@
+"""The calls of a run in causal order: which belong together, and in which step each of them comes.
+
+The op logs of all ranks are read side by side, row by row. A receive waits here until its send has begun on the other
+rank, a collective until all its ranks have called it. So the step of a message comes after everything that was over, on
+either of its two ranks, when that rank began its side of the call. Nothing here depends on times.
+
+Left out: what was in the messages, and in memory (`replay._replay`, which does both at once).
+"""
+
+from typing import Any
+
+from launch.replay._calls import Call, Collective, Matched, early_uses, match
+from launch.replay._places import Variables, prefer
+from launch.replay._torch_ops import View, parse
+from launch.shared.capture import BEGIN, BLIND, END, LOOK
+
+# At the end of a call that another rank has not begun: a rank never goes on, or it does if it gets no data.
+WAITS, GETS_NOTHING = 0, 1
+
+
+class Rank:
+    """How far one rank's op log has been read. `early`: what `early_uses` says of it, if that is known already."""
+
+    def __init__(self, run: dict, early: tuple[set[int], dict[int, bool]] | None = None):
+        op_log = run["op_log"]
+        self.number, self.events = run["rank"], run["events"]
+        self.rows, self.ops = op_log["rows"], [parse(text) for text in op_log["ops"]]
+        self.views = [View(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]]
+        self.changed, self.early = early or early_uses(self.rows, self.ops, self.views, self.events)
+        self.step = -1  # the latest that is over
+        self.blind = False
+        self.open: dict[int, dict] = {}  # event -> itself, while it is under way
+        self.waiting: dict[int, list[int]] = {}  # storage -> events that write there, without a wait so far
+        self.spans: dict[int, list] = {number: [None, None] for number in range(len(self.events))}  # event -> rows
+
+
+class Order:
+    """messages, collectives, unmatched   of all ranks, with their steps; `matched` are the first two
+    variables                             by rank: its `Variables`
+    """
+
+    ranks: dict[int, Any]  # by number: a Rank, or what is made of one
+
+    def __init__(self, runs: list[dict]):
+        self.runs = runs
+        self.variables = {run["rank"]: Variables(run["snapshots"]) for run in runs}
+        prefer(self.variables, runs)
+        self.ranks = {run["rank"]: Rank(run) for run in runs}
+        self._put_in_order(runs)
+
+    def _put_in_order(self, runs: list[dict]) -> None:
+        self.messages, self.collectives, self.unmatched = match(runs)
+        self.matched: list[Matched] = [*self.messages, *self.collectives]
+        self.items = {(call.rank, call.number): item for item in self.matched for call in item.calls}
+        self.pairs: dict[tuple[int, int], int] = {}
+        self.groups: dict[tuple, int] = {}
+        cursors = {number: 0 for number in self.ranks}
+        forced = WAITS
+        while True:
+            moved = False
+            for number, rank in self.ranks.items():
+                at = cursors[number]
+                while at < len(rank.rows) and self._step(rank, at, forced):
+                    at, forced = at + 1, WAITS
+                moved |= at > cursors[number]
+                cursors[number] = at
+            if all(cursors[number] == len(rank.rows) for number, rank in self.ranks.items()):
+                return
+            # No rank can go on. Then the root of a broadcast may, since it gets nothing from the others. If there is
+            # none, a rank has read data before they had arrived, and the first rank goes on.
+            forced = WAITS if moved else forced + 1
+
+    def row_of(self, call: Call, end: bool) -> int:
+        """The row at which a call began, or its wait was over (the last one if it was not waited for)."""
+        rank = self.ranks[call.rank]
+        row = rank.spans[call.number][end]
+        return len(rank.rows) if row is None else row
+
+    def _step(self, rank, at: int, forced: int) -> bool:
+        """Carries out one row; False if it has to wait for another rank."""
+        row = rank.rows[at]
+        if row[0] == BEGIN:
+            self._begin(rank, row[1], at)
+        elif row[0] == END:
+            item = self.items.get((rank.number, row[1]))
+            if item is not None and not self._ready(item):
+                if forced == WAITS or forced == GETS_NOTHING and not _gets_nothing(rank, row[1]):
+                    return False
+            rank.spans[row[1]][1] = at
+            self._end(rank, row[1])
+            self._look(rank, at, rank.events[row[1]]["looks"][1])
+        elif row[0] == LOOK:
+            self._look(rank, at, row[1])
+        elif row[0] == BLIND:
+            rank.blind = True
+        else:
+            for number in [*row[1], *row[2]] if rank.waiting else ():
+                for event in rank.waiting.get(rank.views[number].storage, ())[:] if number >= 0 else ():
+                    if not self._ready(self.items[rank.number, event]) and forced <= GETS_NOTHING:
+                        return False
+                    self._end(rank, event)  # read without a wait: DDP waits in C++
+            self._carry_out(rank, row)
+        return True
+
+    def _ready(self, item) -> bool:
+        return item.begun == len(item.calls)
+
+    def _begin(self, rank, number: int, at: int) -> None:
+        event = rank.events[number]
+        rank.spans[number][0] = at
+        rank.open[number] = event
+        item = self.items.get((rank.number, number))
+        if item is None:
+            return
+        item.changed |= number in rank.changed and any(event["ins"])
+        item.after = max(item.after, rank.step)
+        item.begun += 1
+        if event["times"][3] is None or event["native"]:
+            for span in event["outs"] if event["kind"] != "send" else ():
+                if span:
+                    rank.waiting.setdefault(span.storage, []).append(number)
+        if self._ready(item):
+            self._give_step(item)
+
+    def _give_step(self, item) -> None:
+        """Gives a call its step, once all its sides have begun."""
+        step = 1 + item.after
+        if isinstance(item, Collective):
+            step = max(step, self.groups.get(item.ranks, 0))
+            # Collectives of a group never share a step, even if nothing waits for them, as in DDP.
+            self.groups[item.ranks] = step + 1
+        else:
+            pair = (item.src, item.dst)
+            step = max(step, self.pairs.get(pair, 0))
+            self.pairs[pair] = step + 1  # messages from one rank to another never share a step
+        item.step = step
+
+    def _end(self, rank, number: int) -> None:
+        """The call is over for this rank."""
+        event = rank.open.pop(number, None)
+        if event is None:
+            return
+        for span in event["outs"]:
+            if span and number in rank.waiting.get(span.storage, ()):
+                rank.waiting[span.storage].remove(number)
+        item = self.items.get((rank.number, number))
+        if item is not None and self._ready(item):
+            rank.step = max(rank.step, item.step)
+
+    def _look(self, rank, at: int, snapshot: int) -> None:
+        """At this row the rank's memory was looked at."""
+
+    def _carry_out(self, rank, row: list) -> None:
+        """This row is one of torch's ops."""
+
+
+def _gets_nothing(rank, number: int) -> bool:
+    """Whether a call brings nothing in: a send, the root of a broadcast, one that gathers for another rank."""
+    event = rank.events[number]
+    root = event["op"] == "broadcast" and event["peer"] == rank.number
+    return event["kind"] == "send" or not event["outs"] or root
