@@ -34,9 +34,10 @@ def _trial_survived(survive, x, kill_at):
         whole(what, file, *args, **kwargs)
         saves += 1
         if attempt == 2 and saves_before == saves - 1:
-            name = getattr(file, "name", file)
-            if hasattr(file, "flush"):
+            name = file
+            if hasattr(file, "flush"):  # an open file; a path has a name, too
                 file.flush()
+                name = file.name
             os.truncate(name, os.path.getsize(name) // 2)
             raise _TrialKilled
     whole, torch.save = torch.save, save

@@ -62,7 +62,7 @@ def fixed(index: int, p: int, dtype: str) -> Draw:
     """The draw for the trial with that number; only the limit and the pace are others every time."""
     low, high = SIGNS[index % len(SIGNS)]
     numbers = (p + 1) * p
-    limit = _limit()
+    limit = _limit(2 if index % len(LIMITS) == 1 else -1)
     return Draw(
         index,
         p,
@@ -89,7 +89,7 @@ def at_random(p: int, dtype: str) -> Draw:
     """Other lengths, signs and sizes every time."""
     low, high = random.choice(SIGNS)
     whole = dtype == "int64"
-    pieces, limit = random.randint(1, 9), _limit()
+    pieces, limit = random.randint(1, 9), _limit(-1)
     return Draw(
         None,
         p,
@@ -112,9 +112,10 @@ def at_random(p: int, dtype: str) -> Draw:
     )
 
 
-def _limit() -> float:
-    """Of every size, and never one that somebody has written into a function."""
-    return round(10 ** random.uniform(-1, 3), 3)
+def _limit(least: int) -> float:
+    """Of every size, and never one that somebody has written into a function. From 10 ** 2 on the square of a norm that
+    is well below it is above it."""
+    return round(10 ** random.uniform(least, 3), 3)
 
 
 def _parts(total: int) -> tuple[int, ...]:

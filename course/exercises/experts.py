@@ -174,7 +174,8 @@ EXERCISES = (
         "values of all ranks; these travel round a ring, in p - 1 steps, in each of which all ranks send k and v of "
         "one rank to a neighbour; x, the stack of this rank's q, k and v, stays as it is",
         lines=20,
-        x="torch.randn(3, 3, 4); x[0, 0] -= x[0, 0].mean(); x[1] += 150 - 300 * (rank % 2); x = x.to(dtype)",
+        x="torch.randn(3, 3, 4); x[0, 0] -= x[0, 0].mean(); x[1] += 150 - 300 * (rank % 2); "
+        "far = torch.tensor([5, 5, -5, -5]); x[0, 0] -= far; x[1] += 8 * far; x = x.to(dtype)",
         expected="_trial_attention(x)",
         in_place=False,
         setup=ATTENTION,

@@ -49,6 +49,10 @@ def clip_norm(x, limit):
 """,
         "scaled by this rank's norm alone",
     ),
+    "the square against the limit": (
+        BODY.format(**GOOD | {"condition": "number > limit"}),
+        "scaled, though the norm is below the limit",
+    ),
     "a limit of its own": (
         BODY.format(**GOOD | {"condition": "norm > 50", "scale": "x *= 50 / norm"}),
         "no  on 4 ranks",
@@ -63,7 +67,10 @@ def clip_norm(x, limit):
         BODY.format(**GOOD | {"reduce": "pass"}),
         "no rank has sent anything, so ranks 1-3's numbers are not in it",
     ),
-    "the sum of the norms": (BODY.format(**GOOD | {"number": "x.norm()", "norm": "number"}), "rank 0: x is"),
+    "the sum of the norms": (
+        BODY.format(**GOOD | {"number": "x.norm()", "norm": "number"}),
+        "scaled by the sum of the ranks' norms",
+    ),
     "no root": (BODY.format(**GOOD | {"norm": "number"}), "divided by the sum of the squares; the norm is its root"),
     "upside down": (
         BODY.format(**GOOD | {"scale": "x *= norm / limit"}),

@@ -72,6 +72,7 @@ WRONG = {
         ),
         " should ",
     ),
+    "the largest begins at 0": (SOLVED.replace("-torch.inf", "0"), "look for a division by zero"),
     "the largest of the first block for all": (
         SOLVED.replace(
             "now = torch.maximum(largest, scores.max(dim=1, keepdim=True).values)",

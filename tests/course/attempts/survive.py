@@ -49,6 +49,13 @@ def survive(path, w, m, step):
             "saved": "with open(path + '.new', 'wb') as file: torch.save({'w': w, 'm': m, 'step': number + 1}, file)",
         }
     ),
+    "a Path": BODY.format(
+        **GOOD
+        | {
+            "saved": GOOD["saved"].replace("path + '.new'", "new"),
+            "replaced": "new.replace(path)",
+        }
+    ).replace("    begin = 0", "    from pathlib import Path\n\n    begin, new = 0, Path(path + '.new')"),
     "a barrier before it loads": BODY.format(**GOOD).replace("    begin = 0", "    dist.barrier()\n    begin = 0"),
     "rounds of three": """
 import os

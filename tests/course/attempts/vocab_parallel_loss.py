@@ -103,6 +103,10 @@ def vocab_parallel_loss(x, target):
 """,
         "no  on 4 ranks",
     ),
+    "a number in place of the maximum": (
+        BODY.format(**GOOD | {"largest": "m = torch.full_like(m, 200)"}),
+        "a number that is too large for exp",
+    ),
     "G in both directions": (
         BODY.format(**GOOD).replace("return grad", "grad = grad.clone(); dist.all_reduce(grad); return grad"),
         "no  on 4 ranks",
