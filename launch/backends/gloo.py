@@ -15,7 +15,7 @@ about when its own data are there, and about when it has sent all as far as the 
 
 Left out: segments. gloo cuts long tensors, so that a rank passes on the first part while the next one comes: a long
 all_reduce is a little quicker than its steps. Also whose connections are ended and when (rank/_regroup.py), and which
-calls of gloo wait for which (launch/doctor).
+calls of gloo wait for which (launch/doctor/proof.py).
 """
 
 from __future__ import annotations

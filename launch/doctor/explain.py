@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from launch.doctor import Diagnosis, Edge, Loss, alike
+from launch.doctor.proof import Diagnosis, Edge, Loss, alike
 from launch.doctor.snapshot import Ending, How, State, View
 from launch.shared.errors import name_ranks
 from launch.shared.flight_recorder import (

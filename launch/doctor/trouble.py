@@ -7,7 +7,8 @@ which no fingerprint can tell from right ones, are suspected by the lines of the
 
 from __future__ import annotations
 
-from launch.doctor import Diagnosis, explain, lost_receives
+from launch.doctor import explain
+from launch.doctor.proof import Diagnosis, lost_receives
 from launch.doctor.snapshot import How, take
 from launch.shared import flight_recorder
 from launch.shared.errors import DeadlockError, LostMessageError, MismatchError, Trouble

@@ -15,7 +15,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from launch.doctor import Diagnosis
+from launch.doctor.proof import Diagnosis
 from launch.doctor.snapshot import Ending, How
 from launch.doctor.trouble import find_trouble, mismatch
 from launch.hints import Hint

@@ -27,7 +27,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from launch.doctor import Diagnosis, examine
+from launch.doctor.proof import Diagnosis, examine
 from launch.doctor.snapshot import Ending, How, Report, State, take
 from launch.shared.flight_recorder import Board, Status
 

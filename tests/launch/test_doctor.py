@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from launch.doctor import examine, explain
+from launch.doctor import explain
+from launch.doctor.proof import examine
 from launch.doctor.snapshot import Ending, How, State
 from tests.launch.worlds import World, random_world, settle
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.doctor import examine
+from launch.doctor.proof import examine
 from tests.launch.worlds import World, settle
 
 CASES = [(op, size, root) for op in ("broadcast", "gather", "scatter") for size, root in ((4, 1), (7, 2))] + [
