@@ -1,8 +1,7 @@
 """What this rank tells the others about each of its calls, from the moment it is made until it is known to be over.
 
 Always on: the tap passes every call through here. So the flight recorder shows at any time what the rank is in, what it
-waits for and what is still open, and the guard can compare the call with those of other ranks. `Counters` gives each
-call the same number on all ranks.
+waits for and what is still open, and the guard can compare the call with those of other ranks.
 
 A message needs its handle: gloo forgets a send or a receive whose Work is destroyed before the data have gone through.
 So once the student has the Work of a message it is not held here, and the moment in which it goes is noted. A
@@ -28,88 +27,18 @@ import torch
 from launch.backends.gloo import in_our_words, is_cut, is_lost
 from launch.rank import callsite, interruptible
 from launch.rank._ops import Call, dtype_name
+from launch.rank.counters import Counter, Counters
 from launch.rank.guard import Guard, MismatchError, Overtaken, order_in_memory, refuse_tensors
 from launch.shared.flight_recorder import (
     DROPPED_EARLY,
     DROPPED_LATE,
-    MESSAGE_TALLIES,
     NEW_GROUPS,
     OPEN,
-    TALLIES,
     Fingerprint,
-    MessageTally,
     OpenCall,
-    Tally,
     base_of,
-    current_epoch,
     messages_begun,
 )
-
-
-class Counter:
-    """Counts the collectives of a group, or one kind of message, in the epoch; remembers where the cell began."""
-
-    def __init__(self, row: int, group, message: tuple = ()):
-        self.begun = self.done = self.before = 0
-        self.cell = -1
-        self.row, self.group, self.message = row, group, message  # (kind, peer, tag); () for collectives
-        self.members = f"{sum(1 << rank for rank in group.ranks):x}"
-
-    def next(self, cell: int) -> int:
-        """The number of a call that is made in that cell."""
-        if cell != self.cell:
-            self.cell, self.before = cell, self.begun
-        self.begun += 1
-        return self.begun
-
-
-class Counters:
-    """All counters of this rank in the epoch that the driver has begun; they are in the flight recorder, too."""
-
-    def __init__(self, slot):
-        self.memory, self.base = slot.memory, base_of(slot.rank)
-        self.epoch = current_epoch(slot.memory)
-        self.groups: dict[int, Counter] = {}
-        self.messages: dict[tuple, Counter] = {}
-        self.any_source: set[tuple[int, int]] = set()  # (group, tag): its messages cannot be numbered in advance
-        for table in (TALLIES, MESSAGE_TALLIES):
-            for row in range(table.rows):
-                table.erase(self.memory, self.base, row)
-
-    def of(self, call: Call) -> Counter:
-        """The counter that a call is counted by."""
-        if call.kind == "collective":
-            counter = self.groups.get(call.group.key)
-            if counter is None:
-                counter = self.groups[call.group.key] = Counter(len(self.groups) % TALLIES.rows, call.group)
-            return counter
-        if call.kind == "recv" and call.peer is None:
-            self.any_source.add((call.group.key, call.tag))
-        return self.of_messages(call.group, call.kind, -1 if call.peer is None else call.peer, call.tag)
-
-    def of_messages(self, group, *message) -> Counter:
-        """`message` is its kind, the other side and the tag."""
-        counter = self.messages.get((group.key, *message))
-        if counter is None:
-            row = min(len(self.messages), MESSAGE_TALLIES.rows - 1)
-            counter = self.messages[group.key, *message] = Counter(row, group, message)
-        return counter
-
-    def numbered(self, call: Call) -> bool:
-        """Whether the number of this message means the same on the other side."""
-        return call.kind == "send" or (call.group.key, call.tag) not in self.any_source
-
-    def write(self, counter: Counter) -> None:
-        group, begun, done, before = counter.group, counter.begun, counter.done, counter.before
-        if counter.message:
-            kind, peer, tag = counter.message
-            kind, cell = "more" if counter.row == MESSAGE_TALLIES.rows - 1 else kind, counter.cell & 0xFFFFFFFF
-            message = MessageTally(group.key, self.epoch, begun, done, peer, tag, kind, before, cell)
-            MESSAGE_TALLIES.write(self.memory, self.base, counter.row, message)
-        else:
-            size, label, members = len(group.ranks), group.label, counter.members
-            row = Tally(group.key, self.epoch, begun, done, before, counter.cell, size, label, members)
-            TALLIES.write(self.memory, self.base, counter.row, row)
 
 
 class PendingCall:
@@ -310,7 +239,7 @@ class PendingCalls:
         """The call has not begun, and the next one has its number. Its fingerprint stays: others compare with it."""
         with self._lock:
             self._erase(pending)
-            pending.counter.begun -= 1
+            pending.counter.take_back(pending.seq)
             self.counters.write(pending.counter)
         self.slot.leave()
 

@@ -1,10 +1,13 @@
 """The tap sees every call, whoever makes it, and tells the flight recorder what the rank is in."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.distributed  # noqa: F401  its ops
 
 from launch.rank._ops import OPS
+from launch.rank.counters import Counter
 from launch.shared.flight_recorder import OPEN
 from tests.launch.forked import HAS_ALL_TO_ALL, TORCH
 
@@ -405,14 +408,14 @@ def test_calls_of_several_threads_at_once_are_each_seen_and_seen_to_end(gang):
 
 TWO_AT_ONCE = """
 import threading
-from launch.rank import pending
-Counter, second = pending.Counter, threading.Thread(target=dist.all_reduce, args=(torch.ones(4),))
+from launch.rank import counters
+Counter, second = counters.Counter, threading.Thread(target=dist.all_reduce, args=(torch.ones(4),))
 def meanwhile(*args):
-    pending.Counter = Counter
+    counters.Counter = Counter
     second.start()
     second.join(0.5)
     return Counter(*args)
-pending.Counter = meanwhile
+counters.Counter = meanwhile
 tap.reset()
 dist.all_reduce(torch.ones(4))
 second.join()
@@ -423,6 +426,31 @@ def test_two_threads_that_call_at_once_get_two_numbers(gang):
     for answer in gang.run(TWO_AT_ONCE, 2):
         events = answer["recording"]["events"]
         assert (answer["error"], sorted(event["seq"] for event in events)) == ("", [1, 2])
+
+
+def test_a_number_is_given_once_although_a_call_is_withdrawn_when_a_thread_has_the_next_one():
+    counter = Counter(0, SimpleNamespace(ranks=[0, 1]))
+    first, second = counter.next(1), counter.next(1)
+    counter.take_back(first)
+    assert counter.next(1) == 3 and counter.done == 1, "2 is that of the thread, and nobody waits for 1"
+    counter.take_back(3)
+    assert counter.next(1) == 3 and (first, second) == (1, 2)
+
+
+def test_a_call_from_before_a_reset_is_counted_nowhere(gang):
+    source = """
+from launch.shared.flight_recorder import TALLIES
+calls, group = tap.calls, dist.group.WORLD
+dist.all_reduce(torch.ones(4))
+(old,) = calls.counters.groups.values()
+tap.reset()
+dist.all_reduce(torch.ones(4))
+old.begun += 7
+calls.counters.write(old)
+begun = TALLIES.read(calls.memory, calls.base, old.row).begun
+"""
+    for answer in gang.run(source, 2, keep=["begun"]):
+        assert (answer["error"], answer["keep"]) == ("", {"begun": 1})
 
 
 FORKED = """
