@@ -15,10 +15,11 @@ from pathlib import Path
 from course import own
 
 LECTURERS = ("pack", "room", "exam", "withhold", "release", "handed-in")
-OPENED = [  # the address that JupyterLab prints leads to the first chapter; long output is not dropped
+OPENED = [  # JupyterLab prints its address, warnings and errors; it leads to the first chapter; long output is kept
     "--LabApp.default_url=/lab/tree/00_start_here.ipynb",
     "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9",
-    "--log-level=WARN",
+    "--log-level=WARN",  # of the server
+    "--LabApp.log_level=WARN",
 ]
 PACKAGES = ("collectives", "widgets", "launch", "course")
 

@@ -90,6 +90,7 @@ def test_lab_opens_the_first_chapter_and_lets_jupyter_pass_what_four_ranks_print
     ringside.main(["lab", str(tmp_path), "--ip=0.0.0.0"])
     rate = "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9"
     assert {"--LabApp.default_url=/lab/tree/00_start_here.ipynb", rate, "--ip=0.0.0.0"} <= {*started}
+    assert {"--log-level=WARN", "--LabApp.log_level=WARN"} <= {*started}  # only the address, warnings and errors
 
 
 @pytest.mark.parametrize("command", [[], ["lab"], ["pages"], ["pack"], ["handed-in"]])

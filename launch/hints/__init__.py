@@ -6,7 +6,8 @@ cannot prove its case. `RULES` holds them all; the first sentence wins. To prove
 expression by its position in the source, looks names up in the frame, and asks a function whether it is torch's. A
 sentence states a fact ("dist.recv returns ...") and then what to write; what is only likely is a question.
 
-    explain             for an error (_calls.py: torch.distributed's functions; names.py: names, attributes, modules)
+    explain             for an error (_calls.py: torch.distributed's functions; names.py: names, attributes, modules;
+                        needs.py: a newer torch)
     leftovers.notes     for a cell without an error that leaves a trap for later cells
 
 Both run where the code ran, in a rank or in the notebook's kernel, and import no torch.
@@ -19,10 +20,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from launch.hints import _calls, names
+from launch.hints import _calls, names, needs
 from launch.hints.place import place_of
 
-RULES = (*_calls.RULES, *names.RULES)
+RULES = (*needs.RULES, *_calls.RULES, *names.RULES)
 
 
 EXIT = (

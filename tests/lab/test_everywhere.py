@@ -1,6 +1,6 @@
 """Where else a Player is met than in a JupyterLab that has run its cell: Notebook 7, a fresh clone, an HTML export.
 
-VS Code and Colab cannot be started here; what they promise a widget is held to in tests/widgets/test_host.py.
+VS Code and Colab are not started by any test; what they promise a widget is held to in tests/widgets/test_host.py.
 """
 
 import json

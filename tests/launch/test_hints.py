@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from launch.hints.needs import NEEDS
 from tests.launch.notebook import PATIENCE
 
 HEAD = """
@@ -227,6 +228,35 @@ def test_an_error_that_speaks_for_itself_is_left_alone(three, cell):
     fresh(three)
     output = three.run("%%ranks\n" + cell)
     assert output.traceback.splitlines()[-1].startswith("RankError: ")
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),  # torch 2.8's own words
+    [
+        (
+            "RuntimeError('Backend gloo does not support alltoall')",
+            "dist.all_to_all on gloo, unlike dist.all_to_all_single, needs torch 2.13 or newer; this is torch 2.8.0+cu128",
+        ),
+        (
+            "AttributeError(\"'InOrder' object has no attribute '_prepare_schedule_with_comms'\")",
+            "a pipeline schedule of your own needs torch 2.9 or newer; this is torch 2.8.0+cu128",
+        ),
+        (
+            "TypeError(\"new_group() got an unexpected keyword argument 'sort_ranks'\")",
+            "dist.new_group(..., sort_ranks=False) needs torch 2.12 or newer; this is torch 2.8.0+cu128",
+        ),
+    ],
+)
+def test_what_an_older_torch_lacks_is_named_with_the_version_that_has_it(three, raised, said):
+    fresh(three)
+    older = "%%ranks\nkept, torch.__version__ = torch.__version__, '2.8.0+cu128'\nraise "
+    shown = three.run(older + raised)
+    assert not three.run("%%ranks\ntorch.__version__ = kept").error
+    assert shown.traceback.splitlines()[-1] == f"ranks 0-2: {said}"
+
+
+def test_a_torch_that_has_it_lacks_nothing():
+    assert all(not need.unmet(f"{need.first[0]}.{need.first[1]}.0+cpu") for need in NEEDS)
 
 
 @pytest.fixture

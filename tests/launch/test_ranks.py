@@ -1,5 +1,8 @@
 """What a student sees of cells on real ranks: everything that they write, in order, complete, the same on every run."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 RINGSIDE_FIRST = "%%ranks 4\nimport os, sys, subprocess, time\nfrom IPython.display import HTML, display"
@@ -174,37 +177,38 @@ def test_many_failures_in_a_row(four):
     assert (answered.stdout, answered.stderr) == ("ranks 0-3: tensor([4.])\n", "")
 
 
-WOKEN = """%%ranks
-import ctypes, os, pathlib, re, time
+SLACK = """%%ranks
+import contextlib, os, pathlib
 from torch.distributed import ProcessGroupGloo
 
-def woken():
-    "Thread -> how often so far. Gloo's have no names before torch 2.13."
-    found = {}
-    for task in pathlib.Path("/proc/self/task").iterdir():
-        if task.name != str(os.getpid()):
-            status = (task / "status").read_text()
-            found[task.name] = int(re.search(r"^voluntary_ctxt_switches:\\s+(\\d+)", status, re.M)[1])
+def threads():
+    return {int(task) for task in os.listdir("/proc/self/task")}
+
+def slack(tasks):
+    "Nanoseconds by which timers of these threads may be late."
+    found = set()
+    for task in tasks:
+        with contextlib.suppress(FileNotFoundError):  # a thread of an ended group has just gone
+            found.add(int(pathlib.Path(f"/proc/{task}/timerslack_ns").read_text()))
     return found
 
-own = woken()
+own = threads()
 peer = ProcessGroupGloo.create_default_device()  # as torch makes it
-(name,) = woken().keys() - own.keys()
-before, now = woken(), woken()
-while now[name] - before[name] < 60:
-    time.sleep(0.05)
-    now = woken()
-often = [now[each] - before[each] for each in own]
-del peer
-PR_GET_TIMERSLACK = 30
-sum(n > 5 for n in often) > 1 and max(often) < 40, ctypes.CDLL(None).prctl(PR_GET_TIMERSLACK) < 1_000_000"""
+by_torch = threads() - own
+slack({os.getpid()}) == slack(by_torch) == {50_000}, slack(own) == {50_000, 20_000_000}"""
 
 
-def test_gloo_looks_up_seldom_in_a_rank_that_rests_also_after_a_failed_cell(four):
-    """In the first group and in the renewed one: some forty times a second instead of a hundred. What the student's own
-    code waits for is as exact as ever."""
-    assert four.run("%%ranks\nif rank == 0: 1 / 0\ndist.barrier()").error
-    assert four.run(WOKEN).stdout == "ranks 0-3: (True, True)\n"
+def test_gloos_threads_poll_with_slack_also_after_a_failed_cell(four):
+    """In the first group and in the renewed one. What the student's own code waits for is as exact as ever. How often
+    they then wake is the kernel's choice: more often the more other timers there are."""
+    try:
+        Path(f"/proc/{os.getppid()}/timerslack_ns").read_text()
+    except OSError:
+        pytest.skip("only root may read the timer slack of another thread")
+    for cell in "", "%%ranks\nif rank == 0: 1 / 0\ndist.barrier()":
+        assert bool(four.run(cell).error) == bool(cell)
+        said = four.run(SLACK)
+        assert (said.stdout, said.error) == ("ranks 0-3: (True, True)\n", "")
 
 
 def test_a_gloo_group_is_made_as_torch_2_14_makes_it(four):
