@@ -166,8 +166,11 @@ class Namer:
             for rank, (size, at, expected) in parts.items():
                 for variable in self._may_hold(rank, collective, root, name, result):
                     content = self.ends[rank][variable]
+                    end = at + expected[-1].hi
+                    if collective == "scatter" and not self._rest_stayed(name, content, at, end):
+                        continue
                     if content[-1].hi == size and (scale := self._is(content, at, expected, ways)):
-                        found[rank] = (variable, at, at + expected[-1].hi)
+                        found[rank] = (variable, at, end)
                         scales.add(scale)
                         break
                 else:
@@ -185,6 +188,14 @@ class Namer:
         if result not in here or (result == name and collective not in HANDING_OUT):
             return [*first, *(each for each in here if each != result)]
         return [*first, name] if rank == root and name in here else first
+
+    def _rest_stayed(self, name: str, content: Content, at: int, end: int) -> bool:
+        """Whether what lies around a rank's part lies where it lay in the input: a tensor that was put together, by
+        `torch.stack([received, x])`, holds no part of a scatter in place."""
+        there = {t[:2] for r in self.ranks for p in self.starts[r].get(name, ()) for t in p.value.terms}
+        leaves = {leaf for leaf, _ in there}
+        rest = [t for p in content if p.hi <= at or p.lo >= end for t in p.value.terms]
+        return all(t[:2] in there for t in rest if t[0] in leaves)
 
     def _rows(self, result: str) -> tuple[int, ...]:
         """Of how many rows a variable is, seen as a matrix: (2, 6) for the shape 2, 3, 5."""

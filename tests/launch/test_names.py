@@ -528,6 +528,14 @@ def test_what_is_only_nearly_a_collective_has_no_name(gang, what):
         assert recording.title == "your run", kind
 
 
+def test_a_gather_in_the_wrong_order_is_no_scatter_on_two_ranks(gang):
+    """Rank 0's y begins with what a scatter from rank 1 would bring, and rank 1 has the rest."""
+    gather = "s, y = x[:n].clone(), None\nif rank == 0:\n    b = torch.empty_like(s)\n    dist.recv(b, 1)\n"
+    gather += "    y = torch.cat([{}])\n    del b\nelse:\n    dist.send(s, 0)\n"
+    (wrong,), (right,) = (told(gang, gather.format(parts), 2, ("ints",)) for parts in ("b, s", "s, b"))
+    assert (wrong.collective, right.collective) == ("recorded", "gather")
+
+
 def test_a_built_in_all_reduce_that_one_rank_has_overwritten_is_no_reduce(gang):
     (recording,) = told(gang, "dist.all_reduce(x)\nif rank == 3: x += 1\n", 4, ("ints",))
     assert recording.collective == "recorded"
