@@ -15,7 +15,7 @@ from pathlib import Path
 from course import own
 
 LECTURERS = ("pack", "room", "exam", "withhold", "release", "handed-in")
-OPENED = [  # JupyterLab prints its address, warnings and errors; it leads to the first chapter; long output is kept
+OPENED = [  # prints only the address, which opens the first chapter, warnings and errors; long output is kept
     "--LabApp.default_url=/lab/tree/00_start_here.ipynb",
     "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9",
     "--log-level=WARN",  # of the server

@@ -28,7 +28,7 @@ NOTES = Notes(
             "A model that drifts apart",
             "The story of the whole course, so take your time. Ask `drift`, run it, and let a student say which "
             "half of the curve each rank knows. They write down the slope that they expect before you switch the one "
-            "line on: 1.83 comes, the average of the two, and it is 2.00.",
+            "line on. Many will say 1.83, the average of the two; it is 2.00.",
         ),
         Part(
             10,
