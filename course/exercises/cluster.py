@@ -9,14 +9,16 @@ STEPS, EVERY = 9, 3
 
 KILLED = f"""
 import os, shutil, tempfile
+_trial_folder = os.path.join(tempfile.gettempdir(), f"ringside-{{{{os.getppid()}}}}-{{{{world_size}}}}")
+if rank == 0:
+    shutil.rmtree(_trial_folder, ignore_errors=True)  # a trial that failed leaves its checkpoint
+    os.makedirs(_trial_folder, exist_ok=True)
 class _TrialKilled(BaseException):
     pass
 def _trial_forces(number, x):  # a gradient that no step has twice
     return x[:2] * (number + 1) / 256
 def _trial_survived(survive, x, kill_at):
-    folder = os.path.join(tempfile.gettempdir(), f"ringside-{{{{os.getppid()}}}}-{{{{world_size}}}}")
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, "training.pt")
+    path = os.path.join(_trial_folder, "training.pt")
     computed, saves, attempt, w, m = 0, 0, 0, None, None
     def step(number, w, m):
         nonlocal computed
@@ -60,7 +62,7 @@ def _trial_survived(survive, x, kill_at):
     finally:
         torch.save = whole
         dist.barrier()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(_trial_folder, ignore_errors=True)
     return torch.cat([w, m, x.new_tensor([computed])])
 def _trial_by_the_book(x, kill_at):
     w, m = torch.zeros_like(x[:2]), torch.zeros_like(x[:2])

@@ -8,6 +8,7 @@ from course.exercises.draw import at_random, fixed
 from course.judge import playback, trial
 from course.judge.holding import X
 from launch.kernel.supervisor import Supervisor
+from tests.course.attempts import survive
 
 SHIFT = """
 def shift(x):
@@ -36,6 +37,11 @@ def test_a_right_answer_is_judged_without_a_replay():
     right = tried(SHIFT)
     assert right.fault() == "" and "replay" not in vars(right.calls), "a student waits for it"
     assert right.recording.counts() == right.calls.counts()
+
+
+def test_a_checkpoint_that_a_failed_trial_left_behind_is_not_loaded():
+    assert tried(survive.WRONG["every rank saves"][0], "survive", 4).fault()
+    assert tried(survive.RIGHT["one tensor"], "survive", 4).fault() == ""
 
 
 def test_what_was_given_is_known_although_the_function_writes_over_it():
