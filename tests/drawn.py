@@ -71,6 +71,9 @@ class Drawn(pytest.Item):
     """All widgets that the cells of a chapter have displayed."""
 
     def runtest(self):
+        cells = [item for item in self.session.items if item.parent is self.parent and item is not self]
+        if len(cells) < sum(cell.cell_type == "code" for cell in self.parent.nb.cells):
+            pytest.skip("widgets are drawn when all cells of the chapter run")
         pages = sorted(self.parent.kernel.kc.kept.glob("*.html"), key=lambda page: page.stat().st_mtime_ns)
         assert pages, "no cell has displayed a widget"
         wrong = []

@@ -73,7 +73,7 @@ def arrow(x: float, y: float, to_x: float, to_y: float, up: float = 0.0, head: b
     along = tuple(part / hypot(*away) * 0.2 for part in away)
     back = to_x - along[0], to_y - along[1]
     sides = [(back[0] - along[1] / 2, back[1] + along[0] / 2), (back[0] + along[1] / 2, back[1] - along[0] / 2)]
-    return path(points) + path([sides[0], (to_x, to_y), sides[1]], "head")
+    return path(points) + path([sides[0], (to_x, to_y), sides[1]])
 
 
 def grid(words: Callable[[int, int], object], rows: int, columns: int, x: float, y: float, wide: float = 1.2) -> str:

@@ -119,7 +119,7 @@ VARIED = {
         "Four ranks train one model with {optimizer}, all in float{bits}, and all-reduce their gradients. How many "
         "bytes does each rank keep for one parameter: its weight, its gradient and the state of {optimizer}?",
         "{numbers}*{bits}/8",
-        "{numbers} numbers: the weight, the gradient, and the optimizer's averages.",
+        "{numbers} numbers: the weight, the gradient, and the optimizer's state.",
         _each("optimizer", "bits", "numbers", of=(("Adam", 32, 4), ("SGD with momentum", 32, 3), ("Adam", 64, 4))),
     ),
     "estimate_sharded_memory": Varied(
