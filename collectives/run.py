@@ -43,7 +43,7 @@ class Run(Schedule):
     clocks        a `collectives.timed.Clock` for each machine that the ranks were on: how far its clock was from the
                   notebook's, and the error of that; () if they were on the notebook's own machine
     stuck         (rank, other rank, call) for each wait in which the run ended for good: rank waits for other in "recv,
-                  line 7"; () if it was not proved that ranks were stuck
+                  line 7", or its call was refused, if other is None; () if it was not proved that ranks were stuck
 
     `counts`, `events`, `start_values` and `step_seconds` may be functions of nothing, `values` and `ways` of a step's
     index.
@@ -70,7 +70,7 @@ class Run(Schedule):
         network: Network | Topology | None = None,
         carried: Carried | None = None,
         clocks: Sequence[Clock] = (),
-        stuck: Sequence[tuple[int, int, str]] = (),
+        stuck: Sequence[tuple[int, int | None, str]] = (),
         **schedule_arguments: Any,
     ) -> None:
         super().__init__(collective, algorithm, ranks, chunks, steps, **schedule_arguments)

@@ -30,7 +30,7 @@ KNOWN = {
     "unmatched": ((0, "send", 1, 8),),
     "dropped": 3,
     "clocks": (Clock((0,), -7200.5, 0.00025), Clock((1,), 3.0, 0.0)),
-    "stuck": ((0, 1, "recv, line 7"),),
+    "stuck": ((0, 1, "recv, line 7"), (1, None, "send, line 5")),
     "start_values": [(0, "data", 0, "1"), (1, "data", 0, "10")],
     "values": [[(1, "data", 0, "11")], [(1, "data", 0, "121"), (1, "data", 1, "5 6")], [(0, "data", 0, "121")]],
     "ways": [["max", ""], ["computed", "changed outside torch"], [""]],
