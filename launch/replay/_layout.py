@@ -148,7 +148,7 @@ class Layout:
         """Where a chunk lies on a rank; None if the rank never used that buffer or it has fewer chunks. With `unused`,
         a variable of that name and size will do."""
         place, cuts = self.places.get((rank, buffer)), self.cuts.get(buffer, ())
-        if place is None and unused and cuts and self.variables[rank].size(buffer) == cuts[-1]:
+        if place is None and unused and cuts and self.variables[rank].sizes.get(buffer) == cuts[-1]:
             place = buffer
         if place is None or chunk + 1 >= len(cuts):
             return None
