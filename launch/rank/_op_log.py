@@ -323,17 +323,17 @@ class Recorder:
         self.snapshots = Snapshots(Storages())
         self.op_log = OpLog(self.snapshots)
         self.groups: dict[int, Group] = {}
-        self.sites: dict[callsite.Site, int] = {}
+        self.sites: dict[tuple, int] = {}  # (file, line) of the frames of a call, innermost first -> its number
         self.globals: dict = {}
         self.cell_file = ""
         self._lock = threading.Lock()  # the student's threads may call at the same time
 
-    def begin(self, call: Call, seq: int, frames: list[FrameType], via: tuple[str, ...]) -> Event | None:
-        """A call enters torch, from where `callsite.frames` says. None when there is no room for it."""
+    def begin(self, call: Call, seq: int, frames: list[FrameType]) -> Event | None:
+        """A call enters torch from these frames of the student's. None when there is no room for it."""
         with self._lock:
-            return self._begin(call, seq, frames, via)
+            return self._begin(call, seq, frames)
 
-    def _begin(self, call: Call, seq: int, frames: list[FrameType], via: tuple[str, ...]) -> Event | None:
+    def _begin(self, call: Call, seq: int, frames: list[FrameType]) -> Event | None:
         if len(self.events) >= self.limit:
             self.dropped += 1
             self.op_log.go_blind()
@@ -345,7 +345,8 @@ class Recorder:
         if scopes:
             self.globals, self.cell_file = scopes[-1].f_globals, scopes[-1].f_code.co_filename
         self.groups[call.group.key] = call.group
-        site = self.sites.setdefault(callsite.site(frames, via), len(self.sites))
+        stack = tuple([(frame.f_code.co_filename, frame.f_lineno) for frame in frames])
+        site = self.sites.setdefault(stack, len(self.sites))
         ins = [self.snapshots.place(tensor) for tensor in call.ins]
         outs = ins if call.outs is call.ins else [self.snapshots.place(tensor) for tensor in call.outs]
         event = Event(call, len(self.events), seq, site, ins, outs)
@@ -386,13 +387,7 @@ class Recorder:
             "events": [event.plain(last) for event in self.events],
             "dropped": self.dropped,
             "groups": {str(k): {"ranks": list(group.ranks), "label": group.label} for k, group in self.groups.items()},
-            "sites": [_plain_site(site) for site in self.sites],
+            "sites": [[callsite.site(*place) for place in stack] for stack in self.sites],
             "snapshots": self.snapshots.dump(),
             "op_log": self.op_log.dump(),
         }
-
-
-def _plain_site(site: callsite.Site) -> dict:
-    stack = [[callsite.short(file), line, callsite.code_of(file, line)] for file, line in site.stack]
-    file, line = stack[0][:2] if stack else ("", 0)
-    return {"file": file, "line": line, "function": site.function, "via": list(site.via), "stack": stack}

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from types import FrameType, ModuleType
-from typing import NamedTuple
 
 import torch
 
@@ -30,7 +29,6 @@ _INSTALLED = tuple(
     }
 )
 _TORCH_DISTRIBUTED = os.path.dirname(torch.distributed.__file__)
-_QUIET = {"wrapper", "_call_impl", "_wrapped_call_impl", "__call__", "decorate_context", "inner"}  # decorators: no news
 _DEPTH = 8  # student frames that are looked at
 _ITEMS = 64  # tensors of one list
 _TOP = ("<module", "<cell")  # how the names of a cell's code begin
@@ -38,14 +36,6 @@ _TOP = ("<module", "<cell")  # how the names of a cell's code begin
 _owners: dict[str, str] = {}
 _under_way = ""  # "In[7]": the cell that runs
 _cell_of: Callable[[str], tuple[str, str] | None] | None = None  # ("Cell", "In[7]") for the file of that cell
-
-
-class Site(NamedTuple):
-    """Where a call was made: `stack` has (file name, line) of the student's frames, inside out; none, if it is ()."""
-
-    function: str  # the innermost
-    stack: tuple[tuple[str, int], ...]
-    via: tuple[str, ...]  # functions of torch.distributed between the student and the op, outside in
 
 
 def owner_of(filename: str) -> str:
@@ -74,23 +64,21 @@ def frame_of(thread: threading.Thread) -> FrameType | None:
     return sys._current_frames().get(thread.ident or 0)
 
 
-def frames() -> tuple[list[FrameType], tuple[str, ...]]:
-    """The student's frames, inside out, and the torch.distributed functions that lie between them and the op."""
-    via: list[str] = []
-    found = _students(sys._getframe(1), via)
+def frames() -> list[FrameType]:
+    """The student's frames above the caller, innermost first."""
+    found = _students(sys._getframe(1))
     if not found and isinstance(threading.current_thread(), threading._DummyThread):  # one of autograd's
-        found = frames_of_main_thread()
-    via.reverse()
-    return found, tuple(via)
+        return frames_of_main_thread()
+    return found
 
 
 def frames_of_main_thread() -> list[FrameType]:
-    """The student's frames of the main thread, inside out. From any thread."""
-    return _students(frame_of(threading.main_thread()), [])
+    """The student's frames of the main thread, innermost first. From any thread."""
+    return _students(frame_of(threading.main_thread()))
 
 
-def _students(frame: FrameType | None, via: list[str]) -> list[FrameType]:
-    """The student's frames from this one up to the top level of the cell; notes what is below the first in `via`."""
+def _students(frame: FrameType | None) -> list[FrameType]:
+    """The student's frames from this one up to the top level of the cell."""
     found: list[FrameType] = []
     while frame is not None and len(found) < _DEPTH:
         code = frame.f_code
@@ -99,8 +87,6 @@ def _students(frame: FrameType | None, via: list[str]) -> list[FrameType]:
             found.append(frame)
             if owner == "cell" and code.co_name.startswith(_TOP):  # what called it is the kernel
                 break
-        elif owner == "torch.distributed" and not found and code.co_name not in _QUIET:
-            via.append(code.co_name)
         frame = frame.f_back
     return found
 
@@ -114,8 +100,7 @@ def innermost() -> FrameType | None:
         if owner == "cell" or owner == "file":
             return frame
         frame = frame.f_back
-    found, _ = frames()
-    return found[0] if found else None
+    return next(iter(frames()), None)
 
 
 def line_and_file() -> tuple[int, str]:
@@ -184,15 +169,9 @@ def short(filename: str) -> str:
     return "" if owner_of(filename) == "cell" else os.path.basename(filename)
 
 
-def site(found, via) -> Site:
-    """The Site of what `frames` found."""
-    stack = tuple([(frame.f_code.co_filename, frame.f_lineno) for frame in found])
-    return Site(found[0].f_code.co_name if found else "", stack, via)
-
-
-def code_of(filename: str, line: int) -> str:
-    """The text of the line, without its indentation."""
-    return linecache.getline(filename, line).strip()
+def site(filename: str, line: int) -> list:
+    """[name of the file, line, its text] for a recording."""
+    return [short(filename), line, linecache.getline(filename, line).strip()]
 
 
 def variables_of(frame) -> dict:

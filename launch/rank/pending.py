@@ -298,7 +298,7 @@ class PendingCalls:
             # gloo counts a message once. A second wait is for another message, which never comes, and only the end of
             # the process gets the rank out of it. torch allows two waits for a collective.
             what = f"waits a second time for an i{over.kind}: wait() once for each, and empty the list after each round"
-            raise RuntimeError(f"{callsite.where(callsite.frames()[0]) or 'a thread'} {what}")
+            raise RuntimeError(f"{callsite.where(callsite.frames()) or 'a thread'} {what}")
         return self._waits(self.posting_of(work))
 
     def posting_of(self, work) -> PendingCall | None:

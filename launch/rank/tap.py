@@ -123,9 +123,9 @@ class Tap:
             if recorder is None:
                 pending, event = self.calls.post(call, *callsite.line_and_file()), None
             else:
-                frames, via = callsite.frames()
+                frames = callsite.frames()
                 pending = self.calls.post(call, *callsite.line_and_file_of(frames))
-                event = recorder.begin(call, pending.seq, frames, via)
+                event = recorder.begin(call, pending.seq, frames)
             if network is not None:
                 pending.begun = network.begin(call, self._name_of(pending), pending.open.nbytes)
             try:

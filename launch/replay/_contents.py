@@ -12,6 +12,7 @@ Left out: what to do about a contradiction (`replay._moves`), symbols (`replay._
 
 from collections import defaultdict
 from functools import partial
+from itertools import chain
 
 from collectives.as_if import Region
 from launch.replay._places import Places, Spot, content
@@ -127,7 +128,7 @@ class Contents:
 
     def _compare_ends(self) -> None:
         for rank, memory in self.variables.items():
-            for span in memory.final.values() if self.replay.seen(rank) else ():
+            for span in [last.span for last in chain(*memory.left.values())] if self.replay.seen(rank) else ():
                 held = moved(self.replay.ends[rank].held(span), span.lo)
                 self._compare(rank, self.places.of(rank, span), held)
 

@@ -22,8 +22,6 @@ class Event(NamedTuple):
                   of numbers each, all of a tensor in up to 16 KiB of memory, else its first 32; None if not looked at.
                   Before is whatever was there: for torch.empty that differs from run to run
     name          "acc", "acc[2]", "acc[4:8]" as the student could write it; "" if no variable reaches the tensor
-    via           the functions of torch.distributed between the student's line and the call
-    in_place      whether it writes where it reads
     match         the call of all ranks together that this is one side of: its number, what it is called and how many
                   ranks it takes; None for a message whose other side was not recorded
     """
@@ -41,8 +39,6 @@ class Event(NamedTuple):
     code: str
     file: str
     name: str
-    via: tuple[str, ...]
-    in_place: bool
     match: Match | None
     start: float
     issued: float | None
@@ -58,7 +54,7 @@ def events_of(runs: list[dict], order: Order) -> list[Event]:
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
     matches = _matches(runs, order)
     return [
-        _event(run, event, order.variables[run["rank"]], zero, matches.get((run["rank"], number)))
+        _event(run, event, order, zero, matches.get((run["rank"], number)))
         for run in runs
         for number, event in enumerate(run["events"])
     ]
@@ -82,11 +78,12 @@ def _matches(runs: list[dict], order: Order) -> dict[tuple[int, int], Match]:
     return found
 
 
-def _event(run: dict, event: dict, memory: Variables, zero: int, match: Match | None) -> Event:
-    site = run["sites"][event["site"]]
+def _event(run: dict, event: dict, order: Order, zero: int, match: Match | None) -> Event:
+    memory, value = order.variables[run["rank"]], order.ranks[run["rank"]].snapshots.value
+    file, line, code = next(iter(run["sites"][event["site"]]), ("", 0, ""))
     spans = [span for span in event["ins" if event["kind"] == "send" else "outs"] if span]
     dtype = event["dtype"]
-    before, after = ([_numbers(memory.value(span, snapshot, dtype)) for span in spans] for snapshot in event["looks"])
+    before, after = ([_numbers(value(span, snapshot, dtype)) for span in spans] for snapshot in event["looks"])
     seconds = [None if t is None else (t - zero) / 1e9 for t in event["times"]]
     times: dict[str, Any] = dict(zip(TIMES, seconds, strict=True))
     return Event(
@@ -94,12 +91,10 @@ def _event(run: dict, event: dict, memory: Variables, zero: int, match: Match | 
         **times,
         rank=run["rank"],
         group=tuple(run["groups"][event["group"]]["ranks"]),
-        line=site["line"],
-        code=site["stack"][0][2] if site["stack"] else "",
-        file=site["file"],
+        line=line,
+        code=code,
+        file=file,
         name=name_of(memory, memory.locate(spans[0])) if spans else "",
-        via=tuple(site["via"]),
-        in_place=any(span in event["ins"] for span in event["outs"] if span),
         match=match,
         before=before,
         after=after,

@@ -8,6 +8,7 @@ differ by rounding.
 Left out: bytes that no snapshot has, and of large tensors all but their first numbers.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 
 import numpy as np
@@ -24,18 +25,23 @@ FOLDS |= {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
 
 
 class Snapshots:
-    """`now` are the bytes of every part at the snapshot that `changed` was asked for last."""
+    """One rank's. `now` are the bytes of every part at the snapshot that `changed` was asked for last."""
 
     def __init__(self, snapshots: dict):
         self.parts = snapshots["parts"]
         self.sizes = {int(number): known for number, known in snapshots["storages"].items()}
         self.changes, self.looked = snapshots["changes"], snapshots["looked"]
+        self.kept_until = snapshots["kept_until"]
         self.at = 0
         self.now: dict[int, bytearray] = {}
         self._whole = {part["storage"] for part in self.parts if part["whole"]}
         self._numbers: dict[int, list[int]] = {}  # storage -> its parts
         for number, part in enumerate(self.parts):
             self._numbers.setdefault(part["storage"], []).append(number)
+        self._patches: dict[int, list] = {}  # part -> its changes
+        for snapshot, number, *change in self.changes:
+            self._patches.setdefault(number, []).append((snapshot, *change))
+        self._histories: dict[Span, tuple[list[int], list[bytes]]] = {}
 
     def dtype(self, storage: int) -> str:
         return self.sizes[storage]["dtype"]
@@ -74,6 +80,40 @@ class Snapshots:
                 before[lo : lo + len(data)] = data
                 if len(differs):
                     yield part["storage"], differs
+
+    def value(self, span: Span, snapshot: int, dtype: str) -> np.ndarray | None:
+        """The numbers there at any snapshot; of a large tensor the first ones. None if there are none."""
+        if self.kept_until is not None and snapshot >= self.kept_until:
+            return None
+        if span not in self._histories:
+            self._histories[span] = self._history(span)
+        looks, raws = self._histories[span]
+        at = bisect_right(looks, snapshot) - 1
+        return None if at < 0 else decode(raws[at], dtype)
+
+    def _history(self, span: Span) -> tuple[list[int], list[bytes]]:
+        """(snapshots, bytes): what was seen there, in order."""
+        storage, lo, hi = span
+        parts = [(self.parts[number], number) for number in self._numbers.get(storage, ())]
+        fits = [(p["nbytes"], n) for p, n in parts if p["whole"] or (p["lo"] == lo and p["nbytes"] >= hi - lo)]
+        looks: list[int] = []
+        raws: list[bytes] = []
+        if not fits:
+            return looks, raws
+        part, whole = max(fits)[1], storage in self._whole
+        lo, hi = (lo, hi) if whole else (0, hi - lo)
+        for snapshot, start, data in self._patches.get(part, ()):
+            if not raws or not whole:
+                now = data[lo:hi]
+            else:
+                first, last = max(start, lo), min(start + len(data), lo + len(raws[-1]))
+                if first >= last:
+                    continue
+                now = raws[-1][: first - lo] + data[first - start : last - start] + raws[-1][last - lo :]
+            if not raws or now != raws[-1]:
+                looks.append(snapshot)
+                raws.append(now)
+        return looks, raws
 
 
 class Numbers:

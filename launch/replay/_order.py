@@ -10,6 +10,7 @@ Left out: what was in the messages, and in memory (`replay._replay`, which does 
 from typing import Any
 
 from launch.replay._calls import Call, Collective, Matched, early_uses, match
+from launch.replay._numbers import Snapshots
 from launch.replay._places import Variables, prefer
 from launch.replay._torch_ops import View, parse
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
@@ -26,6 +27,7 @@ class Rank:
         self.number, self.events = run["rank"], run["events"]
         self.rows, self.ops = op_log["rows"], [parse(text) for text in op_log["ops"]]
         self.views = [View(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]]
+        self.snapshots = Snapshots(run["snapshots"])
         self.changed, self.early = early or early_uses(self.rows, self.ops, self.views, self.events)
         self.step = -1  # the latest that is over
         self.blind = False

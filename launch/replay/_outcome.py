@@ -27,9 +27,9 @@ from collectives.schedule import Schedule
 from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
 from launch.replay._numbers import SIZES
-from launch.replay._places import content
+from launch.replay._places import Binding, content, elements
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Ranges, Span, Value, cut, meeting, moved
+from launch.replay.provenance import Kind, Piece, Ranges, Value, cut, meeting, moved
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -88,9 +88,7 @@ class Namer:
                 if held and self._nothing_else(collective, root, name):
                     algorithm = self._algorithm(collective, root, name, held)
                     given = {rank: self.starts[rank][name] for rank in self.ranks if name in self.starts[rank]}
-                    into = (
-                        name if all(self._bound_first(r).get(name) == self._memory(r, result) for r in held) else result
-                    )
+                    into = name if all(self._stays(rank, name, result) for rank in held) else result
                     yield Found(collective, algorithm, root, name, into, held, given, how)
 
     @cached_property
@@ -103,30 +101,35 @@ class Namer:
         return sorted(names, key=lambda name: self._late(name, name in shown), reverse=True)
 
     def _memory(self, rank: int, name: str) -> list:
-        return self.variables[rank].elements_last(name)
+        return elements(self.variables[rank].last(name))
+
+    def _stays(self, rank: int, name: str, result: str) -> bool:
+        """Whether the result is in the memory that `name` had at the first call."""
+        first = self._bound_first(rank)
+        return name in first and elements(first[name]) == self._memory(rank, result)
 
     def _late(self, name: str, shown: bool) -> tuple[int, bool, int, bool]:
         here = [rank for rank in self.ranks if name in self.ends[rank]]
         nbytes = max(self.ends[rank][name][-1].hi for rank in here)
         written = max(self.last_written(rank, name) for rank in here)
-        return nbytes, shown, written, any(name in self.variables[rank].final for rank in here)
+        return nbytes, shown, written, any(self.variables[rank].last(name)[0].index is None for rank in here)
 
     # -- what variables held
 
     def _starts(self, rank: int) -> dict[str, Content]:
         found = {}
         for name, bound in self._bound_first(rank).items():
-            held = content(bound, partial(self.replay.held_first, rank))
-            if held and sum(p.hi - p.lo for p in held) == sum(hi - lo for _, lo, hi in bound):
+            held = content(elements(bound), partial(self.replay.held_first, rank))
+            if held and sum(p.hi - p.lo for p in held) == sum(hi - lo for _, lo, hi in elements(bound)):
                 found[name] = held
         return found
 
-    def _bound_first(self, rank: int) -> dict[str, list[Span]]:
-        return self.variables[rank].bound_first(self.replay.ranks[rank].first_snapshot)
+    def _bound_first(self, rank: int) -> dict[str, list[Binding]]:
+        return self.variables[rank].at(self.replay.ranks[rank].first_snapshot)
 
     def _ends(self, rank: int) -> dict[str, Content]:
-        memory, held = self.variables[rank], self.replay.ends[rank].held
-        found = {name: content(memory.elements_last(name), held) for name in memory.names_left}
+        left, held = self.variables[rank].left, self.replay.ends[rank].held
+        found = {name: content(elements(bound), held) for name, bound in left.items()}
         return {name: pieces for name, pieces in found.items() if pieces}
 
     @cached_property
@@ -433,7 +436,7 @@ class Made(NamedTuple):
 def made_of(replay: Replay, rank: int, name: str, of: str) -> list[Made]:
     """The pieces of a variable of one rank. See `Recording.made_of`."""
     memory = replay.variables.get(rank)
-    bound = memory.elements_last(name) if memory else []
+    bound = elements(memory.last(name)) if memory else []
     if memory is None or not bound or not all(map(replay.seen, replay.variables)):
         return []
     inputs = _inputs(replay, of)
@@ -454,7 +457,7 @@ def _inputs(replay: Replay, of: str) -> dict[int, list]:
     """Leaf -> (lo, hi, rank, shift): its bytes lo up to hi are those of the rank's input, from byte lo + shift on."""
     found: dict[int, list] = {}
     for rank, memory in replay.variables.items():
-        for p in content([span for b in memory.named(of, 0) for span in b.elements], partial(replay.held_first, rank)):
+        for p in content(elements(memory.named(of, 0)), partial(replay.held_first, rank)):
             if p.value.plain:
                 leaf, shift, _ = p.value.terms[0]
                 found.setdefault(leaf, []).append((p.lo + shift, p.hi + shift, rank, -shift))

@@ -1,4 +1,4 @@
-"""What the student calls a rank's memory, and which numbers it held at every snapshot.
+"""What the student calls a rank's memory.
 
 A place is a variable's name. A variable that is bound to new memory (`x = x + buf`) stays the same place, unless its
 size changes. A list whose tensors lie in different memory is one place too, item after item. Memory that no variable
@@ -11,7 +11,7 @@ Left out: why a number changed (`replay._replay`), and which uses are worth show
 """
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -23,7 +23,6 @@ import numpy as np
 from collectives.as_if import Region
 from launch.replay._calls import Call, Matched
 from launch.replay._memory import Write
-from launch.replay._numbers import decode
 from launch.replay.provenance import Piece, Span, Value, moved
 
 
@@ -56,12 +55,18 @@ class Binding(NamedTuple):
         return self.span.hi - self.span.lo
 
 
+def elements(bindings: list[Binding]) -> list[Span]:
+    """The memory of a tensor, or of the items of a list, in the order of the elements."""
+    return [span for binding in bindings for span in binding.elements]
+
+
 class Variables:
-    """One rank's names and numbers; `prefer` must have been called for it."""
+    """One rank's names; `prefer` must have been called for it. `left` are the variables, and the lists of tensors, that
+    are there when the cell has ended."""
 
     def __init__(self, snapshots: dict):
         self.storages = {int(number): known for number, known in snapshots["storages"].items()}
-        self.last_snapshot, self.kept_until = snapshots["looks"] - 1, snapshots["kept_until"]
+        self.last_snapshot = snapshots["looks"] - 1
         self.bindings = [
             Binding(snapshot, path, base, Span(storage, lo, lo + nbytes), index, tuple(shape), tuple(strides))
             for snapshot, path, base, storage, lo, nbytes, index, _, shape, strides in snapshots["bindings"]
@@ -79,19 +84,13 @@ class Variables:
         self.preferred: Counter = Counter()
         self.variables: dict[tuple[str, int], str] = {}  # (name, bytes) -> place
         self.by_place: dict[str, list[Binding]] = {}
-        self._parts = snapshots["parts"]
-        self._whole = {part["storage"]: n for n, part in enumerate(self._parts) if part["whole"]}
-        self._first: dict[tuple[int, int], int] = {}  # where a part of a large storage begins -> the largest such part
-        for number, part in sorted(enumerate(self._parts), key=lambda each: each[1]["nbytes"]):
-            if not part["whole"]:
-                self._first[part["storage"], part["lo"]] = number
-        self.final = {path: Span(storage, lo, lo + nbytes) for path, storage, lo, nbytes, *_ in snapshots["final"]}
-        self.forms = {path: (shape, strides) for path, _, _, _, shape, strides in snapshots["final"]}
-        self._patches: dict[int, list] = {}
-        for snapshot, part, lo, data in snapshots["changes"]:
-            self._patches.setdefault(part, []).append((snapshot, lo, data))
+        known = {b.path: (b.base, b.index) for b in self.bindings}
+        self.left: dict[str, list[Binding]] = {}
+        for path, storage, lo, nbytes, *form in snapshots["final"]:
+            base, index = known.get(path, (path, None))
+            last = Binding(self.last_snapshot, path, base, Span(storage, lo, lo + nbytes), index, *map(tuple, form))
+            self.left.setdefault(base, []).append(last)
         self._placed: dict[Span, Region] = {}
-        self._histories: dict[Span, tuple[list[int], list[bytes]]] = {}
 
     def use(self, preferred: Counter, first: dict[str, int]) -> None:
         """`preferred` counts the calls that concern a (name, bytes), `first` is the size that has the plain name."""
@@ -164,73 +163,22 @@ class Variables:
 
     def is_left(self, span: Span) -> bool:
         """Whether a variable reaches these bytes when the cell has ended."""
-        return any([final.holds(span) for final in self.final.values()])
+        return any([last.span.holds(span) for last in chain(*self.left.values())])
 
-    def bound_first(self, snapshot: int) -> dict[str, list[Span]]:
-        """The memory of the variables that were there at a snapshot, in the order of their elements."""
+    def at(self, snapshot: int) -> dict[str, list[Binding]]:
+        """The variables, and the lists of tensors, that were there at a snapshot."""
         found: dict[str, dict] = {}
         for b in self.bindings:
             if b.snapshot <= snapshot:
-                found.setdefault(b.base, {})[b.index] = b.elements
+                found.setdefault(b.base, {})[b.index] = b
         return {
-            name: items[None] if None in items else [span for i in sorted(items) for span in items[i]]
+            name: [items[None]] if None in items else [items[index] for index in sorted(items)]
             for name, items in found.items()
         }
 
-    @cached_property
-    def names_left(self) -> list[str]:
-        """The variables, and the lists of tensors, that are left when the cell has ended."""
-        bases = {b.path: b.base for b in self.bindings}
-        return [*dict.fromkeys(bases.get(path, path) for path in self.final)]
-
-    def bound_last(self, name: str) -> list[Span] | None:
-        """The memory of a variable when the cell has ended, of a list item by item; None if it is gone."""
-        return [self.final[path] for path in self._paths_left(name)] or None
-
-    def elements_last(self, name: str) -> list[Span]:
-        """The same in the order of its elements; [] if it is gone."""
-        return [span for path in self._paths_left(name) for span in in_order(self.final[path], *self.forms[path])]
-
-    def _paths_left(self, name: str) -> list[str]:
-        if name in self.final:
-            return [name]
-        items = {b.path: b.index or 0 for b in self.bindings if b.base == name and b.path in self.final}
-        return sorted(items, key=items.__getitem__)
-
-    def value(self, span: Span, snapshot: int, dtype: str):
-        """The numbers there at a snapshot, as an array; of a large tensor the first ones. None if there are none."""
-        if self.kept_until is not None and snapshot >= self.kept_until:
-            return None
-        if span not in self._histories:
-            self._histories[span] = self._history(span)
-        looks, raws = self._histories[span]
-        at = bisect_right(looks, snapshot) - 1
-        return None if at < 0 else decode(raws[at], dtype)
-
-    def _history(self, span: Span) -> tuple[list[int], list[bytes]]:
-        """(snapshots, bytes): what was seen there, in order."""
-        storage, lo, hi = span
-        if storage in self._whole:
-            return self._sliced(self._whole[storage], lo, hi)
-        part = self._first.get((storage, lo))
-        if part is None or self._parts[part]["nbytes"] < hi - lo:
-            return [], []
-        return self._sliced(part, 0, hi - lo)
-
-    def _sliced(self, part: int, lo: int, hi: int):
-        looks, raws, now = [], [], None
-        for snapshot, start, data in self._patches.get(part, []):
-            if now is None or not self._parts[part]["whole"]:
-                now = data[lo:hi]
-            else:
-                first, last = max(start, lo), min(start + len(data), lo + len(now))
-                if first >= last:
-                    continue
-                now = now[: first - lo] + data[first - start : last - start] + now[last - lo :]
-            if not raws or now != raws[-1]:
-                looks.append(snapshot)
-                raws.append(now)
-        return looks, raws
+    def last(self, name: str) -> list[Binding]:
+        """The memory of a variable, or of the items of a list, when the cell has ended; [] if it is gone."""
+        return self.left.get(name) or [last for last in chain(*self.left.values()) if last.path == name]
 
 
 def prefer(variables: dict[int, Variables], runs: list[dict]) -> None:

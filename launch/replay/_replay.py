@@ -7,13 +7,13 @@ Left out: what is worth drawing (`_moves`), names (`_outcome`), what torch's ops
 """
 
 from bisect import bisect_left
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 
 from launch.replay._calls import Collective, Effect, Message
 from launch.replay._memory import Memory
-from launch.replay._numbers import EACH, Numbers, Snapshots, in_a_row
+from launch.replay._numbers import EACH, Numbers, in_a_row
 from launch.replay._order import Order, Rank
 from launch.replay._places import Variables
 from launch.replay._torch_ops import Meaning
@@ -29,14 +29,13 @@ class _Rank(Rank):
         kept = {b.span.storage for b in variables.bindings}
         kept |= {span.storage for event in self.events for span in [*event["ins"], *event["outs"]] if span}
         firsts = {number: known["first"] for number, known in storages.items()}
-        self.snapshots = Snapshots(run["snapshots"])
         itemsizes = {number: self.snapshots.itemsize(number) for number in storages}
         self.memory = Memory(self.number, leaves, kept, firsts, itemsizes)
         self.meaning = Meaning(self.memory, self.number)
         self.last_snapshot = variables.last_snapshot
         self.first_snapshot = self.events[0]["looks"][0] if self.events else 0
         self.named = [b.span for b in variables.bindings if b.snapshot <= self.first_snapshot]
-        self.final = [*variables.final.values()]
+        self.final = [last.span for last in chain(*variables.left.values())]
         self.begun = False
         self.looks: list[tuple[int, int]] = []  # (row, snapshot)
         self.seen_at: dict[int, list[tuple[int, int]]] = {}  # storage -> those of them that saw it

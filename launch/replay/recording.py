@@ -142,18 +142,19 @@ class Captures:
 
     def _last_written(self, rank: int, name: str) -> float:
         """The row of the op log at which a variable was written last; -1 if it never was."""
-        bound = self.variables[rank].bound_last(name) or ()
-        uses = (use for span in bound for use in self.places.uses.get((rank, span.storage), ()))
+        uses = (
+            use for b in self.variables[rank].last(name) for use in self.places.uses.get((rank, b.span.storage), ())
+        )
         return max((use.row for use in uses if use.writes), default=-1)
 
     def code(self, call) -> tuple[int, str]:
         """(line, text) of the innermost line of the cell that made a call; 0 and "" if there is none."""
-        stack = self.runs_by_rank[call.rank]["sites"][call.event["site"]]["stack"]
-        return (stack[0][1], stack[0][2]) if stack else (0, "")
+        _, line, text = next(iter(self._sites[call.rank][call.event["site"]]), ("", 0, ""))
+        return line, text
 
     @cached_property
-    def runs_by_rank(self) -> dict[int, dict]:
-        return {run["rank"]: run for run in self.runs}
+    def _sites(self) -> dict[int, list]:
+        return {run["rank"]: run["sites"] for run in self.runs}
 
     def text(self, spot: Spot) -> str:
         """The numbers at a spot, before anything else was written there; "" if no snapshot has them."""
@@ -173,8 +174,8 @@ class Captures:
         return self._text(spot, self.replay.ranks[spot.rank].looks[at][1] if rows else 0)
 
     def _text(self, spot: Spot, snapshot: int) -> str:
-        memory, (storage, lo, hi) = self.variables[spot.rank], spot.span
-        value = memory.value(spot.span, snapshot, memory.type_in(storage))
+        dtype, (_, lo, hi) = self.variables[spot.rank].type_in(spot.span.storage), spot.span
+        value = self.order.ranks[spot.rank].snapshots.value(spot.span, snapshot, dtype)
         return "" if value is None else text_of(value, max(len(value), (hi - lo) // max(value.itemsize, 1)))
 
     def text_at_first(self, rank: int, region: Region) -> str:
@@ -359,17 +360,15 @@ class Recording(Run):
 
     def _places_of(self, rank: int, name: str, lo: int = 0, hi: int = sys.maxsize) -> Iterator[tuple[str, int, int]]:
         """The same for bytes lo up to hi of it; of a list, item by item."""
-        bound = self._captures.variables[rank].bound_last(name) if rank in self._captures.variables else None
         at = 0
-        for span in bound or ():
-            nbytes = span.hi - span.lo
-            a, b = max(lo, at), min(hi, at + nbytes)
-            region = self._captures.places.of(rank, span)
+        for last in self._captures.variables[rank].last(name) if rank in self._captures.variables else ():
+            a, b = max(lo, at), min(hi, at + last.nbytes)
+            region = self._captures.places.of(rank, last.span)
             if a < b and (rank, region.place) in self._layout.names:
-                last = self._layout.cuts[self._layout.buffer(rank, region)][-1]
-                inside = (max(region.lo + a - at, 0), min(region.lo + b - at, last))
+                end = self._layout.cuts[self._layout.buffer(rank, region)][-1]
+                inside = (max(region.lo + a - at, 0), min(region.lo + b - at, end))
                 yield self._layout.at(rank, region._replace(lo=inside[0], hi=inside[1]))
-            at += nbytes
+            at += last.nbytes
 
     def cuts(self, buffer: str) -> list[int]:
         """Where the chunks of a buffer begin, and where the last one ends, in bytes."""

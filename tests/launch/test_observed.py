@@ -228,16 +228,17 @@ def ends_apart(recording) -> tuple[list, int]:
     for rank, buffer, chunk, text in recording.start_values():
         start.setdefault(recording.start().cells[buffer][rank, chunk].origins[0], numbers(text))
     for rank, memory in recording._captures.replay.variables.items():
-        for name in memory.names_left:
+        snapshots = recording._captures.order.ranks[rank].snapshots
+        for name in memory.left:
             buffer, first, count = recording.place_of(rank, name) or ("", 0, 0)
             at = 0
             for chunk in range(first, first + count):
-                whole, *_ = memory.bound_last(name)
+                whole = memory.last(name)[0].span
                 cuts = recording.cuts(buffer)
                 first_byte = whole.lo + at
                 at += cuts[chunk + 1] - cuts[chunk]
                 part = whole._replace(lo=first_byte, hi=whole.lo + at)
-                held = memory.value(part, memory.last_snapshot, "int64")
+                held = snapshots.value(part, memory.last_snapshot, "int64")
                 cell = recording.states(-1).cells[buffer][rank, chunk]
                 parts = [start.get(origin) for origin, times in cell.terms for _ in range(times)]
                 if parts and None not in parts:
