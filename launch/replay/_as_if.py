@@ -8,43 +8,18 @@ Left out: which transfers those are (`collectives.as_if`).
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
-from typing import NamedTuple
 
 from collectives import Schedule
 from collectives.as_if import HELD, ROOTED, Region, hops
 from collectives.catalogue import build
 from collectives.errors import ScheduleError
-from launch.replay._calls import Collective, Message, kind_of, parts_of
-from launch.replay._layout import Label
+from launch.replay._calls import Collective, kind_of, parts_of
+from launch.replay._layout import Label, Shown
 from launch.replay._moves import MADE, Move, given_to, left_by, unseen
 from launch.replay._numbers import SIZES
 from launch.replay._places import Places
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind
-
-
-class Shown(NamedTuple):
-    """The moves, messages and collectives of a run as shown. `labels`: step -> the what-if calls that it shows."""
-
-    moves: list[Move]
-    messages: list[Message]
-    collectives: list[Collective]
-    labels: dict[int, list[Label]]
-
-    @property
-    def numbers(self) -> list[int]:
-        """The steps in which anything happens, also if it moves no memory that a snapshot shows."""
-        steps = {each.step for some in (self.moves, self.messages, self.collectives) for each in some}
-        return sorted({*self.labels, *steps})
-
-    def only(self, steps: set[int]) -> "Shown":
-        """What is in those steps."""
-        return Shown(
-            [move for move in self.moves if move.step in steps],
-            [message for message in self.messages if message.step in steps],
-            [item for item in self.collectives if item.step in steps],
-            {step: labels for step, labels in self.labels.items() if step in steps},
-        )
 
 
 def shown_as(moves: list[Move], replay: Replay, places: Places, algorithms: dict[str, str]) -> Shown:

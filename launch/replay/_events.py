@@ -1,4 +1,4 @@
-"""The calls of a recording as simple objects, with the values and names that the student knows.
+"""The calls of a recording as simple objects, with their lines, times and values.
 
 Left out: which calls belong together (`replay._calls`).
 """
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from collectives.timed import Match
 from launch.replay._calls import Message
 from launch.replay._order import Order
-from launch.replay._places import Variables, nameless
 
 TIMES = ("start", "issued", "wait", "end", "finished")
 
@@ -21,7 +20,6 @@ class Event(NamedTuple):
     before/after  what the tensors it writes (for a send: reads) held when it began and when it was waited for: a list
                   of numbers each, all of a tensor in up to 16 KiB of memory, else its first 32; None if not looked at.
                   Before is whatever was there: for torch.empty that differs from run to run
-    name          "acc", "acc[2]", "acc[4:8]" as the student could write it; "" if no variable reaches the tensor
     match         the call of all ranks together that this is one side of: its number, what it is called and how many
                   ranks it takes; None for a message whose other side was not recorded
     """
@@ -29,16 +27,13 @@ class Event(NamedTuple):
     rank: int
     op: str
     group: tuple[int, ...]
-    seq: int
     peer: int | None
     bytes: int
     dtype: str
     shape: list
-    reduce: str
     line: int
     code: str
     file: str
-    name: str
     match: Match | None
     start: float
     issued: float | None
@@ -79,7 +74,7 @@ def _matches(runs: list[dict], order: Order) -> dict[tuple[int, int], Match]:
 
 
 def _event(run: dict, event: dict, order: Order, zero: int, match: Match | None) -> Event:
-    memory, value = order.variables[run["rank"]], order.ranks[run["rank"]].snapshots.value
+    value = order.ranks[run["rank"]].snapshots.value
     file, line, code = next(iter(run["sites"][event["site"]]), ("", 0, ""))
     spans = [span for span in event["ins" if event["kind"] == "send" else "outs"] if span]
     dtype = event["dtype"]
@@ -87,36 +82,17 @@ def _event(run: dict, event: dict, order: Order, zero: int, match: Match | None)
     seconds = [None if t is None else (t - zero) / 1e9 for t in event["times"]]
     times: dict[str, Any] = dict(zip(TIMES, seconds, strict=True))
     return Event(
-        **{key: event[key] for key in ("op", "seq", "peer", "bytes", "dtype", "shape", "reduce")},
+        **{key: event[key] for key in ("op", "peer", "bytes", "dtype", "shape")},
         **times,
         rank=run["rank"],
         group=tuple(run["groups"][event["group"]]["ranks"]),
         line=line,
         code=code,
         file=file,
-        name=name_of(memory, memory.locate(spans[0])) if spans else "",
         match=match,
         before=before,
         after=after,
     )
-
-
-def name_of(memory: Variables, region) -> str:
-    """As the student would write it: "acc", "acc[2]" for a row or a list's item, else "acc[4:8]"."""
-    size, width = memory.size(region.place), region.hi - region.lo
-    if nameless(region.place):
-        return ""
-    if width == size:
-        return region.place
-    items, shape = memory.items(region.place), memory.shape(region.place)
-    if items:
-        return f"{region.place}[{items.index(region.lo)}]"
-    row = size // shape[0] if shape else 0
-    if row and len(shape) > 1 and width == row and region.lo % row == 0:
-        return f"{region.place}[{region.lo // row}]"
-    if row and region.lo % row == 0 and region.hi % row == 0:
-        return f"{region.place}[{region.lo // row}:{region.hi // row}]"
-    return region.place
 
 
 def _numbers(value) -> list | None:

@@ -22,7 +22,7 @@ from collectives.as_if import Region
 from collectives.captions import NAMED, message, sentence
 from collectives.schedule import Transfer
 from collectives.state import Cell, empty_cells
-from launch.replay._calls import Call, Collective
+from launch.replay._calls import Call, Collective, Message
 from launch.replay._contents import Contents
 from launch.replay._moves import Move
 from launch.replay._places import nameless
@@ -317,6 +317,30 @@ class Label(NamedTuple):
     calls: tuple[Call, ...]
 
 
+class Shown(NamedTuple):
+    """The moves, messages and collectives of a run as shown. `labels`: step -> the what-if calls that it shows."""
+
+    moves: list[Move]
+    messages: list[Message]
+    collectives: list[Collective]
+    labels: dict[int, list[Label]]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The steps in which anything happens, also if it moves no memory that a snapshot shows."""
+        steps = {each.step for some in (self.moves, self.messages, self.collectives) for each in some}
+        return sorted({*self.labels, *steps})
+
+    def only(self, steps: set[int]) -> "Shown":
+        """What is in those steps."""
+        return Shown(
+            [move for move in self.moves if move.step in steps],
+            [message for message in self.messages if message.step in steps],
+            [item for item in self.collectives if item.step in steps],
+            {step: labels for step, labels in self.labels.items() if step in steps},
+        )
+
+
 class Steps(NamedTuple):
     """`steps` is what `Schedule.from_steps` takes. Per step: `wrote`, the (rank, buffer, chunk, Spot) of each chunk,
     and `ways`, what each transfer does: "sum", "max" ..., for a new one how it came about, "" for a copy."""
@@ -326,21 +350,19 @@ class Steps(NamedTuple):
     ways: list[list[str]]
 
 
-def steps_of(
-    moves: list[Move], items: list, labels: dict[int, list[Label]], layout: Layout, new, code, divided: dict[int, int]
-) -> Steps:
-    """`items` are messages and collectives; `new(move)` is the number of the first symbol for what a move brings that
-    has no source, `code(call)` is (line, text) of the line that made a call, `divided`: step -> by what ranks divide
-    its outcome, which has no move."""
+def steps_of(shown: Shown, layout: Layout, new, code, divided: dict[int, int]) -> Steps:
+    """`new(move)` is the number of the first symbol for what a move brings that has no source, `code(call)` is (line,
+    text) of the line that made a call, `divided`: step -> by what ranks divide its outcome, which has no move."""
+    labels = shown.labels
     by_step, calls, built_in = defaultdict(list), defaultdict(list), defaultdict(list)
-    for move in moves:
+    for move in shown.moves:
         by_step[move.step].append(move)
-    for item in items:
+    for item in (*shown.messages, *shown.collectives):
         calls[item.step] += item.calls
         if isinstance(item, Collective):
             built_in[item.step].append(item.calls[0].event["op"])
     steps, wrote, ways = [], [], []
-    for number in sorted({*labels, *by_step, *calls}):
+    for number in shown.numbers:
         transfers, last, here = [], {}, {}
         for move in by_step[number]:
             transfers.append(_transfer(move, layout, new))

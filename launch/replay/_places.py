@@ -79,7 +79,6 @@ class Variables:
                 self.lists.setdefault(binding.base, {}).setdefault(binding.index, []).append(binding)
         self.lists = {base: items for base, items in self.lists.items() if _own_memory(items)}
         self.sizes: dict[str, int] = {}
-        self.shapes: dict[str, tuple[int, ...]] = {}
         self.types: dict[str, str] = {}
         self.preferred: Counter = Counter()
         self.variables: dict[tuple[str, int], str] = {}  # (name, bytes) -> place
@@ -100,7 +99,6 @@ class Variables:
             place = b.path if plain else f"{b.path} ({b.nbytes} bytes)"
             self.variables[b.path, b.nbytes] = place
             self.sizes[place] = b.nbytes
-            self.shapes.setdefault(place, b.shape)
             key = b.base if b.index is not None and b.base in self.lists else place
             self.by_place.setdefault(key, []).append(b)
         self.sizes |= {base: sum(each[0].nbytes for each in items.values()) for base, items in self.lists.items()}
@@ -143,9 +141,6 @@ class Variables:
 
     def dtype(self, place: str) -> str:
         return self.types.get(place, "uint8")
-
-    def shape(self, place: str) -> tuple[int, ...]:
-        return self.shapes.get(place, ())
 
     def items(self, place: str) -> list[int]:
         """Where the items of a list place begin and end: [0, 8, 16]; [] for other places."""
@@ -361,7 +356,6 @@ class Places:
             return region
         place = f"{region.place} {number + 1}"
         memory.sizes[place], memory.types[place] = memory.size(region.place), memory.dtype(region.place)
-        memory.shapes.setdefault(place, memory.shape(region.place))
         return region._replace(place=place)
 
     def tensor(self, call: Call, side: str, index: int) -> Region | None:

@@ -32,11 +32,11 @@ from collectives.proof import Proof
 from collectives.run import Run
 from collectives.schedule import Schedule
 from collectives.timed import Clock
-from launch.replay._as_if import Shown, shown_as
+from launch.replay._as_if import shown_as
 from launch.replay._calls import Call, Message, with_spans
 from launch.replay._contents import Contents
 from launch.replay._events import Event, events_of, text_of
-from launch.replay._layout import BUILT_IN, WAYS, Layout, Symbols, listed, steps_of
+from launch.replay._layout import BUILT_IN, WAYS, Layout, Shown, Symbols, listed, steps_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._one_clock import on_one_clock
 from launch.replay._order import Order
@@ -206,57 +206,43 @@ class Recording(Run):
     def __init__(self, runs: list[dict] | Captures, as_if: dict[str, str] | None = None, part: range | None = None):
         self._captures = of = runs if isinstance(runs, Captures) else Captures(runs)
         self._as_if, self._part = as_if or {}, part
-        replay, (moves, places, begin) = of.replay, of.picked
-        shown = shown_as(moves, replay, places, self._as_if)
+        moves, places, begin = of.picked
+        shown = shown_as(moves, of.replay, places, self._as_if)
         self._whole = len(shown.numbers)
         self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
-        if shown.moves is not moves:
-            begin = Contents(shown.moves, replay, places)
+        self._begin = begin = begin if shown.moves is moves else Contents(shown.moves, of.replay, places)
         ranks = 1 + max({0, *of.variables, *(rank for item in shown.collectives for rank in item.ranks)})
         self._layout = layout = Layout(shown.moves, _together(shown, places), begin)
-        found = self._shown_of([] if part else of.found)
-        symbols = Symbols(layout, begin, ranks, found.given)
-        divided = {} if as_if else places.divided
-        self._laid_out = laid_out = steps_of(
-            shown.moves,
-            [*shown.messages, *shown.collectives],
-            shown.labels,
-            layout,
-            symbols.new,
-            of.code,
-            divided,
-        )
+        self._found = self._shown_of([] if part else of.found)
+        symbols = Symbols(layout, begin, ranks, self._found.given)
+        self._laid_out = steps_of(shown, layout, symbols.new, of.code, {} if as_if else places.divided)
         parts: dict[str, Any] = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
-        plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, laid_out.steps, **parts)
-        self._begin = begin
-        self._found, goal, result = found, *_ = self._proved(found, plain, symbols.start)
-        called = sorted(shown.collectives, key=lambda item: item.step)
-        super().__init__(
-            found.collective,
-            found.algorithm,
-            ranks,
-            layout.chunks,
-            plain.steps,
-            root=found.root,
-            result=result,
-            start=symbols.start,
-            goal=goal,
-            title="",
-            counts=self._counted,
-            events=lambda: of.events,
-            built_ins=[(c.calls[0].event["op"], c.calls[0].event["bytes"], len(c.calls)) for c in called],
-            unmatched=[(c.rank, c.event["op"], c.event["peer"], of.code(c)[0]) for c in replay.unmatched],
-            dropped=sum(run["dropped"] for run in of.runs),
-            step_seconds=self._measured,
-            network=of.network,
-            carried=of.carried,
-            clocks=of.clocks,
-            stuck=of.stuck if part is None or part.stop == self._whole else (),
-            start_values=self._at_start,
-            values=self._after,
-            ways=laid_out.ways,
-            **parts,
-        )
+        plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, self._laid_out.steps, **parts)
+        goal, parts["result"] = self._proved(plain, symbols.start)
+        found = self._found
+        parts |= {"root": found.root, "start": symbols.start, "goal": goal} | self._beside_steps()
+        super().__init__(found.collective, found.algorithm, ranks, layout.chunks, plain.steps, **parts)
+
+    def _beside_steps(self) -> dict[str, Any]:
+        """What a Run knows beyond a Schedule."""
+        of, shown = self._captures, self._shown
+        called = [item.calls for item in sorted(shown.collectives, key=lambda item: item.step)]
+        return {
+            "title": "",
+            "counts": self._counted,
+            "events": lambda: of.events,
+            "built_ins": [(calls[0].event["op"], calls[0].event["bytes"], len(calls)) for calls in called],
+            "unmatched": [(c.rank, c.event["op"], c.event["peer"], of.code(c)[0]) for c in of.order.unmatched],
+            "dropped": sum(run["dropped"] for run in of.runs),
+            "step_seconds": self._measured,
+            "network": of.network,
+            "carried": of.carried,
+            "clocks": of.clocks,
+            "stuck": of.stuck if self._part is None or self._part.stop == self._whole else (),
+            "start_values": self._at_start,
+            "values": self._after,
+            "ways": self._laid_out.ways,
+        }
 
     @property
     def title(self) -> str:
@@ -291,12 +277,13 @@ class Recording(Run):
                 return each
         return found[0] if found else Found()
 
-    def _proved(self, found: Found, plain: Schedule, start: dict) -> tuple[Found, dict | None, str]:
-        """The name if the picture shows it too; what must be where for it to be true: buffer -> [rank, chunk] of Cells,
-        None where anything may be; and the buffer in which most ranks hold the result."""
-        if not found.held:
-            return found, None, self._layout.buffers[0]
-        places = [(rank, place) for rank, held in found.held.items() for place in self._places_of(rank, *held)]
+    def _proved(self, plain: Schedule, start: dict) -> tuple[dict | None, str]:
+        """What must be where for the run's name to be true: buffer -> [rank, chunk] of Cells, None where anything may
+        be; and the buffer in which most ranks hold the result. A name that the picture does not show is dropped."""
+        held = self._found.held.items()
+        if not held:
+            return None, self._layout.buffers[0]
+        places = [(rank, place) for rank, where in held for place in self._places_of(rank, *where)]
         buffers = Counter(buffer for _, (buffer, *_) in places)
         result = buffers.most_common(1)[0][0] if buffers else self._layout.buffers[0]
         goal = {buffer: np.full((plain.ranks, plain.chunks), None, dtype=object) for buffer in buffers}
@@ -305,11 +292,12 @@ class Recording(Run):
             try:
                 state = Proof(Schedule("", "", plain.ranks, plain.chunks, plain.steps, **parts)).state
             except ScheduleError:
-                return Found(), None, self._layout.buffers[0]
+                self._found = Found()
+                return None, self._layout.buffers[0]
             for rank, (buffer, first, count) in places:
                 for chunk in range(first, first + count):
                     goal[buffer][rank, chunk] = state.cells[buffer][rank, chunk] or None
-        return found, goal, result
+        return goal, result
 
     def __repr__(self):
         return (
