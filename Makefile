@@ -1,5 +1,5 @@
 # make lab       set up, and open JupyterLab on your own copies of the chapters
-# make test      set up, and run all tests: about 12 minutes on two cores
+# make test      set up, and run all tests: about 15 minutes on two cores
 # make venv      set up only, in the folder .venv
 # make site      the web site, with live widgets in every chapter, in the folder site
 # make pack      for teachers: notes, slides, handouts, notebooks and animations of every chapter, in the folder pack
