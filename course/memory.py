@@ -32,6 +32,7 @@ that solved it first."""
 
 
 HAND_IN = "RINGSIDE_HAND_IN"
+"""The environment variable with the file that `check.export()` writes on a hub."""
 
 
 def _file() -> Path:

@@ -18,7 +18,8 @@ import pytest
 
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # nbval would have it compile a grammar of addresses
 LOCK = Path(__file__).parents[1] / "etc" / "lock.txt"
-_NOTHING_SOLVED = tempfile.TemporaryDirectory()  # else the chapters would run what their author has solved
+# What a chapter's kernel keeps: progress (else it would run what its author has solved) and what it leaves in /tmp
+_SCRATCH = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 gc.disable()  # until all is imported and collected
 
 
@@ -68,7 +69,7 @@ def started(start, **how):
     In it nothing is solved yet."""
     from tests.drawn import keep  # what pytest loads as a plugin must not be imported before
 
-    how |= {"env": os.environ | {"JUPYTER_DATA_DIR": _NOTHING_SOLVED.name}}
+    how |= {"env": os.environ | {"JUPYTER_DATA_DIR": _SCRATCH.name, "TMPDIR": _SCRATCH.name}}
     try:
         manager, client = start(**how)
     except RuntimeError:

@@ -170,9 +170,11 @@ class Namer:
                 for variable in self._may_hold(rank, collective, root, name, result):
                     content = self.ends[rank][variable]
                     end = at + expected[-1].hi
+                    if content[-1].hi != size:
+                        continue
                     if collective == "scatter" and not self._rest_stayed(name, content, at, end):
                         continue
-                    if content[-1].hi == size and (scale := self._is(content, at, expected, ways)):
+                    if scale := self._is(content, at, expected, ways):
                         found[rank] = (variable, at, end)
                         scales.add(scale)
                         break

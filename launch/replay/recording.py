@@ -211,17 +211,16 @@ class Recording(Run):
         self._whole = len(shown.numbers)
         self._shown = shown = shown if part is None else shown.only(set(shown.numbers[part.start : part.stop]))
         self._begin = begin = begin if shown.moves is moves else Contents(shown.moves, of.replay, places)
-        ranks = 1 + max({0, *of.variables, *(rank for item in shown.collectives for rank in item.ranks)})
         self._layout = layout = Layout(shown.moves, _together(shown, places), begin)
         self._found = self._shown_of([] if part else of.found)
-        symbols = Symbols(layout, begin, ranks, self._found.given)
+        symbols = Symbols(layout, begin, of.ranks, self._found.given)
         self._laid_out = steps_of(shown, layout, symbols.new, of.code, {} if as_if else places.divided)
         parts: dict[str, Any] = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
-        plain = Schedule.from_steps("recorded", "recorded", ranks, layout.chunks, self._laid_out.steps, **parts)
+        plain = Schedule.from_steps("recorded", "recorded", of.ranks, layout.chunks, self._laid_out.steps, **parts)
         goal, parts["result"] = self._proved(plain, symbols.start)
         found = self._found
         parts |= {"root": found.root, "start": symbols.start, "goal": goal} | self._beside_steps()
-        super().__init__(found.collective, found.algorithm, ranks, layout.chunks, plain.steps, **parts)
+        super().__init__(found.collective, found.algorithm, of.ranks, layout.chunks, plain.steps, **parts)
 
     def _beside_steps(self) -> dict[str, Any]:
         """What a Run knows beyond a Schedule."""

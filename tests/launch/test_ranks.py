@@ -83,15 +83,15 @@ def test_ten_thousand_lines_from_each_of_four_ranks(four):
     assert lines == [f"[rank {rank}] line {i} of {rank}" for rank in range(4) for i in range(10_000)]
 
 
-def test_lines_arrive_while_the_cell_runs(four):
+def test_lines_arrive_while_the_cell_runs(four, tmp_path):
     """Rank 1 ends only when the line of rank 0 has been seen in the live log."""
-    gate = "/tmp/" + four.value("__import__('uuid').uuid4().hex")
+    gate = tmp_path / "gate"
     wait = f"while not os.path.exists('{gate}'): time.sleep(0.01)"
     cell = f"%%ranks\nif rank == 0: print('early')\nif rank == 1:\n    {wait}"
     msg_id = four.send(cell)
     four.collect(msg_id, until=lambda output, live: "0:early\n" in live)
-    with open(gate, "w"):
-        assert four.collect(msg_id).stdout == "[rank 0] early\n"
+    gate.touch()
+    assert four.collect(msg_id).stdout == "[rank 0] early\n"
 
 
 def test_a_flood_is_bounded(four):
