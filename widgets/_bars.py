@@ -1,8 +1,8 @@
 """The measured calls of a run as one still picture on a time axis, for wherever no browser runs the Timeline.
 
-Every rank has a line, to scale: above, in a colour for each op, what is under way; below, grey, what holds the rank;
-the pale rest is its own work. At the right is the share of the time that a rank was held. A triangle marks the rank
-that came last to a call while others were waiting for it.
+Every rank has a line, to scale: above, in a colour for each op, what is under way; below, grey, when the rank is
+blocked; the pale rest is its own work. At the right is the share of the time that a rank was blocked. A triangle marks
+the rank that came last to a call while others were waiting for it.
 
 Bars that fall on the same pixels are one, so the picture stays small however many calls there are. Left out: how a
 single call went, which the live Timeline tells.
@@ -13,11 +13,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
+from itertools import chain
 
 from collectives.units import duration
 from widgets import _still
 
-WIDTH, LEFT, RIGHT, ROW = 760, 66, 84, 36  # pixels; ROW is from rank to rank
+WIDTH, LEFT, RIGHT, ROW = 760, 66, 98, 36  # pixels; ROW is from rank to rank
 HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#f0e442")  # of ops, in the order of their first call
 LATE = "#d55e00"
 WORK = 'fill-opacity=".16" fill="#888"'
@@ -33,26 +34,26 @@ def svg(calls: list[dict], ranks: int, error: float, said: str) -> str:
     end = _end(calls)
     ops = list(dict.fromkeys(call["op"] for call in calls))
     hues = {op: HUES[i % len(HUES)] for i, op in enumerate(ops)}
-    held, late = _held(calls, ranks, end), _late(calls, error, end)
+    blocked, late = _blocked(calls, ranks, end), _late(calls, error, end)
     keys, top = _legend(hues, bool(late))
     parts = [f'<text x="8" y="18">{escape(said)}</text>', keys]
     for rank in range(ranks):
         of_rank = [call for call in calls if call["rank"] == rank]
         marks = [at for who, at, _ in late if who == rank]
-        parts.append(_line(rank, of_rank, top + ROW * rank, hues, end, held[rank], marks))
+        parts.append(_line(rank, of_rank, top + ROW * rank, hues, end, blocked[rank], marks))
     low = top + ROW * ranks
     parts.append(_axis(end, low))
     return _still.sheet(WIDTH, low + 24, f"{_still.TEXT}.s text{{font-size:12px}}", parts)
 
 
 def headline(calls: list[dict], ranks: int, error: float) -> str:
-    """What a glance should take away: the rank that others waited for much of it, else how long ranks were held."""
+    """What a glance should take away: the rank that others waited for much of it, else how long ranks were blocked."""
     if not calls:
         return "No rank called torch.distributed"
     end = _end(calls)
-    busy: dict[int, list[Span]] = defaultdict(list)  # a rank that is held itself keeps no other one waiting
+    busy: dict[int, list[Span]] = defaultdict(list)  # a rank that is blocked itself keeps no other one waiting
     for call in calls:
-        busy[call["rank"]] += held_by(call)
+        busy[call["rank"]] += blocked_by(call)
     late = [each for each in _late(calls, error, end) if _length_outside(each[2], busy[each[0]]) > LEAST * end]
     waited: dict[int, list[Span]] = defaultdict(list)
     for rank, _, spans in late:
@@ -63,22 +64,22 @@ def headline(calls: list[dict], ranks: int, error: float) -> str:
         times = sum(rank == last for rank, *_ in late)
         often = f"{times} times" if times > 1 else "once"
         return f"Rank {last} came last {often}: others waited {duration(longest[last])} of {duration(end)} for it"
-    held = _held(calls, ranks, end)
-    most = max(range(ranks), key=held.__getitem__)
-    if len(set(map(_share, held))) == 1:
-        return f"Each rank was held {_share(held[most])} of {duration(end)}"
-    return f"Rank {most} was held longest, {_share(held[most])} of {duration(end)}"
+    blocked = _blocked(calls, ranks, end)
+    most = max(range(ranks), key=blocked.__getitem__)
+    if len(set(map(_share, blocked))) == 1:
+        return f"Each rank was blocked {_share(blocked[most])} of {duration(end)}"
+    return f"Rank {most} was blocked longest, {_share(blocked[most])} of {duration(end)}"
 
 
 def _end(calls: list[dict]) -> float:
-    return max((until(call) for call in calls), default=0.0) or 1e-9
+    return max((at for call in calls for at in (until(call), *chain(*blocked_by(call)))), default=0.0) or 1e-9
 
 
-def _held(calls: list[dict], ranks: int, end: float) -> list[float]:
-    """Of each rank the share of the time in which calls held it."""
+def _blocked(calls: list[dict], ranks: int, end: float) -> list[float]:
+    """Of each rank the share of the time in which calls blocked it."""
     spans: list[list[Span]] = [[] for _ in range(ranks)]
     for call in calls:
-        spans[call["rank"]] += held_by(call)
+        spans[call["rank"]] += blocked_by(call)
     return [_length(mine) / end for mine in spans]
 
 
@@ -91,7 +92,7 @@ def until(call: dict) -> float:
     return max(next((t for t in (done, waited, issued) if t is not None), begun), begun)
 
 
-def held_by(call: dict) -> list[Span]:
+def blocked_by(call: dict) -> list[Span]:
     begun, issued, waits, waited, _ = call["times"]
     spans = [(begun, issued), (waits, waited)]
     return [(a, b) for a, b in spans if a is not None and b is not None]
@@ -160,7 +161,7 @@ def _bars(spans: Iterable[Span], end: float, y: int, tall: int, paint: str) -> s
     return f'<path {paint} d="{path}"/>' if path else ""
 
 
-def _line(rank: int, calls: list[dict], y: int, hues: dict, end: float, held: float, late: list[float]) -> str:
+def _line(rank: int, calls: list[dict], y: int, hues: dict, end: float, blocked: float, late: list[float]) -> str:
     parts = [f'<text x="8" y="{y + 20}">rank {rank}</text>']
     parts.append(_bars([(0.0, end)], end, y + 5, 22, WORK))
     for op, hue in hues.items():
@@ -168,11 +169,11 @@ def _line(rank: int, calls: list[dict], y: int, hues: dict, end: float, held: fl
                            f'fill="{hue}"'))  # fmt: skip
     parts.append(_bars([span for call in calls for span in _unsure(call)], end, y + 17, 10,
                        f'fill-opacity=".4" fill="{_still.INK}"'))  # fmt: skip
-    parts.append(_bars([span for call in calls for span in held_by(call)], end, y + 17, 10, f'fill="{_still.INK}"'))
+    parts.append(_bars([span for call in calls for span in blocked_by(call)], end, y + 17, 10, f'fill="{_still.INK}"'))
     marks = "".join(f"M{x} {y + 7}l-5-8h10z" for x in dict.fromkeys(_x(at, end) for at in late))
     if marks:
         parts.append(f'<path fill="{LATE}" d="{marks}"/>')
-    parts.append(f'<g class="s"><text x="{WIDTH - RIGHT + 6}" y="{y + 20}">{_share(held)} held</text></g>')
+    parts.append(f'<g class="s"><text x="{WIDTH - RIGHT + 6}" y="{y + 20}">{_share(blocked)} blocked</text></g>')
     return "".join(parts)
 
 
@@ -180,7 +181,7 @@ def _legend(hues: dict, late: bool) -> tuple[str, int]:
     """What the colours are, in as many lines as that takes, and where they end."""
     box = '<path {} d="M{} {}h14v10h-14z"/>'
     entries = [(box, f'fill="{hue}"', op) for op, hue in hues.items()]
-    entries += [(box, f'fill="{_still.INK}"', "holds the rank"), (box, WORK, "its own work")]
+    entries += [(box, f'fill="{_still.INK}"', "blocked in a call"), (box, WORK, "its own work")]
     if late:
         entries.append(('<path {} d="M{} {}h14l-7 11z"/>', f'fill="{LATE}"', "came last, others waited"))
     x, y, parts = 8, 30, []

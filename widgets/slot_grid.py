@@ -2,7 +2,7 @@
 
 Several orders stand one below the other on one clock, so that what is longer takes longer. An order of the student's
 own can be typed, one line for each rank, and is counted while it is typed: its bubble, and the micro-batches it keeps.
-A recorded run is drawn below the order that it ran: dark where a call held the rank.
+A recorded run is drawn below the order that it ran: dark where the rank was blocked.
 
 Left out: the arithmetic (`collectives/pipeline.py`, and js/slots.js for what is typed).
 """
@@ -110,7 +110,7 @@ def _verdict(order: Order) -> str:
 
 
 def _recorded(run: Run, ranks: int) -> dict:
-    """Of each rank the seconds in which a call held it; how long all took, and the share in which ranks did no work."""
+    """How many seconds the run took, when each rank was blocked, and the share of the time in which no rank worked."""
     events = getattr(run, "events", None)
     if events is None:
         raise TypeError("SlotGrid takes a run with measured events: launch.recording() after `%%ranks --record`")
@@ -118,12 +118,12 @@ def _recorded(run: Run, ranks: int) -> dict:
         raise ValueError(f"the run has {run.ranks} ranks, the order {ranks}")
     calls = [{"rank": event.rank, "times": [getattr(event, name) for name in TIMES]} for event in events]
     mine = [[call for call in calls if call["rank"] == rank] for rank in range(ranks)]
-    held = [_bars.merged(span for call in of for span in _bars.held_by(call)) for of in mine]
+    blocked = [_bars.merged(span for call in of for span in _bars.blocked_by(call)) for of in mine]
     ends = [max(map(_bars.until, of), default=0.0) for of in mine]
     took = max(ends) or 1e-9
-    held = [[*spans, (end, took)] for spans, end in zip(held, ends, strict=True)]  # done: nothing left to do
-    idle = sum(b - a for spans in held for a, b in spans) / ranks / took
-    return {"seconds": took, "idle": idle, "held": [[[a, b] for a, b in spans if b > a] for spans in held]}
+    blocked = [[*spans, (end, took)] for spans, end in zip(blocked, ends, strict=True)]  # done: nothing left to do
+    idle = sum(b - a for spans in blocked for a, b in spans) / ranks / took
+    return {"seconds": took, "idle": idle, "blocked": [[[a, b] for a, b in spans if b > a] for spans in blocked]}
 
 
 def _svg(orders: list[Order], recorded: dict) -> str:
@@ -148,7 +148,7 @@ def _svg(orders: list[Order], recorded: dict) -> str:
     for index, order in enumerate(orders):
         parts.append(f'<text y="{y + 13}">{escape(_verdict(order))}</text>')
         y += 20
-        lanes = recorded.get("held") if not index else None
+        lanes = recorded.get("blocked") if not index else None
         for rank in range(order.ranks):
             parts.append(_row(order, rank, y, wide / order.ticks))
             y += ROW
@@ -156,7 +156,7 @@ def _svg(orders: list[Order], recorded: dict) -> str:
                 parts.append(_lane(lanes[rank], recorded["seconds"], y, wide * order.length / order.ticks))
                 y += LANE
         if lanes:
-            said = f"recorded, dark where a call held the rank: idle {recorded['idle']:.0%} of the time"
+            said = f"recorded, dark where the rank was blocked: idle {recorded['idle']:.0%} of the time"
             parts.append(f'<g class="s"><text x="{LEFT}" y="{y + 13}">{said}</text></g>')
             y += 16
         y += 12
@@ -204,8 +204,8 @@ def _row(order: Order, rank: int, y: int, tick: float) -> str:
     return f'{"".join(parts)}<g class="n">{"".join(numbers)}</g>'
 
 
-def _lane(held: list, took: float, y: int, wide: float) -> str:
-    at = [(LEFT + a / took * wide, LEFT + b / took * wide) for a, b in held]
+def _lane(blocked: list, took: float, y: int, wide: float) -> str:
+    at = [(LEFT + a / took * wide, LEFT + b / took * wide) for a, b in blocked]
     spans = "".join(f"M{a:.4g} {y}H{b:.4g}v5H{a:.4g}z" for a, b in at)
     own = f'<path {_bars.WORK} d="M{LEFT} {y}h{wide:.4g}v5h{-wide:.4g}z"/>'
     return f'{own}<path fill="{_still.INK}" d="{spans}"/>'

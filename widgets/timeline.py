@@ -1,8 +1,8 @@
 """Timeline: what the ranks did when, in measured seconds: every call of torch.distributed, waiting, and overlap.
 
-A Player shows the order of a run; this shows its time. Per rank, what is under way stands above, what holds the rank
-stands solid below it, and the faint rest is the rank's own work. An asynchronous all_reduce that hides behind a
-backward pass is a bar above with nothing solid below.
+A Player shows the order of a run; this shows its time. For each rank, the calls under way are above; below them,
+solid, is the time that the rank is blocked, and the faint rest is its own work. An asynchronous all_reduce that hides
+behind a backward pass is a bar above with nothing solid below.
 
 All sides of one call are linked: the bars of one collective on all its ranks, a send and its receive. Choosing one
 says who came last, and how long the others waited for that rank. Where ranks were on several machines, whose clocks

@@ -135,11 +135,11 @@ def run(ranks=2):
 def test_a_recorded_run_stands_below_the_order_that_it_ran(show):
     """Rank 0 waited from 1 to 2 and rank 1 until 1, and from 2 it was done: half of all time."""
     widget = SlotGrid([[1, -1], [1, -1]], run=run())
-    assert widget.recorded == {"seconds": 3.0, "idle": 0.5, "held": [[[1.0, 2.0]], [[0.0, 1.0], [2.0, 3.0]]]}
+    assert widget.recorded == {"seconds": 3.0, "idle": 0.5, "blocked": [[[1.0, 2.0]], [[0.0, 1.0], [2.0, 3.0]]]}
     page = show(widget)
     assert heads(page)[0].endswith("(50 %), keeps at most 1 micro-batch; recorded: 3 s, a rank idles 50 %")
     assert page.locator("path.rs-waited").count() == 2
-    assert "recorded, dark where a call held the rank: idle 50%" in svg(widget)
+    assert "recorded, dark where the rank was blocked: idle 50%" in svg(widget)
     assert widget.measured and not SlotGrid([[1, -1], [1, -1]]).measured
 
 

@@ -2,7 +2,7 @@
  * SlotGrid: the orders of a pipeline as grids, ranks by slots of time, one below the other on one clock.
  *
  * At the right of each rank are squares for the micro-batches it keeps: they pile up while it plays. Below a rank that was
- * recorded is a thin line: dark where a call held the rank. An order of one's own is typed below, one line for each rank.
+ * recorded is a thin line: dark where the rank was blocked. An order of one's own is typed below, one line for each rank.
  *
  * Left out: what an order comes to (slots.js).
  */
@@ -26,7 +26,7 @@ const KINDS = /** @type {[string, string][]} */ ([
 ]);
 const PALER = "<span>paler: a rank's second stage</span>";
 const BLANK = "<span>blank: the training step before or after</span>";
-const RECORDED = "<span><i class='rs-waited'></i>recorded: a call held the rank</span>";
+const RECORDED = "<span><i class='rs-waited'></i>recorded: blocked in a call</span>";
 
 /** @typedef {{name: string, lines: string[], played: import("./slots.js").Played}} Shown */
 
@@ -120,7 +120,7 @@ class GridView {
       .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}</span>`).join("")
       + (this.shown.some(({ played }) => played.slots.some(({ action }) => action.stage >= this.ranks)) ? PALER : "")
       + (this.shown.some(({ played }) => !played.stuck && played.period < played.length) ? BLANK : "")
-      + (this.model.get("recorded").held ? RECORDED : "");
+      + (this.model.get("recorded").blocked ? RECORDED : "");
     this.#draw();
   }
 
@@ -159,13 +159,13 @@ class GridView {
     const grids = this.shown.map((one, index) => {
       const { played } = one;
       const y = top + HEAD * scale;
-      const lane = recorded.held && !index ? 9 : 0;
+      const lane = recorded.blocked && !index ? 9 : 0;
       top = y + this.ranks * (row + lane) + 8;
       this.lines.push(`${one.name}: ${verdict(played)}${lane ? this.#measured(recorded) : ""}`);
       heads.push(width > 600 || played.error || played.stuck ? this.lines[index] : `${one.name}: ${percent(played.bubble)} idle`);
       const tick = slot / played.ticks;
       const rows = one.lines.map((_, rank) => this.#row({ played, rank, tick, slot, label, row, y: y + rank * (row + lane), scale, columns, width }));
-      const lanes = lane ? recorded.held.map((held, rank) => laneOf(held, recorded, { x: label, y: y + rank * (row + lane) + row, w: slot * (played.length / played.ticks) })) : [];
+      const lanes = lane ? recorded.blocked.map((blocked, rank) => laneOf(blocked, recorded, { x: label, y: y + rank * (row + lane) + row, w: slot * (played.length / played.ticks) })) : [];
       return `<g class="rs-order">${text("rs-order-name", 0, y - 7 * scale)}${rows.join("")}${lanes.join("")}</g>`;
     });
     this.picture.innerHTML = `<svg class="rs-grid" aria-hidden="true" width="${width}" height="${fixed(top)}" style="--rs-scale:${scale}">${grids.join("")}</svg>`;
@@ -237,7 +237,7 @@ class GridView {
     }
     const [{ played }] = this.shown;
     if (played.error || played.stuck) return played.error || played.stuck;
-    const dark = this.model.get("recorded").held ? "; the line below is dark where a call held it, as recorded" : "";
+    const dark = this.model.get("recorded").blocked ? "; the line below is dark where it was blocked, as recorded" : "";
     return `Each rank works for ${slots(3 * played.micro)} and has nothing to do for ${Math.round(10 * played.idle) / 10}${dark}`;
   }
 
@@ -255,10 +255,10 @@ class GridView {
   }
 }
 
-/** The recorded time of a rank: dark where a call held it, from 0 to the end of the run. */
-function laneOf(/** @type {[number, number][]} */ held, { seconds: took }, { x, y, w }) {
+/** The recorded time of a rank: dark where it was blocked, from 0 to the end of the run. */
+function laneOf(/** @type {[number, number][]} */ blocked, { seconds: took }, { x, y, w }) {
   const at = (/** @type {number} */ time) => fixed(x + (w * time) / took);
-  const spans = held.map(([a, b]) => `M${at(a)} ${y}H${at(b)}v6H${at(a)}z`).join("");
+  const spans = blocked.map(([a, b]) => `M${at(a)} ${y}H${at(b)}v6H${at(a)}z`).join("");
   return `<path class="rs-work" d="M${x} ${y}h${fixed(w)}v6h${fixed(-w)}z"/><path class="rs-waited" d="${spans}"/>`;
 }
 

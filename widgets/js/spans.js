@@ -1,8 +1,8 @@
 /**
- * What measured calls come to: when each was under way, when it held its rank, and what was hidden behind other work;
+ * What measured calls come to: when each was under way, when it blocked its rank, and what was hidden behind other work;
  * and that in words, of one call, of a call of all ranks, of a run as a whole.
  *
- * A call is under way from its begin until the library is done with it. It holds its rank twice: until the call itself
+ * A call is under way from its begin until the library is done with it. It blocks its rank twice: until the call itself
  * returns, and while somebody waits for it. Under way but not holding is overlap: the rank computed meanwhile.
  * If nobody is known to have waited, the wait was perhaps inside torch's C++: from the call's return until the library
  * was done it is unsure what the rank did, and that time is never called overlap. The wait for DDP's buckets is known.
@@ -35,7 +35,7 @@ import { bytes, plural, rankNames, seconds } from "./words.js";
  * @typedef {{ranks: number[], error: number}} Clock of one machine, as Python sends it
  * @typedef {(rank: number, other: number) => number} Wrong seconds by which times of two ranks may be wrong against each other
  *
- * @typedef {{from: number, until: number, held: Span[], waits: Span[], unsure: Span[], lane: number}} Stay
+ * @typedef {{from: number, until: number, blocked: Span[], waits: Span[], unsure: Span[], lane: number}} Stay
  * @typedef {Measured & Stay & {number: number}} Call
  */
 
@@ -55,15 +55,15 @@ export function wrongBy(/** @type {Clock[]} */ clocks) {
   };
 }
 
-/** When one call was under way and held its rank. @returns {Stay} */
+/** When one call was under way and blocked its rank. @returns {Stay} */
 export function stayOf(/** @type {Measured} */ { op, times: [begun, issued, waits, waited, done] }) {
   const calling = issued === null ? [] : [[begun, issued]];
   const waiting = waits === null || waited === null ? [] : [[waits, waited]];
   const until = Math.max(done ?? waited ?? issued ?? begun, begun);
   const unsure = waits === null && issued !== null && until > issued ? [[issued, until]] : [];
-  const held = [...calling, ...waiting];
+  const blocked = [...calling, ...waiting];
   // Nothing is left to wait for when a monitored_barrier returns: all have come.
-  const stay = { from: begun, until, held, waits: op === "monitored_barrier" ? calling : waiting, unsure, lane: 0 };
+  const stay = { from: begun, until, blocked, waits: op === "monitored_barrier" ? calling : waiting, unsure, lane: 0 };
   return /** @type {Stay} */ (stay);
 }
 
@@ -124,14 +124,14 @@ function lengthOf(/** @type {Span[]} */ spans) {
   return union(spans).reduce((sum, [from, until]) => sum + until - from, 0);
 }
 
-/** Seconds that some of these calls (of one rank) were under way, that they held it, and that were surely hidden. */
+/** Seconds that some of these calls (of one rank) were under way, that they blocked it, and that were surely hidden. */
 export function totals(/** @type {Stay[]} */ stays) {
-  const held = stays.flatMap((stay) => stay.held);
-  const busy = lengthOf([...held, ...stays.flatMap((stay) => stay.unsure)]);
+  const blocked = stays.flatMap((stay) => stay.blocked);
+  const busy = lengthOf([...blocked, ...stays.flatMap((stay) => stay.unsure)]);
   /** @type {Span[]} */
   const flights = stays.map(({ from, until }) => [from, until]);
-  const hidden = lengthOf([...flights, ...held]) - busy;
-  return { away: lengthOf(flights), held: lengthOf(held), hidden };
+  const hidden = lengthOf([...flights, ...blocked]) - busy;
+  return { away: lengthOf(flights), blocked: lengthOf(blocked), hidden };
 }
 
 /** Round moments between two times, `most` at most, and the decimals that tell them apart, in s, ms or µs. */
@@ -153,14 +153,14 @@ export function describe(/** @type {Call} */ call) {
   const whom = call.peer === null ? "" : `${{ send: " to", recv: " from" }[call.op] ?? " with root"} rank ${call.peer}`;
   const part = call.part && ` of ${call.part}`;
   const what = `Rank ${call.rank}: ${call.op}${part}${whom}, ${bytes(call.bytes)}${call.line ? `, line ${call.line}` : ""}.`;
-  const { away, held, hidden } = totals([call]);
+  const { away, blocked, hidden } = totals([call]);
   const share = away > 0 ? Math.round((100 * hidden) / away) : 0;
   const rest = call.unsure.length
     ? "nobody waited for it in Python, so what the rank did meanwhile, its own work or a wait inside torch, is not known"
     : `${share} % of it was hidden behind the rank's own work`;
   const { latency, transfer = 0 } = call;
   const parts = latency === undefined ? "" : ` On this network: ${seconds(latency)} latency, then ${seconds(transfer)} for its bytes.`;
-  return `${what}${parts} Began at ${seconds(call.from)}, under way for ${seconds(away)}; it held the rank for ${seconds(held)}, and ${rest}.`;
+  return `${what}${parts} Began at ${seconds(call.from)}, under way for ${seconds(away)}; it blocked the rank for ${seconds(blocked)}, and ${rest}.`;
 }
 
 /** Who came last to a call of several ranks, and who waited for that rank; `sides` are those that are drawn. */
@@ -203,15 +203,15 @@ function waits(/** @type {{rank: number, long: number, least: string}[]} */ wait
   return `rank ${rank} waited ${least}${seconds(long)} for it${more.join("")}`;
 }
 
-/** The rank that was held longest; `ranks` are the calls of each, `end` is the end of the run in seconds. */
+/** The rank that was blocked longest; `ranks` are the calls of each, `end` is the end of the run in seconds. */
 export function overview(/** @type {Call[][]} */ ranks, /** @type {number} */ end) {
   if (!ranks.some((calls) => calls.length)) return "No rank called torch.distributed while this was recorded.";
   const sums = ranks.map((calls) => totals(calls));
-  const most = sums.reduce((best, sum, rank) => (sum.held > sums[best].held ? rank : best), 0);
-  const { away, held, hidden } = sums[most];
+  const most = sums.reduce((best, sum, rank) => (sum.blocked > sums[best].blocked ? rank : best), 0);
+  const { away, blocked, hidden } = sums[most];
   const known = ranks[most].some(({ unsure }) => unsure.length) ? "at least " : "";
   const overlap = hidden > away / 100 || known ? `, of which ${known}${seconds(hidden)} were hidden behind its own work` : "";
-  return `Rank ${most} was held longest: ${seconds(held)} of ${seconds(end)}. Its calls were under way for ${seconds(away)}${overlap}. Choose a call with the arrow keys or the mouse.`;
+  return `Rank ${most} was blocked longest: ${seconds(blocked)} of ${seconds(end)}. Its calls were under way for ${seconds(away)}${overlap}. Choose a call with the arrow keys or the mouse.`;
 }
 
 /** " · 2 machines, their clocks ± 412 µs": the most by which times of two machines may be wrong against each other. */

@@ -1,7 +1,7 @@
 /**
  * Timeline: the measured calls of every rank over seconds, with zoom and a keyboard that walks from call to call.
  *
- * Per rank: calls under way above (overlapping ones in lanes), the time they held the rank solid below, on a faint band
+ * Per rank: calls under way above (overlapping ones in lanes), the time they blocked the rank solid below, on a faint band
  * that is the rank's own work. Bars of one colour are one path, so that thousands of calls stay light.
  *
  * A chosen call is framed on every rank that took part in it, with a line where the last of them came. Where ranks were
@@ -33,7 +33,7 @@ const WALKS = [
 const ZOOM = `<span class="rs-zoom"><button type="button" data-key="-" aria-label="zoom out">−</button>
   <button type="button" data-key="+" aria-label="zoom in">+</button>
   <button type="button" data-key="0">all</button></span>`;
-const LABEL = 84; // pixels for the names of the ranks, in a notebook
+const LABEL = 92; // pixels for the names of the ranks, in a notebook
 const AXIS = 24;
 const PROJECTED = 1.5; // times as large are words on a projector
 const CLOSEST = 1e-6; // seconds that a view shows at least
@@ -63,7 +63,7 @@ class TimelineView {
     this.clocks = model.get("clocks");
     this.wrong = wrongBy(this.clocks);
     this.ops = [...new Set(this.calls.map(({ op }) => op))];
-    this.end = Math.max(...this.calls.map(({ until, held }) => Math.max(until, ...held.map((span) => span[1]))), CLOSEST);
+    this.end = Math.max(...this.calls.map(({ until, blocked }) => Math.max(until, ...blocked.map((span) => span[1]))), CLOSEST);
     this.named = this.calls.some(({ part }) => part);
     /** @type {[number, number]} */
     this.view = [0, this.end];
@@ -82,7 +82,7 @@ class TimelineView {
   #build() {
     const { body } = this.frame;
     const ops = this.ops.map((_, i) => `<span class="${hue(i)}"><i class="rs-under"></i><b></b></span>`);
-    body.innerHTML = `<div class="rs-legend">${ops.join("")}<span><i class="rs-hold"></i>holds its rank</span>
+    body.innerHTML = `<div class="rs-legend">${ops.join("")}<span><i class="rs-hold"></i>blocked in a call</span>
       <span class="rs-perhaps" hidden><i class="rs-unsure"></i>own work, or a wait inside torch</span>
       <span class="rs-parts" hidden><i class="rs-latency"></i>latency, before the bytes</span>
       <span><i class="rs-own"></i>the rank's own work</span>
@@ -242,22 +242,22 @@ class TimelineView {
       if (call.part) names.push(this.#nameOf(call, top + call.lane * lane, lane - 1));
       const latency = latencyOf(call);
       if (latency) this.#bar(latencies, latency, top + call.lane * lane, lane - 1);
-      for (const span of call.held) this.#bar(holds, span, band, solid);
+      for (const span of call.blocked) this.#bar(holds, span, band, solid);
       for (const span of call.unsure) this.#bar(perhaps, span, band, solid);
     }
     const { chosen, sides } = this;
     const [frame, late] = [new Bars(), new Bars()];
     const side = sides.findIndex((call) => call.rank === rank);
     if (side >= 0) {
-      const { from, until, lane: at, held } = sides[side];
+      const { from, until, lane: at, blocked } = sides[side];
       this.#bar(frame, [from, until], top + at * lane, lane - 1);
-      for (const span of held) this.#bar(frame, span, band, solid);
+      for (const span of blocked) this.#bar(frame, span, band, solid);
       for (const span of awaited[side] ?? []) this.#bar(late, span, band + solid * 0.3, solid * 0.4);
     }
-    const share = Math.round((100 * totals(calls).held) / this.end);
+    const share = Math.round((100 * totals(calls).blocked) / this.end);
     const own = this.#x(this.view[0]);
     const paths = [...flights.values()].map(([name, bars]) => `<path class="rs-under ${name}" d="${bars.path}"/>`);
-    const small = this.row > 40 * this.words ? `<text class="rs-share" x="0" y="${top + 30 * this.words}">held ${share} %</text>` : "";
+    const small = this.row > 40 * this.words ? `<text class="rs-share" x="0" y="${top + 30 * this.words}">blocked ${share} %</text>` : "";
     return `<text class="rs-who" x="0" y="${top + 14 * this.words}">rank ${rank}</text>${small}
       <path class="rs-own" d="M${own} ${fixed(band)}H${fixed(this.#x(this.view[1]))}v${fixed(solid)}H${own}z"/>
       ${paths.join("")}${names.join("")}<path class="rs-latency" d="${latencies.path}"/><path class="rs-unsure" d="${perhaps.path}"/><path class="rs-hold" d="${holds.path}"/>
@@ -284,7 +284,7 @@ class TimelineView {
     const times = box.width / this.picture.offsetWidth; // a projector magnifies
     const rank = Math.floor((event.clientY - box.top) / times / this.row);
     const time = this.view[0] + ((event.clientX - box.left) / times - this.label) / this.scale;
-    const off = (call) => Math.min(...[[call.from, call.until], ...call.held].map(([a, b]) => Math.max(a - time, time - b, 0)));
+    const off = (call) => Math.min(...[[call.from, call.until], ...call.blocked].map(([a, b]) => Math.max(a - time, time - b, 0)));
     const near = (this.ranks[rank] ?? []).filter((call) => off(call) * this.scale <= NEAR);
     near.sort((a, b) => off(a) - off(b) || a.until - a.from - (b.until - b.from));
     this.#set(near[0]);
