@@ -84,7 +84,8 @@ EXERCISES = (
     Exercise(
         name="halving_doubling_all_reduce",
         asks="after it, every rank's x holds the sum of everyone's x (p is a power of two), after 2 log2(p) steps, in "
-        "each of which all ranks send at once; each rank sends 2(p - 1)/p N in all, N of it to its neighbour rank ^ 1",
+        "each of which all ranks send at once; each rank sends 2(p - 1)/p N in all, N of that to its neighbour rank ^ "
+        "1",
         lines=20,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
@@ -112,7 +113,7 @@ EXERCISES = (
     Exercise(
         name="bruck_all_gather",
         asks="it returns everyone's x, one after the other in rank order, after log2(p) steps, rounded up, in each of "
-        "which all ranks send at once; each rank sends p - 1 pieces in all; x stays as it is",
+        "which all ranks send at once; each rank sends p - 1 chunks in all; x stays as it is",
         lines=12,
         x=VECTOR,
         expected="torch.empty(world_size * x.numel(), dtype=x.dtype); dist.all_gather_single(expected, x)",
@@ -124,14 +125,14 @@ EXERCISES = (
         steps=doublings,
         why_steps=AT_ONCE,
         why_bytes={
-            lambda p: Fraction(2 ** doublings(p) - 1, p): "in the last round send only the blocks that are missing",
+            lambda p: Fraction(2 ** doublings(p) - 1, p): "in the last round send only the chunks that are missing",
         },
         hints=(
-            "Keep your own block first, and behind it the blocks of rank + 1, rank + 2, ...: what you have is always "
+            "Keep your own chunk first, and behind it the chunks of rank + 1, rank + 2, ...: what you have is always "
             "a run that starts at yourself.",
-            "With d blocks in hand: send the first of them to rank - d, get the next ones from rank + d.",
-            "In the last round only p - d blocks are missing: send min(d, p - d).",
-            "At the end block 0 is yours, block 1 that of rank + 1: torch.roll(blocks, rank, 0) puts rank 0 first.",
+            "With d chunks in hand: send the first of them to rank - d, get the next ones from rank + d.",
+            "In the last round only p - d chunks are missing: send min(d, p - d).",
+            "At the end chunk 0 is yours, chunk 1 that of rank + 1: torch.roll(chunks, rank, 0) puts rank 0 first.",
         ),
         world_sizes=(4, 3, 5),
         more=(2, 6, 7, 8),

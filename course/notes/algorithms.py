@@ -12,11 +12,6 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Two trees, cut into pieces",
-            "Find one rank in both trees on the board: inner here, leaf there. `algorithms_double_tree`.",
-        ),
-        Part(
-            8,
             "Recursive doubling",
             "Eight students in a row, pairs at distance 1, 2, 4. After each round everybody says whose numbers "
             "they have. Then `algorithms_doubling`.",
@@ -32,6 +27,11 @@ NOTES = Notes(
             "A line through the middle of the row is the slow cable. Which message crosses it? `algorithms_order`.",
         ),
         Part(
+            8,
+            "Two trees, cut into chunks",
+            "Find one rank in both trees on the board: inner here, leaf there. `algorithms_double_tree`.",
+        ),
+        Part(
             5,
             "All of them, run and priced",
             "The table for 64 ranks: which row for 100 bytes, which for 1 GB?",
@@ -42,11 +42,6 @@ NOTES = Notes(
             18,
             "Trees",
             "As in the short plan, with the blank of `tree_reduce`: try it with 6 ranks on paper first.",
-        ),
-        Part(
-            10,
-            "Two trees, cut into pieces",
-            "As in the short plan. Then the number of pieces: why does 1 GB want many?",
         ),
         Part(
             20,
@@ -64,9 +59,9 @@ NOTES = Notes(
             "As in the short plan. The code for it is homework.",
         ),
         Part(
-            6,
-            "Bruck: doubling for any p",
-            "`algorithms_bruck` at the picture.",
+            10,
+            "Two trees, cut into chunks",
+            "As in the short plan. Then the number of chunks: why does 1 GB want many?",
         ),
         Part(
             10,
@@ -77,6 +72,11 @@ NOTES = Notes(
             4,
             "Myth check",
             "Both, hands only.",
+        ),
+        Part(
+            6,
+            "Extra: Bruck, doubling for any p",
+            "`algorithms_bruck` at the picture.",
         ),
     ),
     home="`tree_reduce` and `recursive_doubling_all_reduce`; Bruck and the right order for those who want more.",
@@ -131,8 +131,8 @@ NOTES = Notes(
         ),
         Reply(
             "why does 1 GB want many",
-            "A rank passes a piece on when it has all of it, so the ranks at the top are idle until the first "
-            "piece has climbed the tree. The smaller the piece, the shorter that is. Each piece costs one more "
+            "A rank passes a chunk on when it has all of it, so the ranks at the top are idle until the first "
+            "chunk has climbed the tree. The smaller the chunk, the shorter that is. Each chunk costs one more "
             "start, which 1 GB does not notice.",
         ),
         Reply(

@@ -29,8 +29,8 @@ NOTES = Notes(
         Part(
             14,
             "On paper",
-            "Estimates 1, 2 and 4, three minutes each, in pairs, books closed. Collect powers of ten first, "
-            "digits later.",
+            "`estimate_gradients`, `estimate_overlap` and `estimate_busbw`, four minutes each, in pairs, books closed. "
+            "Collect powers of ten first, digits later.",
         ),
     ),
     ninety=(
@@ -50,6 +50,11 @@ NOTES = Notes(
             "Sum up the ring by hand on the board; the cell says the same.",
         ),
         Part(
+            10,
+            "Diagnose: a slow link",
+            "Everybody has the table of pairs. Rows or columns? Then `slow_link`.",
+        ),
+        Part(
             8,
             "Fewer bytes: one shot or two",
             "As in the short plan.",
@@ -65,19 +70,19 @@ NOTES = Notes(
             "Before you move the slider: where does the crossing go with more ranks?",
         ),
         Part(
+            6,
+            "Where the model is too simple",
+            "The three protocols: why has NCCL three? Then `estimate_token` on paper.",
+        ),
+        Part(
             9,
             "Fewer messages: a bucket",
             "`bucket_times`, then the blank of `all_reduce_many`.",
         ),
         Part(
-            16,
-            "On paper",
-            "All five estimates. Each pair explains one at the board, with units.",
-        ),
-        Part(
             10,
-            "Diagnose: a slow link",
-            "Everybody has the table of pairs. Rows or columns? Then `slow_link`.",
+            "On paper",
+            "As in the short plan. Each pair explains one at the board, with units.",
         ),
         Part(
             4,
@@ -97,12 +102,12 @@ NOTES = Notes(
         ),
         Mistake(
             "estimate_gradients",
-            "A factor of 8 is bits. A card is *sold* in Gbit/s and *used* in GB/s.",
+            "A factor of 8 is bits. A NIC is *sold* in Gbit/s and *used* in GB/s.",
             answer=3,
         ),
         Mistake(
             "estimate_token",
-            "The bytes are nothing here, the starts are everything: 14 of them. Compare 64 kB with alpha/beta "
+            "The bytes are little here, the starts are nearly all: 14 of them. Compare N/p with alpha/beta "
             "before you compute.",
         ),
         Mistake(
@@ -119,8 +124,8 @@ NOTES = Notes(
         "long_message",
         "half_latency",
         "one_two_crossing",
-        "estimate_gradients",
         "estimate_token",
+        "estimate_gradients",
         "estimate_overlap",
     ),
     replies=(
@@ -133,6 +138,11 @@ NOTES = Notes(
             "where does the crossing go with more ranks",
             "To longer vectors. More ranks give the ring more steps, so it needs more bytes before few bytes "
             "per rank count for more than few steps.",
+        ),
+        Reply(
+            "why has NCCL three",
+            "Because alpha and bandwidth are a trade. LL starts fastest and has half the bandwidth, so it is for short "
+            "vectors. Simple has all of the bandwidth and starts slowly, so it is for long ones.",
         ),
         Reply(
             "Rows or columns",

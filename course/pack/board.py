@@ -186,7 +186,7 @@ def _two_trees() -> Drawing:
         return lines + "".join(box(x + right, y, name(rank), 0.6, 0.6) for rank, (x, y) in places.items())
 
     return Drawing(
-        "Two trees, cut into pieces",
+        "Two trees, cut into chunks",
         ("Find one rank in both trees on the board",),
         (10.4, 4.3),
         (

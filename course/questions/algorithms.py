@@ -25,8 +25,8 @@ QUESTIONS = (
         text="What does the busiest rank of the tree send in the whole all-reduce, on 8 ranks?",
         right=Answer(
             "log2(p)",
-            "Rank 0 sends the whole vector to ranks 4, 2 and 1 on the way down. On 1,024 ranks it is "
-            "10 N, where a rank of the ring stays below 2 N.",
+            "Rank 0 sends the whole vector to ranks 4, 2 and 1 on the way down. (Rank 4 sends as much: one up, two "
+            "down.) On 1,024 ranks it is 10 N, where a rank of the ring stays below 2 N.",
         ),
         wrong=(
             Answer("1", "That is the way up, where each rank sends once. On the way down some send more."),
@@ -34,21 +34,6 @@ QUESTIONS = (
             Answer("p - 1", "That is naive, where rank 0 tells all others itself. Here the others help."),
             Answer("2*log2(p)", "That is the number of steps. On the way up rank 0 only receives."),
             Answer("2(p - 1)/p", "That is the ring, which sends chunks. A plain tree sends whole vectors."),
-        ),
-        unit="N",
-        p=8,
-    ),
-    Number(
-        name="algorithms_double_tree",
-        topic="trees",
-        text="A rank is an inner rank of one tree, with two ranks below it, and a leaf of the other. Each tree carries "
-        "N/2, up and down. How much does that rank send in all?",
-        right=Answer("2", "Inner: N/2 up and 2 x N/2 down. Leaf: N/2 up. Together 2 N."),
-        wrong=(
-            Answer("3", "That is an inner rank of one tree that carries all of N. Each tree has only half of it."),
-            Answer("3/2", "That is its part as an inner rank. As a leaf of the other tree it sends N/2 up."),
-            Answer("4", "Three as an inner rank and one as a leaf: but each tree carries only N/2."),
-            Answer("1", "That is the way up in both trees. The inner rank passes the sum down, too, to two ranks."),
         ),
         unit="N",
         p=8,
@@ -72,18 +57,17 @@ QUESTIONS = (
         text="How much does every rank send in all, on 8 ranks?",
         right=Answer(
             "2(p - 1)/p",
-            "1/2 + 1/4 + 1/8 = 7/8 on the way there, and 7/8 on the way back: the bytes of the ring, "
-            "in 2 log2(p) steps. That is the best of both, if all wires are alike and p is a power of"
-            " two.",
+            "1/2 + 1/4 + 1/8 = 7/8 in the reduce-scatter, and 7/8 in the all-gather: the bytes of the ring, in 2 "
+            "log2(p) steps. That is the best of both, if all links are equally fast and p is a power of two.",
         ),
         wrong=(
-            Answer("(p - 1)/p", "That is the way there, the reduce-scatter. The all-gather sends as much again."),
+            Answer("(p - 1)/p", "That is the reduce-scatter. The all-gather sends as much again."),
             Answer(
                 "log2(p)",
                 "That is recursive doubling: 3 steps, each with a whole vector. Here each step sends half of the last.",
             ),
             Answer("2", "Close: it would be 2 N if the halves went on forever. It stops at 1/8."),
-            Answer("1", "1/2 + 1/4 + 1/8 is a little less than 1, and then comes the way back."),
+            Answer("1", "1/2 + 1/4 + 1/8 is a little less than 1, and then comes the all-gather."),
         ),
         unit="N",
         p=8,
@@ -93,12 +77,13 @@ QUESTIONS = (
         topic="halving",
         text="Ranks 0 to 3 are one machine, ranks 4 to 7 another. How much does one rank send to the other machine?",
         answers=(
-            Answer("The same in both orders", "The same bytes in all. But the first message is the longest, N/2."),
+            Answer(
+                "The same in both orders", "In total, yes. But the messages have different lengths: which one crosses?"
+            ),
             Answer(
                 "Nearest first 1/4 N, farthest first 1 N",
-                "The partner on the other machine is the farthest, at distance 4. Nearest first it gets the third "
-                "message, N/8, and N/8 on the way back. Farthest first it gets the first: N/2, and N/2 on the way "
-                "back.",
+                "Only the partner at distance 4 is on the other machine. Nearest first it is the third partner: N/8 "
+                "there and N/8 back. Farthest first it is the first: N/2 there and N/2 back.",
             ),
             Answer(
                 "Nearest first 1 N, farthest first 1/4 N",
@@ -109,18 +94,19 @@ QUESTIONS = (
         right=1,
     ),
     Number(
-        name="algorithms_bruck",
-        topic="bruck",
-        text="Five ranks, each with one block. One block travels in the first step, two in the second. How many in the "
-        "third?",
-        right=Answer("1", "After two steps a rank has 4 of 5 blocks. It asks only for the one that is missing."),
+        name="algorithms_double_tree",
+        topic="trees",
+        text="A rank is an inner rank of one tree, with two children, and a leaf of the other. Each tree carries N/2, "
+        "up and down. How much does that rank send in all?",
+        right=Answer("2", "Inner: N/2 up and 2 x N/2 down. Leaf: N/2 up. Together 2 N."),
         wrong=(
-            Answer("4", "That would be doubling once more, to 8 blocks. There are only 5."),
-            Answer("3", "1, 2, 3 adds up to 6, and only 4 blocks were missing at the start."),
-            Answer("2", "A rank has 1 + 1 + 2 = 4 blocks before this step."),
+            Answer("3", "That is an inner rank of one tree that carries all of N. Each tree has only half of it."),
+            Answer("3/2", "That is its part as an inner rank. As a leaf of the other tree it sends N/2 up."),
+            Answer("4", "Three as an inner rank and one as a leaf: but each tree carries only N/2."),
+            Answer("1", "That is the way up in both trees. The inner rank passes the sum down, too, to two children."),
         ),
-        unit="blocks",
-        p=5,
+        unit="N",
+        p=8,
     ),
     Choose(
         name="algorithms_measured",
@@ -143,9 +129,8 @@ QUESTIONS = (
         topic="trees",
         text="Recursive doubling takes fewer steps on 6 ranks than on 8.",
         true=False,
-        why="On 6 ranks two are extra: one step to hand over their vectors, two for the other four, one to bring "
-        "the sum "
-        "back.",
+        why="On 6 ranks two are extra: one step to give away their vectors, two for the other four, one to bring the "
+        "sum back.",
     ),
     Statement(
         name="algorithms_myth_total",
@@ -155,5 +140,19 @@ QUESTIONS = (
         true=True,
         why="2(p - 1) N each time: p - 1 vectors must be added to one, and p - 1 ranks must get the "
         "sum. They differ in which rank sends it and when.",
+    ),
+    Number(
+        name="algorithms_bruck",
+        topic="bruck",
+        text="Five ranks, each with one chunk. Each rank sends one chunk in the first step, two in the second. How "
+        "many in the third?",
+        right=Answer("1", "After two steps a rank has 4 of 5 chunks. Only the missing one is sent."),
+        wrong=(
+            Answer("4", "That would be doubling once more, to 8 chunks. There are only 5."),
+            Answer("3", "1, 2, 3 adds up to 6, and only 4 chunks were missing at the start."),
+            Answer("2", "A rank has 1 + 1 + 2 = 4 chunks before this step."),
+        ),
+        unit="chunks",
+        p=5,
     ),
 )

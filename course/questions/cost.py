@@ -10,9 +10,8 @@ QUESTIONS = (
         "take? Write the unit, too.",
         right=Answer(
             "20e-6+4e6/2e9",
-            "20 microseconds to start, and 4 MB / (2 GB/s) = 2 ms for the bytes. A million times the "
-            "bytes of a message of 4 bytes, which takes 20.002 microseconds, cost a hundred times as "
-            "much.",
+            "20 microseconds to start, and 4 MB / (2 GB/s) = 2 ms for the bytes. A message of 4 bytes takes 20.002 "
+            "microseconds. This one has a million times the bytes and takes only a hundred times as long.",
         ),
         wrong=(
             Answer("20e-6", "That is the start alone. The bytes take 4 MB / (2 GB/s) = 2 ms more."),
@@ -31,47 +30,93 @@ QUESTIONS = (
         wrong=(
             Answer("20e3", "20 kB take 10 microseconds: then alpha is two thirds of the time."),
             Answer("80e3", "80 kB take 40 microseconds: then alpha is a third of the time."),
-            Answer("320e3", "That counts bits. The link's speed is in bytes per second."),
-            Answer("5e3", "That is an eighth: GB/s are bytes already, nothing is to be divided by 8."),
+            Answer("320e3", "You multiplied by 8. GB/s already counts bytes."),
+            Answer("5e3", "You divided by 8. GB/s already counts bytes."),
         ),
         unit="bytes",
         within=0.02,
     ),
+    Choose(
+        name="slow_link",
+        topic="cost",
+        text="Find the slow link. Every rank has one link to the switch (what it sends) and one from it (what it "
+        "receives). Which of the eight has only a tenth of the bandwidth?",
+        answers=(
+            Answer("what rank 2 sends", "Then everything FROM rank 2 would be slow: its row. Look at the columns."),
+            Answer("what rank 3 receives", "What ranks 0 and 1 send to rank 3 is fast."),
+            Answer(
+                "what rank 1 sends", "Rank 1 is slow to one rank only; to ranks 0 and 3 it is as fast as the others."
+            ),
+            Answer(
+                "what rank 2 receives",
+                "Whatever is sent TO rank 2 is slow, whichever rank sends it, and nothing else is.",
+            ),
+        ),
+        right=3,
+    ),
     Click(
         name="two_shot_first",
         topic="all_reduce",
-        text="Two shots: in the first, every rank collects what it needs to finish ONE chunk, the one with its own "
-        "number. Which cells does the first shot write? Click one on each rank.",
+        text="In the first shot rank r collects chunk r of every other rank. Which cell on each rank does this change? "
+        "Click it.",
         step=1,
-        why="Rank 2 needs chunk 2 of every other rank and nothing else, so chunk 2 is what changes there; on rank r "
-        "it is chunk r.",
+        why="Rank 2 needs chunk 2 of every other rank and nothing else, so chunk 2 changes there. On rank r it is "
+        "chunk r.",
     ),
     Number(
         name="one_two_crossing",
         topic="cost",
-        text="One shot costs 3 alpha + 3 N beta, two shots 6 alpha + 1.5 N beta. With alpha = 14 ms and 50 MB/s, at "
+        text="One-shot costs 3 alpha + 3 N beta, two-shot 6 alpha + 1.5 N beta. With alpha = 14 ms and 50 MB/s, at "
         "which N do they take the same time?",
         right=Answer("1.4e6", "3 alpha = 1.5 N beta, so N = 2 alpha/beta = 2 x 14 ms x 50 MB/s."),
         wrong=(
-            Answer("0.7e6", "That is alpha/beta. Here 3 alpha are set against 1.5 N beta: twice as much."),
-            Answer("2.8e6", "Set both equal: 3 alpha more against 1.5 N beta less. N = 3/1.5 alpha/beta, not 6/1.5."),
-            Answer("11.2e6", "That counts bits. 50 MB/s are bytes."),
+            Answer("0.7e6", "That is alpha/beta. Here 3 alpha = 1.5 N beta, so N is twice that."),
+            Answer("2.8e6", "You took 6 alpha. The difference of the two is 3 alpha: 3 alpha = 1.5 N beta."),
+            Answer("11.2e6", "You multiplied by 8. MB/s already counts bytes."),
         ),
         unit="bytes",
         within=0.03,
     ),
     Number(
-        name="bucket_times",
-        topic="cost",
-        text="4 ranks, a ring, alpha = 14 ms, 50 MB/s. 20 small tensors of 20 kB, all-reduced one by one: how many "
-        "times as long does it take as one all-reduce of all of them glued together?",
+        name="estimate_token",
+        topic="estimate",
+        text="Llama 3 8B writes eight texts at once on 8 GPUs. They share every layer and all-reduce its results: "
+        "8 x 4096 numbers of 2 bytes, 65.5 kB. NCCL takes a ring with LL, 0.6 microseconds for a message and "
+        "225 GB/s. How long does one all-reduce take?",
         right=Answer(
-            "20*6*(14+0.1)/(6*(14+2))", "One by one: 20 x 6 steps of 14 + 0.1 ms. Glued: 6 steps of 14 + 2 ms."
+            "2*(p-1)*(0.6+65.5/p/225)*1e-6",
+            "14 steps of 0.6 microseconds are 8.4, and the bytes add 0.5. With Simple it would be 48 microseconds.",
         ),
         wrong=(
+            Answer(
+                "2*(p-1)/p*65.5/225*1e-6",
+                "Those are the bytes alone. 14 steps have to start, too: 0.6 microseconds each.",
+            ),
+            Answer(
+                "(0.6+2*(p-1)/p*65.5/225)*1e-6",
+                "That starts one message. The ring has 2 (p - 1) = 14 steps, one after the other.",
+            ),
+            Answer(
+                "(p-1)*(0.6+65.5/p/225)*1e-6",
+                "That is one half of the ring. After the reduce-scatter comes the all-gather.",
+            ),
+            Answer("2*(p-1)*(0.6+65.5/225)*1e-6", "That sends all of N in each step. A step of the ring sends N/p."),
+            Answer("2*(p-1)*(3.4+65.5/p/450)*1e-6", "That is Simple. LL starts faster and has half the bandwidth."),
+        ),
+        unit="s",
+        p=8,
+        within=0.02,
+    ),
+    Number(
+        name="bucket_times",
+        topic="cost",
+        text="4 ranks, a ring, alpha = 14 ms, 50 MB/s. You have 20 tensors of 20 kB. Plan A calls all_reduce for each. "
+        "Plan B joins them into one tensor and calls it once. How many times as long does A take?",
+        right=Answer("20*6*(14+0.1)/(6*(14+2))", "A: 20 x 6 steps of 14 + 0.1 ms. B: 6 steps of 14 + 2 ms."),
+        wrong=(
             Answer("1", "The bytes are the same, but there are 20 times as many starts, and a start costs 14 ms here."),
-            Answer("20", "20 calls against one, but the steps of the one are longer: 14 + 2 ms, not 14 + 0.1."),
-            Answer("120", "Both have 6 steps in a call: 120 steps against 6."),
+            Answer("20", "A has 20 times as many steps, but those of B are longer: 14 + 2 ms, not 14 + 0.1."),
+            Answer("120", "A has 120 steps, but B has 6 of its own: one call, 6 steps."),
         ),
         unit="times",
         p=4,
@@ -80,13 +125,13 @@ QUESTIONS = (
     Number(
         name="estimate_gradients",
         topic="estimate",
-        text="Estimate 1. Llama 3 8B has 8 billion parameters, and each gradient takes 2 bytes. 16 GPUs, one in each "
-        "machine, all-reduce them by a ring, over NICs of 50 GB/s in each direction. How long does it take, without "
-        "latency?",
+        text="Llama 3 8B has 8 billion parameters, and each gradient takes 2 bytes. 16 GPUs, one in each machine, "
+        "all-reduce them by a ring, over NICs of 50 GB/s in each direction. How long does it take, without latency?",
         right=Answer("2*(p-1)/p*16/50", "N = 16 GB. Each rank sends 2 (p - 1)/p N = 30 GB at 50 GB/s."),
         wrong=(
             Answer(
-                "(p-1)/p*16/50", "That is half: either one byte for a number instead of two, or one half of the ring."
+                "(p-1)/p*16/50",
+                "Half of the right answer. Did you take one byte per gradient, or only half of the ring?",
             ),
             Answer("16/50", "That is N at 50 GB/s. The ring sends nearly 2 N: 2 (p - 1)/p times N."),
             Answer(
@@ -100,72 +145,15 @@ QUESTIONS = (
         within=0.03,
     ),
     Number(
-        name="estimate_token",
-        topic="estimate",
-        text="Estimate 2. Llama 3 8B on 8 GPUs, tensor parallel, makes one token for each of 8 requests: 8 x 4096 "
-        "numbers of 2 "
-        "bytes, 64 kB, are all-reduced twice in each layer. By a ring on NVLink, 3.4 microseconds for a message, "
-        "450 GB/s. How long does one all-reduce take?",
-        right=Answer(
-            "2*(p-1)*(3.4+64/p/450)*1e-6",
-            "14 steps of 3.4 microseconds are 47.6; all the bytes together add 0.25. With alpha "
-            "for each message two shots take as long and one shot 25 microseconds; on NVLink, "
-            "where all peers are written at once, about 7 and 4.4. So inference engines bring "
-            "one-shot and two-shot kernels of their own.",
-        ),
-        wrong=(
-            Answer(
-                "2*(p-1)/p*64/450*1e-6",
-                "Those are the bytes alone. 14 steps have to start, too: 3.4 microseconds each.",
-            ),
-            Answer(
-                "(3.4+2*(p-1)/p*64/450)*1e-6",
-                "That starts one message. The ring has 2 (p - 1) = 14 steps, one after the other.",
-            ),
-            Answer(
-                "(p-1)*(3.4+64/p/450)*1e-6",
-                "That is one half of the ring. After the reduce-scatter comes the all-gather.",
-            ),
-            Answer(
-                "2*(p-1)*(3.4+64/450)*1e-6", "That sends the whole 64 kB in each step. A step of the ring sends N/p."
-            ),
-        ),
-        unit="s",
-        p=8,
-        within=0.02,
-    ),
-    Number(
-        name="estimate_gather",
-        topic="estimate",
-        text="Estimate 3. FSDP collects a layer of Llama 3 70B on 32 GPUs: 0.86 billion parameters of 2 bytes, 1.7 "
-        "GB, and "
-        "each GPU ends with the whole. A ring, 50 GB/s in each direction. How long does it take, without latency?",
-        right=Answer("(p-1)/p*1.7/50", "Each GPU receives 31 of the 32 pieces: nearly the whole 1.7 GB, at 50 GB/s."),
-        wrong=(
-            Answer(
-                "1.7/50/p", "That divides by p. However many GPUs share the work, each has to receive nearly the whole."
-            ),
-            Answer("2*(p-1)/p*1.7/50", "That is an all-reduce. An all-gather is one half of it."),
-            Answer(
-                "(p-1)*1.7/50",
-                "That takes 1.7 GB for the piece of one rank. It is the whole. Ask of every formula: which N?",
-            ),
-            Answer("8*(p-1)/p*1.7/50", "That counts bits. 50 GB/s are bytes."),
-        ),
-        unit="s",
-        p=32,
-        within=0.04,
-    ),
-    Number(
         name="estimate_overlap",
         topic="estimate",
-        text="Estimate 4. A backward pass computes for 80 ms. Its gradients leave in 6 buckets; to all-reduce one "
-        "takes 12 ms. The buckets get ready evenly spaced, the last when the backward pass ends, and a bucket leaves "
-        "when it is ready. How long is it from the start of the backward pass until all is summed?",
+        text="A backward pass computes for 80 ms. Its gradients leave in 6 buckets. A bucket is ready every 80/6 ms, "
+        "and its all-reduce starts at once and takes 12 ms. How long is it from the start of the backward pass until "
+        "the last bucket is summed?",
         right=Answer(
             "80e-3+12e-3",
-            "A bucket is ready every 80/6 = 13 ms and takes 12, so five travel while the GPU computes. The last one "
-            "cannot hide.",
+            "80/6 = 13 ms is longer than 12, so five buckets travel while the GPU still computes. The last one is "
+            "ready at 80 ms and cannot hide.",
         ),
         wrong=(
             Answer(
@@ -180,7 +168,7 @@ QUESTIONS = (
     Number(
         name="estimate_busbw",
         topic="estimate",
-        text="Estimate 5. What is the busbw of the reduce_scatter row?",
+        text="What is the busbw of the reduce_scatter row?",
         right=Answer("(p-1)/p*1e9/2.6e-3", "algbw is 1 GB / 2.6 ms = 384.6 GB/s; the factor of reduce_scatter is 7/8."),
         wrong=(
             Answer("1e9/2.6e-3", "That is algbw. For reduce_scatter it is multiplied by (p - 1)/p = 7/8."),
@@ -188,46 +176,48 @@ QUESTIONS = (
                 "2*(p-1)/p*1e9/2.6e-3", "That is the factor of all_reduce, which has two halves. reduce_scatter is one."
             ),
             Answer("(p-1)/p*1e9/2.6e-3/8", "That divides by 8 once too often. N is the whole vector already."),
-            Answer("8*(p-1)/p*1e9/2.6e-3", "That counts bits. GB/s are bytes."),
+            Answer("8*(p-1)/p*1e9/2.6e-3", "You multiplied by 8. GB/s already counts bytes."),
         ),
         unit="bytes/s",
         p=8,
         within=0.01,
     ),
-    Choose(
-        name="slow_link",
-        topic="cost",
-        text="Find the slow link. Every rank has one link to the switch (what it sends) and one from it (what it "
-        "receives). Which of the eight links carries only a tenth?",
-        answers=(
-            Answer("what rank 2 sends", "Then everything FROM rank 2 would be slow: its row. Look at the columns."),
-            Answer("what rank 3 receives", "What ranks 0 and 1 send to rank 3 is fast."),
+    Number(
+        name="estimate_gather",
+        topic="estimate",
+        text="FSDP collects a layer of Llama 3 70B on 32 GPUs: 0.86 billion parameters of 2 bytes, 1.7 GB. Each GPU "
+        "ends with the whole layer. A ring, 50 GB/s in each direction. How long does it take, without latency?",
+        right=Answer("(p-1)/p*1.7/50", "Each GPU receives 31 of the 32 chunks: nearly the whole 1.7 GB, at 50 GB/s."),
+        wrong=(
             Answer(
-                "what rank 1 sends", "Rank 1 is slow to one rank only; to ranks 0 and 3 it is as fast as the others."
+                "1.7/50/p", "That divides by p. However many GPUs share the work, each has to receive nearly the whole."
             ),
+            Answer("2*(p-1)/p*1.7/50", "That is an all-reduce. An all-gather is one half of it."),
             Answer(
-                "what rank 2 receives",
-                "Whatever is sent TO rank 2 is slow, whichever rank sends it, and nothing else is.",
+                "(p-1)*1.7/50",
+                "1.7 GB is the whole layer, not one rank's chunk. Always ask which N a formula means.",
             ),
+            Answer("8*(p-1)/p*1.7/50", "You multiplied by 8. GB/s already counts bytes."),
         ),
-        right=3,
+        unit="s",
+        p=32,
+        within=0.04,
     ),
     Statement(
         name="busbw_measured",
         topic="cost",
         text="busbw is the measured speed of the links.",
         true=False,
-        why="It is N / T times a constant of the collective: seconds in disguise. An algorithm that wastes bytes "
-        "shows a low busbw on links that are fully busy.",
+        why="It is just the time T, written in another way: N / T times a constant of the collective. An algorithm "
+        "that sends more bytes than it must shows a low busbw on links that are fully busy.",
     ),
     Statement(
         name="algbw_falls",
         topic="cost",
-        text="Run a perfect ring all-reduce on more and more ranks with the same links: its algbw falls, its busbw "
-        "stays.",
+        text="You run a perfect ring all-reduce on more and more ranks, with the same links: its algbw falls.",
         true=True,
-        why="Each rank has to send 2 (p - 1)/p N, which grows from 1 N to nearly 2 N. algbw leaves that out, busbw "
-        "puts it in.",
+        why="Each rank has to send 2 (p - 1)/p N, which grows from 1 N to nearly 2 N. So the same N takes longer. "
+        "busbw has that factor in it, and stays.",
     ),
     Statement(
         name="reduce_scatter_half",

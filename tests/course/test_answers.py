@@ -182,7 +182,7 @@ def ring_against_ulysses(ranks):
     return ring_sends / (4 * all_to_all.linear(ranks).counts(nbytes=1).busiest)
 
 
-CARD, NVLINK = Network(0, 1 / 50e9), Network(3.4e-6, 1 / 450e9)
+NIC, NVLINK_LL = Network(0, 1 / 50e9), Network(0.6e-6, 1 / 225e9)
 FOUND = {
     "naive_messages": lambda: counts("naive", 8).messages,
     "naive_busiest": lambda: counts("naive").busiest,
@@ -193,9 +193,9 @@ FOUND = {
     ),
     "one_two_crossing": crossing,
     "bucket_times": lambda: 20 * ratio(PLAYED, (all_reduce.ring(4), 20e3), (all_reduce.ring(4), 400e3)),
-    "estimate_gradients": lambda: seconds(all_reduce.ring(16), 16e9, CARD),
-    "estimate_token": lambda: seconds(all_reduce.ring(8), 64e3, NVLINK),
-    "estimate_gather": lambda: seconds(all_gather.ring(32), 1.7e9, CARD),
+    "estimate_gradients": lambda: seconds(all_reduce.ring(16), 16e9, NIC),
+    "estimate_token": lambda: seconds(all_reduce.ring(8), 2 * 8 * 4096, NVLINK_LL),
+    "estimate_gather": lambda: seconds(all_gather.ring(32), 1.7e9, NIC),
     "estimate_busbw": lambda: 1e9 / 2.6e-3 * 7 / 8,
     "long_message": lambda: 20e-6 + 4e6 / 2e9,
     "half_latency": lambda: 20e-6 * 2e9,

@@ -63,7 +63,7 @@ WRONG = {
     "not written": ("def bruck_all_gather(x):\n    ...\n", "not written yet"),
     "too much in the last step": (
         LOOP.format(some="have", result="torch.roll(blocks[:world_size], rank, 0).flatten()"),
-        "in the last round send only the blocks that are missing",
+        "in the last round send only the chunks that are missing",
     ),
     "own block first": (
         LOOP.format(some="min(have, world_size - have)", result="blocks[:world_size].flatten()"),
