@@ -47,8 +47,9 @@ EXERCISES = (
         },
         hints=(
             "Two halves: after ring_reduce_scatter(x) your finished chunk is x.chunk(world_size)[rank]. "
-            "ring_all_gather(piece) returns everyone's piece, end to end.",
-            "The sum has to be in x itself. x.copy_(...) writes into it; x = ... only gives a new tensor its name.",
+            "ring_all_gather(chunk) returns everyone's chunk, end to end.",
+            "The sum has to be in x itself. x.copy_(...) writes into it; x = ... would only make the name x point to a "
+            "new tensor.",
             "In one line: x.copy_(ring_all_gather(x.chunk(world_size)[rank])).",
             "By hand: in step s of the second half send chunk rank - s and receive chunk rank - 1 - s, modulo p. Use "
             "isend, then recv, then wait: blocking sends in a ring wait for each other forever.",

@@ -31,7 +31,7 @@ NOTES = Notes(
         Part(
             12,
             "Which one?",
-            "The three situations by hands, one after the other, and for each wrong choice: how many bytes are "
+            "The first three situations by hands, one after the other, and for each wrong choice: how many bytes are "
             "thrown away?",
         ),
     ),
@@ -55,8 +55,7 @@ NOTES = Notes(
         Part(
             14,
             "All-to-all",
-            "As in the short plan. Then the uneven form: what has to be sent first? Do the lookup of "
-            "`choose_lookup` on the board.",
+            "As in the short plan. Then the uneven form at home: what has to be sent first?",
         ),
         Part(
             12,
@@ -92,7 +91,7 @@ NOTES = Notes(
         ),
         Mistake(
             "reduce_scatter_length",
-            "The pieces shrink, the sum does not grow: 4 numbers in, 1 number out on each of 4 ranks.",
+            "The chunks shrink, the sum does not grow: 4 numbers in, 1 number out on each of 4 ranks.",
         ),
         Mistake(
             "all_to_all_rank_1",

@@ -42,7 +42,10 @@ QUESTIONS = (
         wrong=(
             Answer("1", "It is one vector, but it goes to three ranks: three messages of N."),
             Answer("p*(p-1)", "That is the total of all four ranks. Each of them sends a quarter of it."),
-            Answer("2*(p-1)", "That would be there and back. Nothing comes back here: every rank adds up for itself."),
+            Answer(
+                "2*(p-1)",
+                "That would count an answer to each message. Nothing comes back here: every rank adds up for itself.",
+            ),
         ),
         unit="N",
         p=4,
@@ -65,8 +68,8 @@ QUESTIONS = (
     Click(
         name="ring_first_step",
         topic="all_reduce",
-        text="Each chunk travels to the right, visits every rank and ends, finished, at the rank with its number: "
-        "chunk 2 at rank 2. Which cells does the first step write? Click one on each rank.",
+        text="Each chunk goes right, visits every rank, and is finished at the rank with its own number (chunk 2 at "
+        "rank 2). Which cell on each rank does the first step change? Click it.",
         step=1,
         why="Chunk 2 has to reach rank 2 last, after three hops to the right. So it starts at rank 3, and its first "
         "hop ends at rank 0. In the same way, rank r sends chunk r - 1 and receives chunk r - 2.",
@@ -101,10 +104,10 @@ QUESTIONS = (
         name="few_bytes_win",
         topic="all_reduce",
         text="4 ranks, a vector of 4 bytes. A message costs 20 microseconds to start; 4 bytes cost next to nothing to "
-        "carry. A rank starts its messages one after the other. Which plan is over first?",
+        "carry. A rank starts its messages one after the other. Which plan finishes first?",
         answers=(
             Answer(
-                "exchange: it has the fewest in a row",
+                "exchange: it has the fewest messages one after the other",
                 "Each rank starts 3 messages, all ranks at the same time: 3 starts, 60 microseconds.",
             ),
             Answer(
@@ -126,11 +129,11 @@ QUESTIONS = (
         "quarter 21 ms. How many times as long as the ring does the naive plan take?",
         right=Answer("(6*81)/(6*21)", "Six whole vectors, one after the other: 486 ms. Six chunks: 126 ms."),
         wrong=(
-            Answer("1", "Both have six messages in a row, but those of the ring are four times shorter."),
+            Answer("1", "Both have six messages one after the other, but those of the ring are four times shorter."),
             Answer(
                 "2",
                 "3 N against 1.5 N is what the busiest rank sends. But rank 0 must receive 3 N before it can "
-                "send 3 N: six vectors in a row.",
+                "send 3 N: six vectors, one after the other.",
             ),
             Answer(
                 "6", "Six is how many messages come one after the other, in both plans. Those of the ring are shorter."
@@ -155,7 +158,7 @@ QUESTIONS = (
         topic="all_reduce",
         text="A vector of 1 GB, a ring all-reduce: with twice as many ranks it takes about twice as long.",
         true=False,
-        why="From 4 to 8 ranks the busiest rank sends 1.75 N instead of 1.5 N. A long vector takes a sixth longer, "
-        "and never twice as long as on 2 ranks.",
+        why="From 4 to 8 ranks the busiest rank sends 1.75 N instead of 1.5 N. A long vector takes a sixth longer. "
+        "Latency aside, it never takes twice as long as on 2 ranks.",
     ),
 )

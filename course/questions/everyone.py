@@ -6,14 +6,16 @@ QUESTIONS = (
     Number(
         name="all_gather_sends",
         topic="all_gather",
-        text="4 ranks, each has a quarter of N bytes. All pieces go round the ring until every rank has all four. "
+        text="4 ranks, each has a quarter of N bytes. All chunks go round the ring until every rank has all four. "
         "How many bytes does one rank send, in units of N?",
-        right=Answer("(p-1)/p", "Three times a piece of N/4, its own and two that it passes on."),
+        right=Answer("(p-1)/p", "Three times a chunk of N/4, its own and two that it passes on."),
         wrong=(
             Answer(
-                "1", "1 N would be four pieces. The last one to arrive goes no further: the next rank is its owner.", 3
+                "1",
+                "1 N would be four chunks. The last one that arrives is not passed on: it came from the next rank.",
+                3,
             ),
-            Answer("1/p", "1/4 N is its own piece, in step 1. In steps 2 and 3 it passes on what has come.", 2),
+            Answer("1/p", "1/4 N is its own chunk, in step 1. In steps 2 and 3 it passes on what has come.", 2),
             Answer("p-1", "It is three messages, but each is a quarter of N.", 1),
             Answer("2*(p-1)/p", "1.5 N is what it sends and what it receives together: 3/4 N out, 3/4 N in."),
         ),
@@ -39,9 +41,10 @@ QUESTIONS = (
     Statement(
         name="reduce_scatter_length",
         topic="reduce_scatter",
-        text="x has 4 numbers on each of 4 ranks; `reduce_scatter_single(out, x)` needs an `out` of 4 numbers, too.",
+        text="x has 4 numbers on each of 4 ranks; `reduce_scatter_single(out, x)` needs an `out` of 4 numbers.",
         true=False,
-        why="Each rank gets one piece of the sum: 4 / 4 = 1 number. Anything else is refused.",
+        why="Each rank gets one chunk of the sum: 4 / 4 = 1 number. With an out of 4 numbers torch expects 16 numbers "
+        "of input, gets 4, and raises an error that says `16 vs. 4`.",
     ),
     Statement(
         name="padding",
@@ -49,18 +52,18 @@ QUESTIONS = (
         text="To reduce_scatter 10 numbers on 4 ranks, every rank may add two zeros at the end, and the last rank "
         "drops its last two numbers afterwards.",
         true=True,
-        why="12 numbers are 4 pieces of 3. The two zeros are added up to zeros, at the end of rank 3's piece. FSDP "
+        why="12 numbers are 4 chunks of 3. The two zeros are added up to zeros, at the end of rank 3's chunk. FSDP "
         "pads like this. For a maximum you would have to pad with minus infinity.",
     ),
     Number(
         name="two_halves",
         topic="all_reduce",
-        text="4 ranks with a vector of N bytes each. First a reduce_scatter, then an all_gather of the pieces. "
-        "How many bytes does one rank send in both together, in units of N?",
-        right=Answer("2*(p-1)/p", "Three pieces of N/4 in the first half, and three in the second."),
+        text="4 ranks with a vector of N bytes each. First a reduce_scatter, then an all_gather of the chunks. "
+        "How many bytes does one rank send in both calls together, in units of N?",
+        right=Answer("2*(p-1)/p", "Three chunks of N/4 in the first half, and three in the second."),
         wrong=(
-            Answer("(p-1)/p", "3/4 N is the first half alone. Then each rank has a piece of the sum, not the sum.", 3),
-            Answer("2", "2 N would be four pieces in each half. One piece need not be sent, both times."),
+            Answer("(p-1)/p", "3/4 N is the first half alone. Then each rank has a chunk of the sum, not the sum.", 3),
+            Answer("2", "2 N would be four chunks in each half. In each half a rank sends three chunks, not four."),
             Answer("2*(p-1)", "6 N is what all four ranks send together."),
             Answer("p-1", "3 N is what all four ranks send together in one half."),
         ),
@@ -70,8 +73,8 @@ QUESTIONS = (
     Choose(
         name="choose_nan",
         topic="which collective",
-        text="Each rank knows whether its own gradients hold a NaN (flag 1) or not (flag 0). If any of them do, all "
-        "ranks must skip this step. Which call, on the flag?",
+        text="Each rank knows whether its own gradients hold a NaN (flag 1) or not (flag 0). If any rank has a NaN, "
+        "all ranks must skip this step. Which collective do you call on the flag?",
         answers=(
             Answer("reduce with MAX to rank 0", "Then rank 0 knows. The others would go on and train on the NaN."),
             Answer("all_reduce with MIN", "The smallest flag is 1 only if all ranks have a NaN. One is enough."),
@@ -88,33 +91,12 @@ QUESTIONS = (
             Answer("10, 11, 12, 13", "Only its own 11 stays. The other three were for other ranks.", 1),
             Answer("1, 11, 21, 31", "Number 1 of every rank, in the order of the senders."),
             Answer(
-                "11, 1, 31, 21", "Those come, but they are put in the order of their senders, not of their arrival."
+                "11, 1, 31, 21",
+                "Those are the right numbers in the order of their arrival. all_to_all sorts them by sender.",
             ),
             Answer("64, on every rank", "Nothing is added up here. That would be number 1 of an all_reduce."),
         ),
         right=1,
-    ),
-    Choose(
-        name="choose_lookup",
-        topic="which collective",
-        text="A table of 1,000,000 rows of 256 bytes (256 MB) is spread over 4 ranks, a quarter on each. "
-        "Each rank needs 1,000 rows, a quarter of them from each rank. What sends the least?",
-        answers=(
-            Answer(
-                "all_gather of the table",
-                "The rows are right, but each rank sends 192 MB and throws away 999 of 1,000 rows.",
-            ),
-            Answer("broadcast from each rank in turn", "The same 192 MB as all_gather, only one root after the other."),
-            Answer(
-                "all_to_all of the ids, then of the rows", "750 ids of 8 bytes out, 750 rows of 256 bytes back: 0.2 MB."
-            ),
-            Answer(
-                "all_reduce of the rows found",
-                "It works, if each rank fills in zeros for rows that are not its own; but then every rank gets all "
-                "rows.",
-            ),
-        ),
-        right=2,
     ),
     Choose(
         name="choose_gradients",
@@ -135,19 +117,19 @@ QUESTIONS = (
         text="Each rank keeps a quarter (25 MB) of a layer's weights, and every rank needs the whole layer.",
         answers=(
             Answer(
-                "all_reduce, with zeros elsewhere",
+                "all_reduce, each rank with zeros for what it does not have",
                 "The numbers are right, but each rank sends 150 MB: it adds up zeros.",
             ),
             Answer("broadcast from rank 0", "Rank 0 has a quarter, and cannot broadcast what it does not have."),
             Answer("gather", "Then one rank has the layer. All four need it."),
-            Answer("all_gather", "Each rank sends 75 MB: three pieces of 25 MB, passed on round the ring."),
+            Answer("all_gather", "Each rank sends 75 MB: three chunks of 25 MB, passed on round the ring."),
         ),
         right=3,
     ),
     Choose(
         name="choose_tokens",
         topic="which collective",
-        text="Each rank has tokens of 100 MB. A quarter of them need the expert on rank 0, a quarter the one on "
+        text="Each rank has 100 MB of tokens. A quarter of them need the expert on rank 0, a quarter the one on "
         "rank 1, and so on.",
         answers=(
             Answer("all_gather", "The tokens arrive, but each rank sends 300 MB and throws away three quarters."),
@@ -184,9 +166,33 @@ QUESTIONS = (
     Statement(
         name="half_of_the_sum",
         topic="reduce_scatter",
-        text="On 8 ranks reduce_scatter sends half the bytes of all_reduce and leaves each rank half of the sum.",
+        text="On 8 ranks reduce_scatter sends half the bytes of all_reduce, so each rank gets half of the sum.",
         true=False,
         why="Half the bytes, yes. But each rank has one eighth of the sum: the other half of the bytes would bring "
         "it the rest.",
+    ),
+    Choose(
+        name="choose_lookup",
+        topic="which collective",
+        text="A table of 1,000,000 rows of 256 bytes (256 MB) is spread over 4 ranks, a quarter on each. "
+        "Each rank needs 1,000 rows, a quarter of them from each rank. What sends the least?",
+        answers=(
+            Answer(
+                "all_gather of the table",
+                "The rows are right, but each rank sends 192 MB and throws away 999 of 1,000 rows.",
+            ),
+            Answer("broadcast from each rank in turn", "The same 192 MB as all_gather, only one root after the other."),
+            Answer(
+                "all_to_all of the ids, then of the rows",
+                "A quarter of the 1,000 rows is its own. It asks for 750 ids of 8 bytes and gets 750 rows of 256 "
+                "bytes: 0.2 MB.",
+            ),
+            Answer(
+                "all_reduce of the rows found",
+                "It works, if each rank fills in zeros for rows that are not its own. But then every rank gets the "
+                "rows of all four: 1.5 MB sent.",
+            ),
+        ),
+        right=2,
     ),
 )

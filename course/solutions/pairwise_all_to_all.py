@@ -1,6 +1,6 @@
 """The loop of pairwise_reduce_scatter; what arrives is put in its sender's place and not added.
 
-Two mistakes: putting pieces into the order in which they came; and sending the rank's own piece to itself, which no
+Two mistakes: putting chunks into the order in which they came; and sending the rank's own chunk to itself, which no
 rank can do.
 Another way: start all p - 1 sends and receives at once with batch_isend_irecv. That is one step, and more load at a
 time.

@@ -1,6 +1,6 @@
 """Each rank passes on what has just come, p - 1 times.
 
-Two mistakes: sending your own piece again in each step, and joining the pieces in the order in which they came.
+Two mistakes: sending your own chunk again in each step, and joining the chunks in the order in which they came.
 Another way: p - 1 calls of your shift.
 """
 
@@ -11,10 +11,10 @@ import torch.distributed as dist
 def ring_all_gather(x):
     """Return everyone's x in rank order."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
-    pieces = [torch.empty_like(x) for _ in range(world_size)]
-    pieces[rank].copy_(x)
+    chunks = [torch.empty_like(x) for _ in range(world_size)]
+    chunks[rank].copy_(x)
     for step in range(world_size - 1):
-        sending = dist.isend(pieces[(rank - step) % world_size], (rank + 1) % world_size)
-        dist.recv(pieces[(rank - 1 - step) % world_size], (rank - 1) % world_size)
+        sending = dist.isend(chunks[(rank - step) % world_size], (rank + 1) % world_size)
+        dist.recv(chunks[(rank - 1 - step) % world_size], (rank - 1) % world_size)
         sending.wait()
-    return torch.cat(pieces)
+    return torch.cat(chunks)
