@@ -9,6 +9,9 @@ import random
 import time
 
 TOPICS = (
+    "all-reduce, to a colleague who trains on one GPU.",
+    "ZeRO 1, 2 and 3.",
+    "serving: prefill against decode.",
     "a hang: 512 GPUs, no error, no progress since 3 a.m.",
     "twice the GPUs, 1.3 times the speed. Why?",
     "a mixture of experts on 64 GPUs.",

@@ -221,8 +221,8 @@ def bytes_per_step(layers, tokens, width, vocabulary, context, parts):
     )
 
 
-def size_a_run(psi, layers, hidden, tokens, gpus, flops, inside, between):
-    return _reference("size_a_run")["_trial_sized"](psi, layers, hidden, tokens, gpus, flops, inside, between)
+def size_a_run(model, tokens, gpus, tensor, chip):
+    return _reference("size_a_run")["_trial_sized"](model, tokens, gpus, tensor, chip)
 
 
 def _reference(exercise):

@@ -116,12 +116,12 @@ NOTES = Notes(
         Reply(
             "what does it cost",
             "On 8 ranks gather and broadcast send up to 3 N from one rank, a ring all_gather 7/8 N. An "
-            "all_reduce of which you keep a piece sends 2 x 7/8 N, a reduce_scatter half of that.",
+            "all_reduce of which you keep a chunk sends 2 x 7/8 N, a reduce_scatter half of that.",
         ),
         Reply(
             "Which term does the sheet lack",
             "The tree's formula lacks the bytes: each of the 2 log2 p levels also carries N. The ring's lacks "
-            "the starts: 2 (p - 1) times alpha.",
+            "the latency: 2 (p - 1) times alpha.",
         ),
         Reply(
             "A share of what",

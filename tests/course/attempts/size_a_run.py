@@ -1,78 +1,80 @@
 """Attempts at size_a_run."""
 
 BODY = """
-def size_a_run(psi, layers, hidden, tokens, gpus, flops, inside, between):
-    ranks = gpus / 8
+def size_a_run(model, tokens, gpus, tensor, chip):
+    psi, layers, hidden = model
+    machine, flops, inside, between = chip
+    ranks = gpus / tensor
     kept = {kept}
-    tensor = {calls} * layers * {ring} * tokens * hidden * 2
+    summed = {calls} * layers * {ring} * tensor * tokens * hidden * 2
     fsdp = {thrice} * (ranks - 1) / ranks * {cut} * 2
-    compute = {operations} * psi * tokens / 8 / flops
+    nic = fsdp * {share}
+    compute = {operations} * psi * tokens / flops
     seconds = {seconds}
+    mfu = {mfu}
     return {returned}
 """
 GOOD = {
-    "kept": "16 * psi / gpus",
-    "calls": "4",
-    "ring": "7 / 4",
+    "kept": "16 * psi / gpus + 2 * layers * hidden * tokens",
+    "calls": "6",
+    "ring": "2 * (tensor - 1) / tensor",
     "thrice": "3",
-    "cut": "psi / 8",
-    "operations": "6",
-    "seconds": "max(compute + tensor / inside, fsdp / between)",
-    "returned": "kept / 1e9, tensor / 1e9, fsdp / 1e9, seconds, compute / seconds",
+    "cut": "psi / tensor",
+    "share": "tensor / machine",
+    "operations": "8",
+    "seconds": "max(compute + summed / inside, fsdp / inside, nic / between)",
+    "mfu": "6 * psi * tokens / flops / seconds",
+    "returned": "kept / 1e9, summed / 1e9, nic / 1e9, seconds, mfu",
 }
 
 RIGHT = {
-    "a list": BODY.format(**GOOD | {"returned": "[kept / 1e9, tensor / 1e9, fsdp / 1e9, seconds, compute / seconds]"}),
-    "a tensor": BODY.format(
-        **GOOD | {"returned": "torch.tensor([kept / 1e9, tensor / 1e9, fsdp / 1e9, seconds, compute / seconds])"}
-    ),
+    "a list": BODY.format(**GOOD | {"returned": "[kept / 1e9, summed / 1e9, nic / 1e9, seconds, mfu]"}),
+    "a tensor": BODY.format(**GOOD | {"returned": "torch.tensor([kept / 1e9, summed / 1e9, nic / 1e9, seconds, mfu])"}),
     "piece by piece": """
-def size_a_run(psi, layers, hidden, tokens, gpus, flops, inside, between):
+def size_a_run(model, tokens, gpus, tensor, chip):
+    psi, layers, hidden = model
     mine = psi / gpus
-    kept = mine * (2 + 2 + 4 + 4 + 4)
-    activation = 2 * tokens * hidden
-    sent_inside = layers * (2 + 2) * 14 * activation / 8
-    machines = gpus // 8
-    shard, others = 2 * mine, machines - 1
-    sent_between = 3 * others * shard
-    at_full_speed = (2 + 4) * psi * tokens / (8 * flops)
-    step = at_full_speed + sent_inside / inside
-    if sent_between / between > step:
-        step = sent_between / between
-    return kept / 1e9, sent_inside / 1e9, sent_between / 1e9, step, 6 * psi * tokens / 8 / step / flops
+    kept = mine * (2 + 2 + 4 + 4 + 4) + layers * 2 * hidden * tokens
+    sent_inside = layers * (2 + 2 + 2) * 2 * (tensor - 1) * 2 * tokens * hidden
+    shard, others = 2 * mine, gpus // tensor - 1
+    sent = 3 * others * shard
+    through_a_nic = sent / (chip[0] / tensor)
+    step = (2 + 2 + 4) * psi * tokens / chip[1] + sent_inside / chip[2]
+    for other in sent / chip[2], through_a_nic / chip[3]:
+        if other > step:
+            step = other
+    return kept / 1e9, sent_inside / 1e9, through_a_nic / 1e9, step, 6 * psi * tokens / step / chip[1]
 """,
 }
 
 WRONG = {
     "not written": (
-        "def size_a_run(psi, layers, hidden, tokens, gpus, flops, inside, between):\n    ...\n",
+        "def size_a_run(model, tokens, gpus, tensor, chip):\n    ...\n",
         "not written yet",
     ),
     "every machine keeps the whole model": (
-        BODY.format(**GOOD | {"kept": "16 * psi / 8"}),
+        BODY.format(**GOOD | {"kept": "16 * psi / tensor + 2 * layers * hidden * tokens"}),
         "the GB that a GPU keeps",
     ),
-    "weights in 2 bytes alone": (BODY.format(**GOOD | {"kept": "2 * psi / gpus"}), "the GB that a GPU keeps"),
-    "the forward pass alone": (BODY.format(**GOOD | {"calls": "2"}), "the GB sent in the tensor group"),
+    "no activations": (BODY.format(**GOOD | {"kept": "16 * psi / gpus"}), "the GB that a GPU keeps"),
+    "nothing is recomputed": (BODY.format(**GOOD | {"calls": "4"}), "the GB sent in the tensor group"),
     "an all_reduce is N": (BODY.format(**GOOD | {"ring": "1"}), "the GB sent in the tensor group"),
-    "plain data parallel": (BODY.format(**GOOD | {"thrice": "2"}), "the GB sent in the FSDP group"),
-    "FSDP of the whole model": (BODY.format(**GOOD | {"cut": "psi"}), "the GB sent in the FSDP group"),
+    "plain data parallel": (BODY.format(**GOOD | {"thrice": "2"}), "the GB through one NIC"),
+    "FSDP of the whole model": (BODY.format(**GOOD | {"cut": "psi"}), "the GB through one NIC"),
+    "one ring through one NIC": (BODY.format(**GOOD | {"share": "1"}), "the GB through one NIC"),
     "all one after the other": (
-        BODY.format(**GOOD | {"seconds": "compute + tensor / inside + fsdp / between"}),
+        BODY.format(**GOOD | {"seconds": "compute + summed / inside + nic / between"}),
         "the seconds of a step",
     ),
     "all is hidden": (
-        BODY.format(**GOOD | {"seconds": "max(compute, tensor / inside, fsdp / between)"}),
+        BODY.format(**GOOD | {"seconds": "max(compute, summed / inside, fsdp / inside, nic / between)"}),
         "the seconds of a step",
     ),
     "2 operations": (BODY.format(**GOOD | {"operations": "2"}), "no  on 2 ranks"),  # the seconds, or the MFU alone
-    "MFU upside down": (
-        BODY.format(**GOOD | {"returned": "kept / 1e9, tensor / 1e9, fsdp / 1e9, seconds, seconds / compute"}),
-        "the MFU",
-    ),
-    "bytes": (BODY.format(**GOOD | {"returned": "kept, tensor, fsdp, seconds, compute / seconds"}), "no  on 2 ranks"),
+    "counts what is recomputed": (BODY.format(**GOOD | {"mfu": "compute / seconds"}), "the MFU"),
+    "bytes": (BODY.format(**GOOD | {"returned": "kept, summed, nic, seconds, mfu"}), "no  on 2 ranks"),
     "four numbers": (
-        BODY.format(**GOOD | {"returned": "kept / 1e9, tensor / 1e9, fsdp / 1e9, seconds"}),
+        BODY.format(**GOOD | {"returned": "kept / 1e9, summed / 1e9, nic / 1e9, seconds"}),
         "no  on 2 ranks",
     ),
 }
