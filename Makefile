@@ -56,7 +56,8 @@ withhold: .venv/course.stamp
 
 # What builds the course's own wheel is not among what it needs to run.
 wheels: .venv/course.stamp
-	$(BIN)/python -m pip download --dest wheels --constraint etc/lock.txt '.[jax]' hatchling editables pip
+	@echo "downloading all packages into wheels: 400 MB, most of it torch ..."
+	@$(BIN)/python -m pip download --quiet --dest wheels --constraint etc/lock.txt '.[jax]' hatchling editables pip uv
 
 bench: .venv/test.stamp
 	$(BIN)/python -m tests.benchmarks

@@ -93,6 +93,8 @@ class Guard:
         table = COLLECTIVES if mark.side == "collective" else MESSAGES
         if table.read(self.memory, base_of(self.rank), row_of(mark, table)) == mark:
             table.erase(self.memory, base_of(self.rank), row_of(mark, table))
+            if mark.op == "all_to_all_single":  # the next call has its number, and must not meet these splits
+                SPLITS.erase(self.memory, base_of(self.rank), mark.seq % SPLITS.rows)
 
     def refuse(self, mark: Fingerprint, cell: int) -> None:
         """Keep what this refused call looked like, if it is the first one in the cell."""

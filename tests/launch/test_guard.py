@@ -6,6 +6,9 @@ raised, that both ranks and both lines are named, and that nobody came out with 
 
 import pytest
 
+from launch.rank._ops import Cut
+from launch.rank.guard import Guard
+from launch.shared.flight_recorder import Board, Fingerprint
 from tests.launch.forked import HAS_ALL_TO_ALL, TORCH
 
 FAULTS = {
@@ -92,6 +95,17 @@ y = y.flatten()
 def test_pieces_that_do_not_fit_are_counted_in_rows_where_these_are_alike(gang, x, y, split, said):
     answers = gang.run(f"dist.all_to_all_single(torch.zeros({y}), torch.zeros({x}), {split})", 2, record=False)
     assert answers[0]["error"] == f"MismatchError: rank 0 {said}"
+
+
+def test_pieces_of_a_call_that_torch_has_refused_meet_no_later_call(tmp_path):
+    """torch 2.15 refuses wrong split sizes in the call, earlier ones in its wait; the next call has its number then."""
+    memory = Board(tmp_path / "board", 2).memory
+    mark = Fingerprint(1, 0, 1, 0, -1, -1, -1, 1, "collective", "all_to_all_single", "", "float32", "")
+    zero, one = Guard(memory, 0), Guard(memory, 1)
+    zero.collective(mark, (0, 1))
+    zero.splits(mark, (0, 1), Cut((1, 1), (1, 1), (1, 1)))
+    zero.retract(mark)
+    one.splits(mark, (0, 1), Cut((2, 2), (2, 2), (1, 1)))
 
 
 # gloo: dist.all_to_all_single(x, x) leaves [10, 11, 12, 13] on rank 1 in some runs, for [2, 3, 12, 13]
