@@ -43,8 +43,8 @@ def last_owner(trial, rank: int) -> np.ndarray:
 
 
 BID_WITHOUT = (
-    "that is no rank; if the ranks without the largest number bid it, take MIN, and let them bid world_size, which is "
-    "above every rank"
+    "that is no rank; if the ranks without the largest number contribute it, take MIN, and let them contribute "
+    "world_size, which is above every rank"
 )
 
 
@@ -71,7 +71,7 @@ def norm_of_all(trial) -> float:
 EXERCISES = (
     Exercise(
         name="distributed_mean",
-        asks="it returns the mean of all numbers of all ranks, which have different amounts of them, with at most two "
+        asks="it returns the mean of all numbers of all ranks. Each rank may have another amount of them. At most two "
         "all_reduce of a few numbers; x stays as it is",
         lines=4,
         x="torch.randint(low, high, (lengths[rank],)).to(dtype) * scale",
@@ -124,14 +124,14 @@ EXERCISES = (
         },
         hints=(
             "all_reduce with dist.ReduceOp.MAX gives everyone the value. Which rank has it is a second question.",
-            "Let every rank that has the value bid its own number and all others bid world_size. Which bid wins?",
-            "The lowest bid: all_reduce with dist.ReduceOp.MIN.",
+            "Every rank that has the value contributes its own number, all others world_size. Which number is wanted?",
+            "The lowest: all_reduce with dist.ReduceOp.MIN.",
         ),
     ),
     Exercise(
         name="distributed_softmax",
-        asks="it returns this rank's part of the softmax over the numbers of all ranks, however large or small they "
-        "are, with at most two all_reduce of a few numbers; x stays as it is",
+        asks="it returns this rank's part of the softmax over the numbers of all ranks, even if these are very large "
+        "or small. At most two all_reduce of a few numbers; x stays as it is",
         lines=7,
         x="(3 * torch.randn(100) + shift + slope * rank + gap * (torch.arange(100) % 2)).to(dtype)",
         expected="torch.empty(100 * world_size, dtype=x.dtype); dist.all_gather_single(expected, x); "
@@ -142,9 +142,9 @@ EXERCISES = (
         call_bytes=a_few,
         rtol=1e-4,
         slips={
-            its_own_maximum: "each rank has subtracted its own maximum, so that every rank's powers are of another "
-            "scale and their sum is of none; subtract the largest number of all ranks",
-            its_own_sum: "each rank has divided by the sum of its own powers; add these up over the ranks first",
+            its_own_maximum: "each rank subtracted its own maximum, so the exponentials have different scales and "
+            "cannot be added; subtract the largest number of all ranks",
+            its_own_sum: "each rank divided by the sum of its own exponentials; add these up over the ranks first",
         },
         hints=(
             "softmax(x) = exp(x - m) / sum of exp(x - m), for any m. Which two numbers must all ranks agree on?",
@@ -156,8 +156,8 @@ EXERCISES = (
     ),
     Exercise(
         name="clip_norm",
-        asks="after it, the norm of all ranks' x together is at most limit: all of x is scaled by the same factor, or "
-        "left as it is if that norm is small enough; one all_reduce of a few numbers",
+        asks="after it the norm of all ranks' x together is at most limit. All of x is scaled by the same factor, or "
+        "left as it is if that norm is small enough. One all_reduce of a few numbers",
         lines=5,
         x="(torch.randn(100) * size / 10).to(dtype)",
         expected="x.double().square().sum(); dist.all_reduce(expected); "
@@ -189,8 +189,8 @@ EXERCISES = (
     ),
     Exercise(
         name="same_bits_sum",
-        asks="it returns the sum of everyone's x, number by number, with the same bits in whatever order the ranks add "
-        "up: exact, and rounded once at the end; with one all_reduce; x stays as it is",
+        asks="it returns the sum of everyone's x, number by number. The bits must not depend on the order of the "
+        "additions: add exactly, round once at the end. One all_reduce; x stays as it is",
         lines=4,
         x="(torch.randint(-(2**23), 2**23, (90,)) * 2.0 ** torch.randint(-10, 10, (90,))).to(dtype)",
         expected="x.double(); dist.all_reduce(expected); expected = expected.to(dtype)",

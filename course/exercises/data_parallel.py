@@ -27,7 +27,7 @@ FLOATS = ("float32", "float64", "float32")
 
 
 def filled(sizes: Iterable[int], cap: int) -> list[int]:
-    """How many numbers stand in each bucket, if one is closed as soon as it holds `cap`."""
+    """How many numbers are in each bucket, if one is closed as soon as it holds `cap`."""
     buckets, held = [], 0
     for size in sizes:
         held += size
@@ -49,8 +49,8 @@ def not_flushed(trial, rank: int) -> np.ndarray:
 EXERCISES = (
     Exercise(
         name="bucketed_average",
-        asks="after it, every tensor of the list holds the mean of everyone's; the tensors go in buckets, the last of "
-        "the list first, a bucket is closed as soon as it holds cap numbers or more, and each is one all_reduce",
+        asks="after it every tensor of the list holds the mean of all ranks'. Fill the buckets from the end of the "
+        "list. Close a bucket once it holds cap numbers or more, and all-reduce each bucket once",
         lines=16,
         x=f"(torch.randint(low, high, ({sum(SIZES)},)) * scale).to(dtype)",
         expected="x.clone(); dist.all_reduce(expected); expected /= p",
@@ -77,8 +77,8 @@ EXERCISES = (
     Exercise(
         name="overlapped_average",
         asks="it registers a hook on every parameter of the model. The hooks put gradients into a bucket as they get "
-        "ready; as soon as it holds cap numbers or more its all_reduce starts. It returns a function: after a backward "
-        "pass and this function every gradient is the mean of all ranks'",
+        "ready. Once it holds cap numbers or more, its all_reduce starts. It returns finish. After a backward pass and "
+        "a call to finish() every gradient is the mean over all ranks",
         lines=28,
         x="torch.randn(5).to(dtype)",
         expected="gradients_of(x); dist.all_reduce(expected); expected /= p",
@@ -96,7 +96,7 @@ EXERCISES = (
             "dist.all_reduce(bucket, async_op=True), and keep the parameters, the bucket and the handle. Begin a new "
             "list.",
             "finish() starts the last bucket, which is seldom full. Then for each that is kept: wait(), divide by "
-            "world_size, and copy the pieces back, as in bucketed_average.",
+            "world_size, and copy the parts back, as in bucketed_average.",
             "At its end finish() empties what it has kept: the next backward pass fills it again.",
         ),
         dtypes=FLOATS,

@@ -7,8 +7,8 @@ from course.exercises.exercise import VECTOR, Exercise, holding, the_first
 EXERCISES = (
     Exercise(
         name="rail_broadcast",
-        asks="after it, every rank's x is rank 0's; the mesh has the dimensions machine and gpu, and a collective "
-        "between the machines may get only 1/g of x, where g is the number of GPUs in a machine",
+        asks="after it every rank's x is rank 0's. The mesh has the dimensions machine and gpu. A machine has g GPUs, "
+        "and a collective between the machines may get only 1/g of x",
         lines=8,
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",
@@ -21,10 +21,10 @@ EXERCISES = (
         across=lambda p: Fraction(2, p),
         textbook=holding(the_first, chunked=True),
         hints=(
-            "After the scatter each GPU of machine 0 has one piece, and a NIC of its own to send it through.",
-            "Each piece has to reach the GPU in the same place on every other machine: that is a dist.broadcast of "
-            'piece in the group "machine". In that group number 0 is the GPU of machine 0, so group_src=0.',
-            "Now each machine has all pieces, one on each GPU, in order: dist.all_gather_single inside the machine "
+            "After the scatter each GPU of machine 0 has one chunk, and a NIC of its own to send it through.",
+            "Each chunk has to reach the GPU in the same place on every other machine: that is a dist.broadcast of "
+            'chunk in the group "machine". In that group number 0 is the GPU of machine 0, so group_src=0.',
+            "Now each machine has all chunks, one on each GPU, in order: dist.all_gather_single inside the machine "
             "puts them into x.",
         ),
         world_sizes=(4, 8, 2),

@@ -5,21 +5,9 @@ from course.notes.note import Mistake, Notes, Part, Reply
 NOTES = Notes(
     fifty=(
         Part(
-            14,
-            "Collectives out of collectives",
-            "The four equations as a quiz, all answers on paper before the cells run.  "
-            "`compose_price`: the same result is not the same price.",
-        ),
-        Part(
             8,
             "The mean",
             "`compose_mean`. The question of the day, on the board: what of it adds up?",
-        ),
-        Part(
-            8,
-            "Write: argmax, from nothing",
-            "Together at the board, no laptops: one call for the value, a second one for the rank. Which op, and "
-            "what do the others hand in?",
         ),
         Part(
             6,
@@ -32,13 +20,20 @@ NOTES = Notes(
             "`compose_bits`, then the table: find a row in which the ranks differ. Why is that worse than a row "
             "that differs from another?",
         ),
+        Part(
+            8,
+            "Write: argmax, from nothing",
+            "Together at the board, no laptops: one call for the value, a second one for the rank. Which op, and "
+            "what do the others contribute?",
+        ),
+        Part(
+            14,
+            "Collectives out of collectives",
+            "The equations as a quiz, all answers on paper before the cells run. "
+            "`compose_price`: the same result is not the same price.",
+        ),
     ),
     ninety=(
-        Part(
-            16,
-            "Collectives out of collectives",
-            "As in the short plan. Then the parameter server, as reduce + broadcast.",
-        ),
         Part(
             8,
             "The mean",
@@ -50,13 +45,8 @@ NOTES = Notes(
             "`distributed_mean`.",
         ),
         Part(
-            14,
-            "Write: argmax, from nothing",
-            "Alone, then two versions at the wall: ties go to the lowest rank.",
-        ),
-        Part(
             16,
-            "Write: softmax, from nothing",
+            "Write: softmax",
             "First why: exp(1000) in front of them. Then alone.",
         ),
         Part(
@@ -75,12 +65,22 @@ NOTES = Notes(
             "Together; about four lines, one idea: do not round.",
         ),
         Part(
+            14,
+            "Write: argmax, from nothing",
+            "Alone, then two versions at the wall: ties go to the lowest rank.",
+        ),
+        Part(
+            16,
+            "Collectives out of collectives",
+            "As in the short plan. Then the parameter server, as reduce + broadcast.",
+        ),
+        Part(
             6,
             "The price",
             "`compose_softmax_price` on paper.",
         ),
     ),
-    home="Softmax and clipping, with their checks.",
+    home="Softmax and the two drills, with their checks.",
     room="compose_bits",
     ask="Write the four numbers on the board: 1e8, 1, -1e8, 1. First ask for the true sum: 2. Then for what seven "
     "right algorithms say. Hands for each of the four answers; the last one gets few. Run it, and let the room "
@@ -110,12 +110,12 @@ NOTES = Notes(
         ),
     ),
     sheet=(
-        "compose_all_to_all_sum",
-        "compose_scatter_gather",
-        "compose_price",
         "compose_mean",
         "compose_half",
         "compose_accuracy",
+        "compose_all_to_all_sum",
+        "compose_scatter_gather",
+        "compose_price",
     ),
     replies=(
         Reply(
@@ -124,8 +124,8 @@ NOTES = Notes(
             "count, and divide at the end.",
         ),
         Reply(
-            "Which op, and what do the others hand in",
-            "MAX for the value, MIN for the rank. A rank that does not have the value hands in the world size, "
+            "Which op, and what do the others contribute",
+            "MAX for the value, MIN for the rank. A rank that does not have the value contributes the world size, "
             "which is larger than any rank, so it never wins.",
         ),
         Reply(

@@ -98,7 +98,7 @@ NOTES = Notes(
             "`dp_largest_first` in pairs.",
         ),
     ),
-    home="`bucketed_average` and `overlapped_average`, and the second fault.",
+    home="`bucketed_average` and `overlapped_average`, the second fault, and the knobs at the end.",
     room="dp_repair_late",
     ask="Everybody knows by now that averaging repairs. So ask late repair with confidence, and most hands go up for "
     "*they come together again*. Let them write one step of both ranks on the board, w minus the same number. "
@@ -111,7 +111,7 @@ NOTES = Notes(
         ),
         Mistake(
             "dp_per_parameter",
-            "They forget the starts: 16 calls times 6 messages in a row times 4 ms.",
+            "They forget the latency: 16 calls times 6 messages in a row times 4 ms.",
         ),
         Mistake(
             "dp_first_buckets",
@@ -127,7 +127,7 @@ NOTES = Notes(
         ),
         Mistake(
             "dp_bucket_best",
-            "Leaving at once is good for one bucket and bad for sixteen: each pays its starts.",
+            "Leaving at once is good for one bucket and bad for sixteen: each pays its latency.",
         ),
     ),
     sheet=("dp_repair_late", "dp_per_parameter", "dp_hook_order", "dp_first_buckets", "dp_no_sync", "dp_who_is_slow"),

@@ -29,7 +29,7 @@ NOTES = Notes(
         Part(
             9,
             "How it chooses",
-            "`topology_chain`, then `nccl.choose`: no thresholds, an estimate for each call.",
+            "`topology_chain`, then `topology_choice` and `nccl.choose`: no thresholds, an estimate for each call.",
         ),
         Part(
             4,
@@ -54,13 +54,13 @@ NOTES = Notes(
             "Draw two machines of four. Where is the vector after each of the three moves? Then write the last two.",
         ),
         Part(
-            10,
+            8,
             "Which wins where",
-            "As in the short plan. Then the students' own machines: what does `nvidia-smi topo -m` say there?",
+            "As in the short plan.",
         ),
         Part(
             6,
-            "What NCCL has",
+            "What NCCL does",
             "The table, and the three protocols: what does each pay, and for what?",
         ),
         Part(
@@ -74,25 +74,25 @@ NOTES = Notes(
             "As in the short plan. Guess the nine rows before you run them.",
         ),
         Part(
-            8,
-            "Other wires, other partners",
-            "`topology_torus`, and for which length a hierarchical all_to_all helps.",
-        ),
-        Part(
             6,
             "Myth check",
             "Both. The second one is true.",
         ),
+        Part(
+            10,
+            "Extra: your wiring, tori, all-to-all",
+            "The students' own machines: what does `nvidia-smi topo -m` say there? Then `topology_torus`.",
+        ),
     ),
-    home="`rail_broadcast` where it was not written, tori, and the table of what NCCL has.",
+    home="`rail_broadcast` where it was not written, the extra at the end, and the table of what NCCL has.",
     room="topology_ring_cards",
-    ask="Draw one machine with its eight GPUs and eight cards, and ask for a number on fingers: 1, 2, 4 or 8. Then "
+    ask="Draw one machine with its eight GPUs and eight NICs, and ask for a number on fingers: 1, 2, 4 or 8. Then "
     "follow the ring with a finger, 0 to 7 and out: the finger leaves the machine once. Ask what the other seven "
-    "cards cost to rent.",
+    "NICs cost to rent.",
     wrong=(
         Mistake(
             "topology_ring_cards",
-            "A card for each GPU is not a card at work for each GPU. Seven of eight right-hand neighbours are in "
+            "A NIC for each GPU is not a NIC at work for each GPU. Seven of eight right-hand neighbours are in "
             "the same machine.",
         ),
         Mistake(
@@ -101,7 +101,7 @@ NOTES = Notes(
         ),
         Mistake(
             "topology_winner",
-            "Many rings won a minute ago, with eight cards. Here there is one card: count what leaves.",
+            "Many rings won a minute ago, with eight NICs. Here there is one NIC: count what leaves.",
         ),
         Mistake(
             "topology_switch",
@@ -137,7 +137,7 @@ NOTES = Notes(
         ),
         Reply(
             "Where is the vector after each of the three moves",
-            "First in quarters on the four GPUs of machine 0. Then quarter i on GPU i of both machines. Then "
+            "First in four chunks on the four GPUs of machine 0. Then chunk i on GPU i of both machines. Then "
             "all of it everywhere.",
         ),
         Reply(

@@ -1,4 +1,4 @@
-"""The questions of chapter 10: what is made of what, what adds up, and which bits come out."""
+"""The questions of chapter 10: what adds up, which bits come out, and what is made of what."""
 
 from course.questions.question import Answer, Choose, Number, Statement
 
@@ -15,7 +15,7 @@ QUESTIONS = (
         topic="composition",
         text="all_reduce = scatter from rank 0, then all_gather.",
         true=False,
-        why="No rank adds anything: the pieces of rank 0's vector come to all. That is a broadcast, and a good one.",
+        why="No rank adds anything: the chunks of rank 0's vector come to all. That is a broadcast, and a good one.",
     ),
     Statement(
         name="compose_reduce_twice",
@@ -27,8 +27,8 @@ QUESTIONS = (
     Choose(
         name="compose_price",
         topic="cost",
-        text="One server on 8 ranks receives 7 N and sends 7 N. Which other way to do an all_reduce "
-        "makes a rank carry as much?",
+        text="One server on 8 ranks receives 7 N and sends 7 N. Which of these ways to do an all_reduce also makes a "
+        "rank receive and send 7 N?",
         answers=(
             Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N in and out, the least there is."),
             Answer(
@@ -61,8 +61,8 @@ QUESTIONS = (
     Choose(
         name="compose_half",
         topic="statistics",
-        text="Four ranks, float16. Which of the two gives the mean: add and then divide by 4, or divide by 4 and then "
-        "add?",
+        text="Four ranks, float16, gradients near 20000. Which gives the mean: add and then divide by 4, or divide by "
+        "4 and then add?",
         answers=(
             Answer(
                 "Both", "Both do on paper. But the sum, about 80000, is more than float16 can hold: it becomes inf."
@@ -70,8 +70,8 @@ QUESTIONS = (
             Answer("Only add, then divide", "The sum, about 80000, is more than float16 can hold: it becomes inf."),
             Answer(
                 "Only divide, then add",
-                "No sum on the way is above 20000. The sum first would be 80000, beyond `float16`. "
-                "DDP divides first, for this reason.",
+                "No sum on the way is above the mean, 20096. The sum first would be 80384, beyond `float16`. "
+                "DDP divides first, for this reason, and so does `ReduceOp.AVG` on NCCL.",
             ),
             Answer("Neither", "float16 is coarse, but it can hold 20000. What can it not hold?"),
         ),
@@ -106,30 +106,22 @@ QUESTIONS = (
         ),
         right=1,
     ),
-    Statement(
-        name="compose_pipeline",
-        topic="which collective",
-        text="In a pipeline of four stages only the last stage can compute a loss.",
-        true=True,
-        why="Only the last stage has the model's output. There are no losses of other stages to add up or hand out. "
-        "What goes back is the gradient of a stage's input, in a message to the stage before it.",
-    ),
     Choose(
         name="compose_bits",
         topic="floating point",
-        text="What will they say?",
+        text="Seven algorithms add 100000000, 1, -100000000 and 1 on four ranks. What do the ranks print?",
         answers=(
-            Answer("All say 2", "In exact arithmetic. In float32, 100000000 + 1 is 100000000."),
+            Answer("All print 2", "That is the exact sum. In float32, 100000000 + 1 is 100000000."),
             Answer(
                 "They differ from plan to plan, and in some plans from rank to rank",
                 "0, 1 and 2 all occur. In the exchange and the whole-vector ring the ranks disagree.",
             ),
             Answer(
                 "They differ from plan to plan, but within a plan all ranks agree",
-                "True of most. But in two of the seven each rank adds up in an order of its own.",
+                "True of most. But in two of the seven each rank adds up in its own order.",
             ),
             Answer(
-                "All say the same, but not 2",
+                "All print the same, but not 2",
                 "They add in different orders, so a different 1 is lost each time, and sometimes none.",
             ),
         ),
@@ -138,20 +130,20 @@ QUESTIONS = (
     Statement(
         name="compose_built_in",
         topic="floating point",
-        text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits, and a second "
-        "run gives the same again.",
+        text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits.",
         true=True,
-        why="gloo's ring finishes each chunk once and copies it, and always adds in the same order. "
-        "On more ranks the order is another, and on GPUs another length may bring another "
-        "algorithm: it holds for one layout of the job.",
+        why="gloo's ring finishes each chunk once and copies it. It always adds in the same order, so a second run "
+        "gives the same bits, too. NCCL does so as long as ranks, length and algorithm stay the same: another length "
+        "may bring another algorithm, and more ranks bring another order.",
     ),
     Choose(
         name="compose_softmax_price",
         topic="cost",
-        text="20 microseconds per message and 2 GB/s. About how many times cheaper are the two numbers?",
+        text="A message costs 20 microseconds, the bandwidth is 2 GB/s. About how many times faster is it to send two "
+        "numbers per rank than to gather everything?",
         answers=(
             Answer(
-                "80 times", "12 MB at 2 GB/s take 6 ms; four messages, one after the other, 0.08 ms. 6 / 0.08 is 75."
+                "75 times", "12 MB at 2 GB/s take 6 ms; four messages, one after the other, 0.08 ms. 6 / 0.08 is 75."
             ),
             Answer("10 times", "12 MB at 2 GB/s take 6 ms; four messages of a few bytes take 0.08 ms. Divide the two."),
             Answer("2 times", "That would be half as many calls. The all_gather moves 12 MB to each rank."),

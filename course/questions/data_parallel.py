@@ -15,7 +15,7 @@ QUESTIONS = (
             ),
             Answer(
                 "They stay exactly as far apart as they are",
-                "Both ranks subtract the same numbers in every step. What differed before differs by as much after.",
+                "Both ranks subtract the same numbers in every step. Whatever gap they had, they keep.",
             ),
             Answer(
                 "They drift on, but more slowly",
@@ -35,13 +35,15 @@ QUESTIONS = (
         "ring of 4 ranks: 4 ms per message, 16 MB/s. How long does that take? Write the unit, too.",
         right=Answer(
             "16*(6*4e-3+1.5*262144/16e6)",
-            "A ring of 4 has 6 steps: 24 ms of starts. It sends 1.5 N: 24.6 ms of bytes. Sixteen times 48.6 ms.",
+            "A ring of 4 has 6 steps: 24 ms of latency. It sends 1.5 N: 24.6 ms for the bytes. Sixteen times 48.6 ms "
+            "is 777 ms.",
         ),
         wrong=(
             Answer(
-                "16*1.5*262144/16e6", "Those are the bytes alone. Each call also starts 6 messages in a row: 24 ms."
+                "16*1.5*262144/16e6",
+                "Those are the bytes alone. Each call also pays the latency of 6 messages in a row: 24 ms.",
             ),
-            Answer("16*6*4e-3", "Those are the starts alone. The bytes of a layer take 24.6 ms more."),
+            Answer("16*6*4e-3", "That is the latency alone. The bytes of a layer take 24.6 ms more."),
             Answer(
                 "6*4e-3+16*1.5*262144/16e6", "That is one call for all the layers together. Here there are 16 calls."
             ),
@@ -55,7 +57,7 @@ QUESTIONS = (
     Choose(
         name="dp_hook_order",
         topic="data parallel",
-        text="A model has the layers 0, 1, 2 and 3. Whose gradient does a backward pass finish first?",
+        text="A model has the layers 0, 1, 2 and 3. Which layer's gradient is ready first in the backward pass?",
         answers=(
             Answer(
                 "Layer 0",
@@ -91,20 +93,22 @@ QUESTIONS = (
     Number(
         name="dp_bucket_best",
         topic="estimate",
-        text="16 layers, 25 ms of backward for each, 24 ms to start an all_reduce, 24.6 ms for the bytes of each "
-        "layer. With k layers in a bucket, the first bucket waits for k layers of backward, and then the network is "
-        "busy to the end. Which k is fastest?",
+        text="16 layers, 25 ms of backward for each, 24 ms of latency for an all_reduce, 24.6 ms for the bytes of each "
+        "layer. The first bucket leaves after k layers of backward. From then on the network is never idle. Which k is "
+        "fastest?",
         right=Answer(
             "4",
-            "k x 25 ms until the first bucket leaves, and 16/k x 24 ms of starts. Their sum is smallest where both are "
-            "about equal: k = 4.",
+            "k x 25 ms until the first bucket leaves, and 16/k x 24 ms of latency. Their sum is smallest where both "
+            "are about equal: k = 4.",
         ),
         wrong=(
-            Answer("1", "The first gradient leaves at once, but 16 calls pay 16 x 24 ms of starts in a row."),
-            Answer("16", "One call pays 24 ms of starts, but leaves when all of the backward pass is over: 400 ms."),
+            Answer("1", "The first gradient leaves at once, but 16 calls pay 16 x 24 ms of latency in a row."),
+            Answer(
+                "16", "One call pays 24 ms of latency, but leaves only when the whole backward pass has ended: 400 ms."
+            ),
             Answer(
                 "8",
-                "The first bucket leaves after 200 ms, 100 ms later than with 4, and two saved starts are only 48 ms.",
+                "The first bucket leaves after 200 ms, 100 ms later than with 4, and two calls saved are only 48 ms.",
             ),
             Answer("2", "The first bucket leaves 50 ms earlier than with 4, but 4 more calls cost 96 ms."),
         ),
@@ -115,15 +119,16 @@ QUESTIONS = (
         name="dp_no_sync",
         topic="DDP",
         text="Four small batches, one optimizer step. With `no_sync` around the first three DDP sends a quarter of the "
-        "bytes, and ends with the same gradients, to rounding.",
+        "bytes, and ends with the same gradients, up to rounding.",
         true=True,
-        why="The mean of sums is the sum of means. So each rank may add up its own four, and all-reduce once.",
+        why="Adding over batches and averaging over ranks can be done in either order. So each rank adds its own four "
+        "first, and all ranks all-reduce once.",
     ),
     Statement(
         name="dp_one_slow",
         topic="stragglers",
-        text="No overlap. One rank of four takes 60 ms longer for its backward pass. Spread over four ranks, that "
-        "makes a step 15 ms longer.",
+        text="No overlap. One rank of four takes 60 ms longer for its backward pass. Each step becomes only 15 ms "
+        "longer, because the delay is spread over four ranks.",
         true=False,
         why="No rank has the average before the last gradient has come. All four wait, and the step is 60 ms longer.",
     ),
@@ -131,13 +136,13 @@ QUESTIONS = (
         name="dp_who_is_slow",
         topic="stragglers",
         text="You look at how long each rank waited for the others after its backward pass: rank 0 180 ms, rank 1 183 "
-        "ms, rank 2 31 ms, rank 3 179 ms. What is slow?",
+        "ms, rank 2 31 ms, rank 3 179 ms. Which part is slow?",
         answers=(
             Answer("Ranks 0, 1 and 3", "They wait because they are done. The rank that waits longest was done first."),
             Answer("Rank 2", "The rank with the shortest wait came last: the others were waiting for it."),
             Answer("The network", "Then all would wait about equally long: they are in the same all_reduce."),
             Answer(
-                "Nobody: such numbers are noise",
+                "Nothing: such numbers are noise",
                 "Three ranks agree, and wait 150 ms longer than the fourth: that is not noise.",
             ),
         ),
@@ -209,16 +214,15 @@ for x in batches:
         text="DDP keeps the models alike by averaging their weights after each step.",
         true=False,
         why="It broadcasts rank 0's parameters once, when it is made. After that parameters never travel, only their "
-        "gradients: equal starts and equal steps stay equal. (Buffers, such as a batch norm's statistics, have no "
-        "gradient: DDP broadcasts rank 0's before each forward pass.)",
+        "gradients: equal starts and equal steps stay equal.",
     ),
     Statement(
         name="dp_same_gradients",
         topic="data parallel",
-        text="Whatever the size of the buckets, the averaged gradients are the same, to rounding, and so are the bytes "
-        "that each rank sends.",
+        text="The bucket size changes neither the averaged gradients (up to rounding) nor the number of bytes that "
+        "each rank sends.",
         true=True,
         why="A bucket is only an envelope: the same numbers are added, and each rank sends 2 (p - 1)/p times all of "
-        "them. What differs is the number of starts, and when they leave.",
+        "them. What differs is the number of calls, and when they leave.",
     ),
 )

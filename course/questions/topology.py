@@ -1,4 +1,4 @@
-"""The questions of chapter 9: what leaves a machine, through which card, and what NCCL makes of it."""
+"""The questions of chapter 9: what leaves a machine, through which NIC, and what NCCL makes of it."""
 
 from course.questions.question import Answer, Choose, Number, Statement
 
@@ -24,8 +24,7 @@ QUESTIONS = (
     Number(
         name="topology_ring_cards",
         topic="topology",
-        text="One ring over all 32 GPUs. Each machine has 8 NICs. In one machine, how many of its 8 send anything "
-        "to another machine?",
+        text="One ring over all 32 GPUs. How many of the 8 NICs of a machine send anything to another machine?",
         right=Answer(
             "1",
             "A ring leaves a machine at one place: from rank 7 to rank 8. Only GPU 7's NIC sends, and"
@@ -62,7 +61,7 @@ QUESTIONS = (
     Choose(
         name="topology_order",
         topic="topology",
-        text="1 GB on 4 x 8. How many GB leave each machine: nearest first, and farthest first?",
+        text="1 GB on 4 x 8. How many GB leave each machine? (First number: nearest first. Second: farthest first.)",
         answers=(
             Answer(
                 "1.5 and 1.5",
@@ -87,7 +86,7 @@ QUESTIONS = (
             Answer("Halving-doubling, farthest first", "12 GB through that NIC: the worst of all."),
             Answer(
                 "Halving-doubling, nearest first",
-                "Only 1.5 GB leave each machine, and it has few steps. With a NIC for each GPU, many rings win.",
+                "Only 1.5 GB leave each machine, and it has few steps. (The hierarchy sends as much, in more steps.)",
             ),
             Answer("Recursive doubling", "It sends whole vectors. It is for short ones."),
         ),
@@ -100,7 +99,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Straight to NIC0",
-                "The crossing of GPU1 and NIC0 says SYS: through both processors and the slow link between them.",
+                "Row GPU1, column NIC0 says SYS: through both processors and the slow link between them.",
             ),
             Answer(
                 "Over NVLink to GPU 3, out from there",
@@ -124,13 +123,14 @@ QUESTIONS = (
         text="The switch adds, and copies. How much does each of the 8 ranks send now, in all?",
         right=Answer(
             "1",
-            "7/8 N to the other ranks' sums, and its own finished chunk, N/8, once: the switch makes the copies.",
+            "7/8 N for the chunks that the others finish. Then its own finished chunk, N/8, once: the switch makes the "
+            "copies.",
         ),
         wrong=(
             Answer("2(p - 1)/p", "That is without the switch, where each rank sends its sum to seven others itself."),
             Answer("(p - 1)/p", "That is the first half. Its own finished chunk goes out once more."),
             Answer("2", "N on the way up, and then only N/8: the switch makes the copies."),
-            Answer("1/p", "That is its finished chunk. Before that it gives its part to the other sums."),
+            Answer("1/p", "That is its finished chunk. Before that it sends its part of the other seven."),
         ),
         unit="N",
         p=8,
@@ -138,26 +138,48 @@ QUESTIONS = (
     Number(
         name="topology_chain",
         topic="cost",
-        text="The one ring has 62 steps. How many of the 62 hops of a chunk go from machine to machine, at most?",
+        text="Follow one chunk round the one ring: 62 hops. How many of them leave a machine, at most?",
         right=Answer(
             "8",
-            "Twice round the ring, and four times in a round from one machine to the next, at 14 us. "
-            "The other 54 hops stay inside, at 3.4 us.",
+            "The chunk goes round twice, and leaves a machine four times in each round. Such a hop takes 14 us; the "
+            "other 54 stay inside, at 3.4 us.",
         ),
         wrong=(
             Answer("62", "62 would mean that every hop leaves a machine. Most stay inside: 7 of 8."),
-            Answer("4", "That is once round. The chunk goes round to be added, and again to be handed out."),
+            Answer("4", "That is once round. The chunk goes round to be added, and again to bring the sum to all."),
             Answer("31", "Most hops are between GPUs of one machine: 7 of 8."),
             Answer("6", "Among 4 machines a ring has 6 steps, but this ring has 32 ranks and closes."),
         ),
         unit="hops",
         p=32,
     ),
+    Choose(
+        name="topology_choice",
+        topic="nccl",
+        text="16 GPUs on two machines all-reduce 1 kB. What does NCCL's estimate choose?",
+        answers=(
+            Answer("A ring for each NIC", "A chunk makes 30 hops one after the other. A tree has a shorter chain."),
+            Answer(
+                "The switch that adds",
+                "It saves bytes, and 1 kB has few. What counts is latency, and the way through the switch has more.",
+            ),
+            Answer(
+                "The tree",
+                "1 kB is all latency. Up the tree and down again is the shortest chain: 20 us, a ring takes 33.",
+            ),
+            Answer("The hierarchy", "NCCL has none without switches that add between the machines."),
+        ),
+        right=2,
+    ),
     Number(
         name="topology_torus",
         topic="topology",
         text="16 chips as a torus of 4 x 4, 1 GB: how many times faster than one ring through all of them?",
-        right=Answer("4", "Four wires at each chip are at work instead of one."),
+        right=Answer(
+            "4",
+            "Four wires at each chip are at work instead of one. The hierarchy does rows and columns one after the "
+            "other, in one direction: three of the four wires are idle.",
+        ),
         wrong=(
             Answer("2", "That would be two wires: the ring in both directions. A chip of a torus has four."),
             Answer("16", "The number of chips does not matter for long vectors: nearly 2 N leave each chip anyway."),
@@ -172,8 +194,8 @@ QUESTIONS = (
         topic="nccl",
         text="NCCL uses trees below 256 kB and rings above.",
         true=False,
-        why="It estimates the time of each and takes the least. On three networks even our model has "
-        "three answers. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
+        why="It estimates the time of each and takes the least. In one machine the model of NCCL takes no tree at any "
+        "size, and on two machines no ring. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
     ),
     Statement(
         name="topology_one_gpu_each",

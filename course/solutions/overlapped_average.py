@@ -11,11 +11,11 @@ import torch.distributed as dist
 
 def overlapped_average(model, cap):
     """Have buckets of gradients summed as soon as they hold cap numbers; the function returned waits, and divides."""
-    held, under_way = [], []
+    held, in_flight = [], []
 
     def leave():
         bucket = torch.cat([p.grad.flatten() for p in held])
-        under_way.append((list(held), bucket, dist.all_reduce(bucket, async_op=True)))
+        in_flight.append((list(held), bucket, dist.all_reduce(bucket, async_op=True)))
         held.clear()
 
     def ready(p):
@@ -26,12 +26,12 @@ def overlapped_average(model, cap):
     def finish():
         if held:  # the last one is seldom full
             leave()
-        for params, bucket, work in under_way:
+        for params, bucket, work in in_flight:
             work.wait()
             bucket /= dist.get_world_size()
             for p, piece in zip(params, bucket.split([p.numel() for p in params]), strict=True):
                 p.grad.copy_(piece.view_as(p))
-        under_way.clear()
+        in_flight.clear()
 
     for p in model.parameters():
         p.register_post_accumulate_grad_hook(ready)
