@@ -93,8 +93,8 @@ EXERCISES = (
         synchronises=True,
         hints=(
             "What is in a message does not matter: when it arrives, its sender has entered. Send one number.",
-            "In round 1 each rank tells its right-hand neighbour. After it each rank knows of two ranks, so in round 2 "
-            "a message 2 places to the right brings news of two. And then?",
+            "After round 1 each rank knows of two ranks. In round 2, send 2 places to the right: that message carries "
+            "news of two ranks. How far in round 3?",
             "Rounds at distance 1, 2, 4, ... while that is less than world_size: isend to rank + distance, recv from "
             "rank - distance, all modulo p.",
         ),

@@ -16,8 +16,8 @@ EXERCISES = (
         hints=(
             "9 numbers on 4 ranks: each rank gets 9 // 4 = 2, and 9 % 4 = 1 number is left over, for rank 0.",
             "Rank r gets 1 more than the others if r < len(x) % world_size.",
-            "Your share starts after those of the ranks before you. That is rank * base numbers, and one more for "
-            "each of those ranks that got one more: min(rank, left_over).",
+            "Your share starts after those of the ranks before you. That is rank * base numbers, plus 1 for "
+            "every earlier rank that got an extra number. There are min(rank, left_over) of those.",
         ),
     ),
 )

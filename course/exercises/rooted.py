@@ -15,8 +15,8 @@ def only_the_root(rank: int, p: int) -> set[int]:
 EXERCISES = (
     Exercise(
         name="flat_gather",
-        asks="on rank 0 it returns everyone's x, one after the other in rank order, elsewhere nothing in particular; "
-        "each other rank sends its x to rank 0, and x stays as it is",
+        asks="rank 0 returns everyone's x in rank order; what the other ranks return does not matter; each of them "
+        "sends its x to rank 0, and x stays as it is",
         lines=7,
         x=VECTOR,
         expected=f"{WHOLE}; dist.all_gather_single(expected, x); expected = expected if rank == 0 else None",
@@ -29,14 +29,14 @@ EXERCISES = (
         peers=only_the_root,
         talks="rank 0",
         hints=(
-            "On rank 0, whose piece arrives from src, and where in rank order does it belong?",
-            "pieces is a list with one tensor for each rank. What arrives from src belongs in pieces[src].",
+            "On rank 0, whose x arrives from src, and where in rank order does it belong?",
+            "chunks is a list with one tensor for each rank. What arrives from src belongs in chunks[src].",
         ),
     ),
     Exercise(
         name="tree_broadcast",
         asks="after it, every rank's x holds rank 0's x, after log2(p) steps, rounded up, and p - 1 messages; "
-        "in a step each rank sends or receives one message at most",
+        "each rank sends or receives at most one message per step",
         lines=8,
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",

@@ -86,7 +86,7 @@ NOTES = Notes(
         Part(
             4,
             "Myth check",
-            "`immediate_never_deadlocks` and `free_after_send`, hands only.",
+            "`small_never_blocks` and `immediate_never_deadlocks`, hands only.",
         ),
     ),
     home="`shift` and `swap` with their checks; the barrier is extra.",

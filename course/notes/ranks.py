@@ -13,7 +13,7 @@ NOTES = Notes(
         Part(
             8,
             "One program, different work",
-            "How often does the second `print` run? Then `push` and `--only`: four ranks, three learning rates, "
+            "How often does the second `print` run? Then the learning rate: four ranks, three learning rates, "
             "no error. Let them say what that does to a training run.",
         ),
         Part(
@@ -22,20 +22,21 @@ NOTES = Notes(
             "Play the run. Before it: which ranks change their `x`?",
         ),
         Part(
+            8,
+            "One rank per GPU",
+            "`rank_21` with its picture of four machines. Then `%ranks` on the wall: what does a rank cost here?",
+        ),
+        Part(
             12,
             "By hand: how the ranks find each other",
             "Four students are ranks, the board is the store. Each writes an address on it and may read only what"
-            " is written. Then the same in the cells, and the table of script against `%%ranks`.",
+            " is written. Then the same in the cells, with `late_to_the_meeting`, and the table of script against "
+            "`%%ranks`.",
         ),
         Part(
             7,
             "When one rank fails",
             "Ask `rank_2_raises`, run it, and compare with a script: there the loud error is not the cause.",
-        ),
-        Part(
-            8,
-            "What a rank costs",
-            "`%ranks` on the wall, then `rank_21` with its picture of four machines.",
         ),
     ),
     ninety=(
@@ -55,6 +56,11 @@ NOTES = Notes(
             "As in the short plan.",
         ),
         Part(
+            6,
+            "One rank per GPU",
+            "As in the short plan.",
+        ),
+        Part(
             20,
             "By hand: how the ranks find each other",
             "As in the short plan. Play it again with one student missing: what do the others do, and for how "
@@ -70,11 +76,6 @@ NOTES = Notes(
             "Write: your share",
             "Everybody writes the blank. First on paper: 9 numbers on 4 ranks, then 10. The check tries lengths "
             "that nobody thinks of.",
-        ),
-        Part(
-            6,
-            "What a rank costs",
-            "As in the short plan.",
         ),
         Part(
             6,
@@ -108,7 +109,7 @@ NOTES = Notes(
             answer=1,
         ),
     ),
-    sheet=("processes_with_x", "rank_2_raises", "chunk_of_nine", "rank_21", "rank_0_first", "same_seed"),
+    sheet=("processes_with_x", "rank_21", "late_to_the_meeting", "rank_2_raises", "chunk_of_nine", "same_seed"),
     replies=(
         Reply(
             "How often does the second `print` run",
@@ -118,6 +119,10 @@ NOTES = Notes(
         Reply(
             "which ranks change their `x`",
             "The receiver alone. `send` copies what the sender has and leaves it as it is.",
+        ),
+        Reply(
+            "what does a rank cost here",
+            "Some 55 to 100 MB of memory: a whole process, with Python, torch and its own copy of everything.",
         ),
         Reply(
             "Which ranks differ",

@@ -13,12 +13,12 @@ NOTES = Notes(
         Part(
             6,
             "Scatter",
-            "`scatter_root`: the difference to a broadcast is one word, *its own* piece.",
+            "`scatter_root`: the difference to a broadcast is one word, *its own* chunk.",
         ),
         Part(
             6,
             "Gather",
-            "All arrows turned round. `gather_busiest`: sent is not received.",
+            "All arrows reversed. `gather_busiest`: sent is not received.",
         ),
         Part(
             10,
@@ -29,7 +29,8 @@ NOTES = Notes(
         Part(
             9,
             "Which rank waits for which?",
-            "The myth first, then the table. Ask for each row: which rank needs something of rank 3?",
+            "The myth first, then the table. Ask for each row: which rank needs something of rank 3? Then rank 1 comes "
+            "late, and the root of the broadcast waits.",
         ),
         Part(
             5,
@@ -47,7 +48,7 @@ NOTES = Notes(
         Part(
             8,
             "Scatter",
-            "As in the short plan. Which of the four pieces never travels?",
+            "As in the short plan. Which of the four chunks never travels?",
         ),
         Part(
             12,
@@ -85,8 +86,8 @@ NOTES = Notes(
     home="`tree_broadcast`, the barrier, in place and out of place.",
     room="all_collectives_synchronise",
     ask="Ask it before anybody scrolls. Expect many who say true: it stands in many tutorials. Do not argue: run the "
-    "cell, 300 ms late, and let the room find the ranks that did not wait. Then ask what a broadcast's root would"
-    " wait *for*.",
+    "cell, 300 ms late, and let the room find the ranks that did not wait. Then make rank 1 late: now the root waits, "
+    "because it sends to rank 1 itself.",
     wrong=(
         Mistake(
             "all_collectives_synchronise",
@@ -124,7 +125,7 @@ NOTES = Notes(
             "number doubles.",
         ),
         Reply(
-            "Which of the four pieces never travels",
+            "Which of the four chunks never travels",
             "The root's own: it is where it belongs from the start.",
         ),
         Reply(

@@ -20,7 +20,7 @@ QUESTIONS = (
             ),
             Answer(
                 "30, 31, 32, 33",
-                "That would need a `recv` that returns the numbers. `recv` writes them into the tensor you pass.",
+                "`recv` does not return the numbers, it writes them into the tensor that you pass. So `x` changes.",
             ),
             Answer(
                 "30, 31, 2, 3", "That would be the second half of rank 0's `x`. Rank 0 sends `x[:2]`, its first half."
@@ -40,7 +40,7 @@ QUESTIONS = (
                 "1", "Rank 1 cannot pass on what it does not have yet: each message waits for the one before.", step=2
             ),
             Answer(
-                "p-1", "After three steps the vector is at rank 3. One more message brings it home to rank 0.", step=3
+                "p-1", "After three steps the vector is at rank 3. One more message brings it back to rank 0.", step=3
             ),
             Answer("2*p", "A `send` and its `recv` are one message: four messages, so four steps."),
             Answer(
@@ -77,7 +77,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Each rank gets its left-hand neighbour's numbers.",
-                "For that the sends would have to end. Each waits for a `recv`, and all ranks are still in `send`.",
+                "For that, the sends would have to finish first. Each waits for a `recv`, and all ranks are in `send`.",
             ),
             Answer(
                 "Some ranks get wrong numbers, because messages cross.",
@@ -97,8 +97,8 @@ QUESTIONS = (
         text="Even ranks send first, odd ranks receive first. How many of the four messages are in flight at once?",
         right=Answer(
             "2",
-            "First 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0. In principle all four could be in "
-            "flight at once, but a rank in `send` cannot receive. So it takes two steps where one would do.",
+            "Two at a time: first 0 to 1 and 2 to 3, then 1 to 2 and 3 to 0. In principle all four could be in flight "
+            "at once, but a rank in `send` cannot receive. So it takes two steps where one would do.",
         ),
         wrong=(
             Answer(
@@ -126,11 +126,11 @@ def shift(x):
 shift(x)
 """,
         right=(4,),
-        why="What `isend` returns is dropped. The message goes with the handle, unless its receiver "
-        "already waits. Sometimes most ranks get their numbers, and the bug stays hidden for "
+        why="The handle that `isend` returns is not kept, so Python deletes it. gloo then drops the message, unless "
+        "its receiver is already waiting for it. Sometimes most ranks get their numbers, and the bug stays hidden for "
         "months. Keep every handle, and wait for it.",
         wrong=(
-            Answer("2", "The first line is fine: `right` and `left` are known on every rank."),
+            Answer("2", "This line only names the function."),
             Answer("3", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
             Answer("5", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
             Answer(
@@ -139,22 +139,43 @@ shift(x)
             ),
         ),
     ),
+    Choose(
+        name="shift_on_gpus",
+        topic="deadlock",
+        text="Long messages. Each GPU begins its next call when the one before it has ended. What happens?",
+        answers=(
+            Answer(
+                "Each GPU gets its numbers: `isend` does not wait.",
+                "`isend` does not block Python. The GPU's send still needs its receive, like every long message.",
+            ),
+            Answer(
+                "All four GPUs hang in their first call.",
+                "Each send waits for a receive that is queued behind another send. It is the circle of "
+                "`all_send_first`, one level down.",
+            ),
+            Answer(
+                "It takes two steps, as with even and odd ranks.",
+                "There half of the ranks received first. Here all four begin with a send.",
+            ),
+        ),
+        right=1,
+    ),
     Statement(
         name="small_never_blocks",
         topic="blocking",
         text="Small messages go into a buffer, so a `send` of four bytes does not block.",
         true=False,
-        why="In gloo `send` waits for its `recv`, however short the message is. Many MPI libraries "
-        "have such a buffer, but the standard does not promise it: a program that relies on it "
-        "hangs on the day when its messages grow.",
+        why="In gloo `send` waits for its `recv`, however short the message is. NCCL and many MPI libraries have such "
+        "a buffer, and promise nothing. A program that relies on it runs with 4 bytes and hangs with 4 MB.",
     ),
     Statement(
         name="free_after_send",
         topic="blocking",
         text="When `send` has returned, you may overwrite the tensor: the receiver still gets the old numbers.",
         true=True,
-        why="This is what a blocking `send` promises: the message is safe, though it need not be in "
-        "the other side's tensor yet. With `isend` you have to `wait()` first.",
+        why="This is what a blocking `send` promises: the bytes have left the tensor, and at the latest the operating "
+        "system has them. With `isend` you have to `wait()` first. (NCCL's `send` returns when it is in the GPU's "
+        "queue. After that, only GPU work that comes later in the same stream may change the tensor.)",
     ),
     Statement(
         name="immediate_never_deadlocks",
@@ -180,7 +201,7 @@ shift(x)
         wrong=(
             Answer(
                 "p-1",
-                "Seven is one piece of news a round. Here a message brings all that its sender has heard.",
+                "7 would be hearing of one new rank per round. Here a message brings all that its sender has heard.",
                 step=2,
             ),
             Answer(

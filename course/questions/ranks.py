@@ -23,6 +23,26 @@ QUESTIONS = (
         p=4,
     ),
     Choose(
+        name="late_to_the_meeting",
+        topic="own pace",
+        text="What do ranks 0 to 2 do in `init_process_group` while rank 3 is missing?",
+        answers=(
+            Answer(
+                "They fail: one rank is not there.",
+                "A late rank is no error. Only a timeout, after many minutes, turns it into one.",
+            ),
+            Answer(
+                "They return at once, and rank 3 joins later.",
+                "A group has a fixed size. With gloo each rank connects to all the others, so it needs all addresses.",
+            ),
+            Answer(
+                "They wait until rank 3 has called it, too.",
+                "The group is complete only when all four addresses are in the store.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
         name="rank_2_raises",
         topic="deadlock",
         text="Ranks 0, 1 and 3 are in `recv` from rank 2. Rank 2 raises a `ValueError`. What do the other three do?",
@@ -55,7 +75,7 @@ QUESTIONS = (
         wrong=(
             Answer(
                 "4",
-                "The 4 is the most that you can get. `chunk` makes pieces of 3 numbers until none is left.",
+                "4 is only the maximum. `chunk` makes pieces of 3 numbers until none is left.",
             ),
             Answer("5", "Pieces of 9/4 rounded down, 2 numbers, would be five. `chunk` rounds up."),
             Answer(
@@ -90,8 +110,7 @@ QUESTIONS = (
         text="Rank 0 begins a cell before rank 1, rank 1 before rank 2, and so on.",
         true=False,
         why="All ranks are started at once, and the operating system decides which of them gets going"
-        " first. They meet only where one waits for another. What they print is shown in rank "
-        "order, and that is all.",
+        " first. They meet only where one waits for another. Only their output is sorted by rank.",
     ),
     Statement(
         name="same_seed",
@@ -99,8 +118,8 @@ QUESTIONS = (
         text="If every rank calls `torch.manual_seed(0)`, all ranks draw the same random numbers, without any message.",
         true=True,
         why="A seed fixes the whole sequence of random numbers. Many programs start like this: the "
-        "same weights on every rank, and nothing sent. The catch: all ranks also shuffle their "
-        "data in the same order. A rank that should draw numbers of its own takes "
-        "`torch.manual_seed(rank)`.",
+        "same weights on every rank, and nothing sent. A shuffled data set needs it, too: if all ranks shuffle alike, "
+        "their shares cover all samples. Only noise, such as dropout, should differ: there a rank uses a seed of its "
+        "own.",
     ),
 )

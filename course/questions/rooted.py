@@ -12,7 +12,7 @@ QUESTIONS = (
         wrong=(
             Answer("p", "4 N would be one vector for each rank. Rank 0 needs no message for what it has."),
             Answer("1", "1 N would be one send that all can hear. A message has one receiver, so there are three.", 1),
-            Answer("(p-1)/p", "That would be one piece for each of the others. Here each gets the whole vector."),
+            Answer("(p-1)/p", "That would be one chunk for each of the others. Here each gets the whole vector."),
         ),
         unit="N",
         p=4,
@@ -25,7 +25,7 @@ QUESTIONS = (
         right=Answer("log2(p)", "1 rank has it, then 2, then 4, then 8. The number doubles in each step."),
         wrong=(
             Answer("p-1", "7 steps is rank 0 alone. From the second step on, a second rank can help.", 2),
-            Answer("p", "Even rank 0 alone would need only 7: it has the vector. And from step 2 on others help.", 2),
+            Answer("p", "Rank 0 already has it, so even alone it would take 7. And from step 2 on others help.", 2),
             Answer("4", "4 would be right for 9 to 16 ranks. After step 3 it is 2 * 2 * 2 = 8 ranks.", 3),
             Answer("2", "After 2 steps 4 ranks have it; a step can only double their number.", 2),
             Answer("1", "Rank 0 can serve only one rank in a step.", 1),
@@ -54,7 +54,7 @@ QUESTIONS = (
         answers=(
             Answer("rank 0: it sends 3/4 N", "Rank 0 sent that in a scatter. In a gather all arrows point at it.", 1),
             Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
-            Answer("rank 0: it receives 3/4 N", "Three quarters arrive at one rank; its own quarter is there already."),
+            Answer("rank 0: it receives 3/4 N", "Three quarters arrive at rank 0; its own quarter is there already."),
             Answer("all alike: 1/4 N each", "Each sender sends a quarter, but rank 0 receives three of them.", 3),
         ),
         right=2,
@@ -80,11 +80,14 @@ QUESTIONS = (
         text="Rank r passes in a vector full of `10 ** r`; the root is rank 0. What does rank 1's `x` hold after "
         "`dist.reduce`?",
         answers=(
-            Answer("its own 10s", "That was true in your version by hand. The built-in does not promise it: run it."),
+            Answer(
+                "its own numbers, all 10",
+                "So it was in your version by hand. The built-in does not promise it: run it.",
+            ),
             Answer(
                 "anything: nothing is promised",
-                "Only the root's buffer means anything. gloo uses every rank's as scratch space: "
-                "on rank 1 it leaves parts of the sum, and other libraries leave other things.",
+                "Only the root's buffer means anything. gloo uses the `x` of every rank as scratch space: "
+                "on rank 1 it leaves parts of the sum.",
             ),
             Answer("zeros", "No rank clears it: that would be work for nothing."),
             Answer("the sum, 1111", "That is all_reduce. reduce promises the sum to the root only."),
@@ -96,34 +99,38 @@ QUESTIONS = (
         topic="barrier",
         text="A barrier is a broadcast of zero bytes.",
         true=False,
-        why="After a broadcast a rank knows that the root has entered. After a barrier it knows that all have.",
+        why="When a broadcast returns, you know that the root has called it. When a barrier returns, you know that "
+        "every rank has.",
     ),
     Statement(
         name="all_collectives_synchronise",
         topic="who waits",
         text="Every collective is a synchronisation point: no rank leaves it before all ranks have entered it.",
         true=False,
-        why="A rank leaves when its own part is done. The root of a broadcast needs nothing from the others.",
+        why="A rank leaves when its own part is done. In a broadcast it waits at most for the rank that sends to it, "
+        "and for those that it sends to.",
     ),
     Choose(
         name="rooted_in_place",
         topic="in place",
-        text="Which of broadcast, scatter, gather and reduce can overwrite the tensor `x` that a rank passes in as its "
-        "data?",
+        text="Which of broadcast, scatter, gather and reduce can overwrite the tensor `x` that you pass in?",
         answers=(
             Answer("broadcast and reduce", "Both have one tensor for input and output; scatter and gather have two."),
             Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
             Answer("all four", "scatter and gather write into other tensors, since output and input differ in length."),
-            Answer("none: torch makes a new tensor", "No collective returns its result. You pass in where it goes."),
+            Answer(
+                "none: torch makes a new tensor",
+                "These calls return nothing. You pass in the tensor that gets the result.",
+            ),
         ),
         right=0,
     ),
     Statement(
         name="thousand_ranks",
         topic="broadcast",
-        text="In 10 steps a tree can bring a vector from rank 0 to 1,000 ranks.",
+        text="A tree broadcast on 2,000 ranks takes just one step more than on 1,000.",
         true=True,
-        why="The ranks that have it double in each step, and 2 to the power of 10 is 1,024.",
+        why="The ranks that have the vector double in each step: 10 steps reach 1,024 ranks, and 11 steps 2,048.",
     ),
     Statement(
         name="tree_saves_bytes",

@@ -18,8 +18,7 @@ QUESTIONS = (
             ),
             Answer(
                 "It leaves `x` as it is and goes on.",
-                "`recv` does not look if something has come: it waits until something comes. Rank 3 never gets to its "
-                "last line.",
+                "`recv` does not look and leave: it waits until a message arrives. Rank 3 never gets to its last line.",
             ),
         ),
         right=0,
@@ -27,20 +26,21 @@ QUESTIONS = (
     Choose(
         name="drift",
         topic="own memory",
-        text="Same start, same code, other data, no messages. What about `w` after 100 steps?",
+        text="Both ranks start with the same `w` and run the same code, each on its own data. They send no messages. "
+        "How do their two `w` compare after 100 steps?",
         answers=(
             Answer(
-                "It is the same on both ranks: they run the same code.",
-                "The code is the same and the data is not. Other data gives other gradients: `w` differs after "
-                "the first step.",
+                "They are the same: both ranks run the same code.",
+                "The code is the same and the data is not. Different data gives different gradients: `w` differs "
+                "after the first step.",
             ),
             Answer(
-                "It differs at first and is the same afterwards: both look for the best line.",
+                "Different at first, the same in the end: both look for the best line.",
                 "They look for the best line through their own data. The best line through one half of the curve is "
                 "not the best one through the other.",
             ),
             Answer(
-                "Each rank has its own w, for its own half of the curve.",
+                "They stay different: each rank's line fits its own half of the curve.",
                 "Each rank follows the gradients of its own data, and nothing tells it about the other half.",
             ),
         ),
@@ -49,11 +49,11 @@ QUESTIONS = (
     Statement(
         name="alike",
         topic="own memory",
-        text="Two ranks that begin alike and train on the same numbers stay alike, without a single message.",
+        text="Two ranks that start with the same weights and train on the same data keep the same weights, without a "
+        "single message.",
         true=True,
-        why="The same code on the same numbers gives the same gradients, and so the same weights. "
-        "That is why it is enough to make the gradients alike: the weights never have to travel. "
-        "Only other data, or other random numbers, pull the ranks apart.",
+        why="The same code on the same numbers gives the same gradients, and so the same weights: they never have to "
+        "travel. (Some GPU kernels add in an order that changes from run to run; then the last bits can differ.)",
     ),
     Number(
         name="messages_in_all",

@@ -1,8 +1,8 @@
-"""Rank 0 receives each piece straight into its place in the result. The pieces are views.
+"""Rank 0 receives each chunk straight into its place in the result. The chunks are views.
 
-Two mistakes: receiving every piece into the same buffer, so that only the last one is left; and forgetting rank 0's
-own piece.
-Another way: irecv for all pieces at once, then wait for all: the order in which they come no longer matters.
+Two mistakes: receiving every chunk into the same buffer, so that only the last one is left; and forgetting rank 0's
+own chunk.
+Another way: irecv for all chunks at once, then wait for all: the order in which they come no longer matters.
 """
 
 import torch.distributed as dist
@@ -15,8 +15,8 @@ def flat_gather(x):
         dist.send(x, 0)
         return None
     whole = x.new_empty(world_size * len(x))
-    pieces = whole.chunk(world_size)
-    pieces[0].copy_(x)
+    chunks = whole.chunk(world_size)
+    chunks[0].copy_(x)
     for src in range(1, world_size):
-        dist.recv(pieces[src], src)
+        dist.recv(chunks[src], src)
     return whole
