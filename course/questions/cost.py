@@ -85,7 +85,8 @@ QUESTIONS = (
         "225 GB/s. How long does one all-reduce take?",
         right=Answer(
             "2*(p-1)*(0.6+65.5/p/225)*1e-6",
-            "14 steps of 0.6 microseconds are 8.4, and the bytes add 0.5. With Simple it would be 48 microseconds.",
+            "14 steps of 0.6 microseconds are 8.4, and the bytes add 0.5. (To start the call at all NCCL counts 6.6 "
+            "more.) With Simple the ring would take 48 microseconds.",
         ),
         wrong=(
             Answer(
