@@ -163,20 +163,21 @@ class Order:
 
     @property
     def period(self) -> int:
-        """Ticks from the begin of a step to that of the next: the longest time that a rank has from its first action to
-        the end of its last. Ranks that begin later may end later, because their next step begins later too."""
+        """Ticks from the begin of a step to that of the next, if each rank starts its next step at once: the longest
+        time that a rank has from its first action to the end of its last. No rank may then wait for all others between
+        two steps, as clipping by the norm of all gradients does."""
         spans = [[(s.start, s.end) for s in self.slots if s.rank == rank] for rank in range(self.ranks)]
         return max((max(end for _, end in of) - min(start for start, _ in of) for of in spans if of), default=0)
 
     @property
     def idle(self) -> float:
-        """The bubble in slots: a rank's period without its work."""
-        return float("inf") if self.stuck else self.period / self.ticks - 3 * self.micro
+        """The bubble in slots, the same for each rank: the length of one step without a rank's work."""
+        return float("inf") if self.stuck else self.length / self.ticks - 3 * self.micro
 
     @property
     def bubble(self) -> float:
-        """The share of the period in which a rank is idle; the same for each rank."""
-        return 1.0 if self.stuck or not self.micro else self.idle * self.ticks / self.period
+        """The share of one step in which a rank is idle; the same for each rank."""
+        return 1.0 if self.stuck or not self.micro else self.idle * self.ticks / self.length
 
     @property
     def kept(self) -> tuple[float, ...]:
@@ -228,7 +229,8 @@ def zero_bubble_h1(ranks: int, micro: int) -> Order:
 
 
 def zero_bubble_h2(ranks: int, micro: int) -> Order:
-    """More forward passes first (ZB-H2): no bubble from 2p - 1 micro-batches on, which each rank keeps."""
+    """More forward passes first (ZB-H2), of 2p - 1 micro-batches, which each rank keeps. One step takes as long as with
+    H1; its idle slots are all at the ends, where the steps before and after fit in."""
     p, micro = _checked("zero_bubble_h2", ranks, micro)
     return Order("Zero bubble H2", [_in_turns(micro, 2 * (p - r) - 1, "I", 2 * r) for r in range(p)])
 

@@ -102,10 +102,11 @@ def _verdict(order: Order) -> str:
     """As js/slot-grid.js says it."""
     if order.stuck:
         return f"{order.name}: {order.stuck}"
-    time, most = order.period / order.ticks, max(order.kept)
+    time, every, most = order.length / order.ticks, order.period / order.ticks, max(order.kept)
+    overlapped = f"back to back {every - 3 * order.micro:g} of {every:g}, " if every < time else ""
     return (
-        f"{order.name}: bubble {order.idle:g} of {time:g} slots ({order.bubble:.0%}), "
-        f"keeps at most {most:g} micro-batch{'es' * (most != 1)}"
+        f"{order.name}: bubble {order.idle:g} of {time:g} slots ({order.bubble:.0%}), {overlapped}"
+        f"keeps up to {most:g} micro-batch{'es' * (most != 1)}"
     )
 
 
@@ -184,10 +185,7 @@ def _row(order: Order, rank: int, y: int, tick: float) -> str:
         x, wide = LEFT + start * tick + inset, (end - start) * tick - 1 - 2 * inset
         return f"M{x:.4g} {y + inset:g}h{wide:.4g}v{ROW - 2 - 2 * inset:g}h{-wide:.4g}z"
 
-    last = mine[-1].end if mine else 0
-    begin = 0 if order.stuck else max(0, last - order.period)
-    end = order.length if order.stuck else begin + order.period
-    edges = [begin, *(edge for slot in mine for edge in (slot.start, slot.end)), end]
+    edges = [0, *(edge for slot in mine for edge in (slot.start, slot.end)), order.length]
     gaps = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b > a]
     parts.append("".join(f'<path class="i" d="{shape(a, b, 0.5)}"/>' for a, b in gaps))
     for kind, hue in HUES.items():

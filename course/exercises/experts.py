@@ -90,8 +90,8 @@ def _trial_attention(x):
 EXERCISES = (
     Exercise(
         name="moe",
-        asks="row i of what it returns is what expert choice[i] makes of row i of x; expert(rows) is this rank's "
-        "expert, which is called once, and expert e is rank e's; at most three all_to_all_single, and x stays as it is",
+        asks="row i of the result is what expert choice[i] computes from row i of x. Expert e is on rank e, and "
+        "expert(rows) is this rank's: call it once. At most three all_to_all_single; x stays as it is",
         lines=12,
         x=f"torch.randn(lengths[rank], {WIDTH}).to(dtype)",
         expected="_trial_moe(x)",
@@ -118,9 +118,9 @@ EXERCISES = (
     ),
     Exercise(
         name="exchange",
-        asks="it sends goes[d] rows of x to each rank d and returns the rows that come, comes[s] from rank s; in the "
-        "backward pass each row's gradient goes back to the rank that the row came from; one all_to_all_single in "
-        "each direction. The answer is what comes, and behind it the gradient of x",
+        asks="it sends goes[d] rows of x to each rank d and returns the rows that come, comes[s] from rank s. In the "
+        "backward pass each row's gradient goes back to the rank that the row came from. One all_to_all_single in "
+        "each direction. We compare the rows that came, and the gradient of x",
         lines=3,
         x="torch.randn(sum(counts[rank]), 2).to(dtype)",
         expected="_trial_by_the_book(x)",
@@ -140,9 +140,9 @@ EXERCISES = (
     ),
     Exercise(
         name="to_heads",
-        asks="x is this rank's tokens with all heads (tokens, heads, numbers); it returns all tokens, in order, with "
-        "this rank's heads only: world_size * tokens, heads // world_size, numbers; one all_to_all_single, and x "
-        "stays as it is",
+        asks="x is this rank's tokens with all heads (tokens, heads, numbers). It returns all tokens, in order, with "
+        "this rank's heads only: (world_size * tokens, heads // world_size, numbers). One all_to_all_single; x stays "
+        "as it is",
         lines=5,
         x="torch.randint(low, high, (3, 2 * p, 2)).to(dtype) * scale",
         expected="_trial_whole(x)",
@@ -151,7 +151,7 @@ EXERCISES = (
         allowed=ONLY,
         calls=lambda p: 1,
         slips={
-            as_it_lies: "x was sent as it lies in memory, where the first p-th is the first tokens with all heads; "
+            as_it_lies: "x was sent as it lies in memory, where the first 1/p is the first tokens with all heads; "
             "put the heads for rank 0 first, then those for rank 1, and send that",
             other_heads: "these are every p-th head, beginning with head number rank; a rank's heads are neighbours: "
             "x.chunk(world_size, dim=1)[rank]",
@@ -159,8 +159,8 @@ EXERCISES = (
             "tokens of rank 0, then all of rank 1, and this order is the right one",
         },
         hints=(
-            "all_to_all_single sends the first p-th of the memory to rank 0, the next to rank 1, and so on. In x the "
-            "first p-th is the first tokens. You want it to be the first heads.",
+            "all_to_all_single sends the first 1/p of the memory to rank 0, the next to rank 1, and so on. In x the "
+            "first 1/p is the first tokens. You want it to be the first heads.",
             "x.chunk(world_size, dim=1) are the pieces for the ranks; torch.stack puts one behind the other.",
             "What comes is (world_size, tokens, heads // world_size, numbers), the tokens of rank 0 first: "
             "out.flatten(0, 1).",
@@ -171,8 +171,8 @@ EXERCISES = (
     Exercise(
         name="ring_attention",
         asks="it returns softmax(q @ K.T / sqrt(numbers)) @ V of this rank's queries, where K and V are the keys and "
-        "values of all ranks; these travel round a ring, in p - 1 steps, in each of which all ranks send k and v of "
-        "one rank to a neighbour; x, the stack of this rank's q, k and v, stays as it is",
+        "values of all ranks. They travel round a ring: p - 1 steps, and in each every rank passes one rank's k and v "
+        "to a neighbour. x, the stack of this rank's q, k and v, stays as it is",
         lines=20,
         x="torch.randn(3, 3, 4); x[0, 0] -= x[0, 0].mean(); x[1] += 150 - 300 * (rank % 2); "
         "far = torch.tensor([5, 5, -5, -5]); x[0, 0] -= far; x[1] += 8 * far; x = x.to(dtype)",

@@ -166,8 +166,8 @@ def begins_with(first: Callable[[int, int], int]):
 EXERCISES = (
     Exercise(
         name="pipeline_forward",
-        asks="on the last rank it returns all rows of rank 0's x after all stages, elsewhere nothing in particular; "
-        "every row is a micro-batch and goes on as soon as it is through a stage; x stays as it is",
+        asks="the last rank returns all rows of rank 0's x after all stages; what other ranks return does not matter. "
+        "Each stage sends a row on as soon as it has computed it. x stays as it is",
         lines=12,
         x=f"torch.randint(low, high, ({MICRO_BATCHES}, 3)).to(dtype) * scale",
         setup=STAGES,
@@ -194,8 +194,8 @@ EXERCISES = (
     ),
     Exercise(
         name="one_f_one_b",
-        asks="it returns this rank's order as a list of whole numbers, for m micro-batches: i is the forward pass of "
-        "micro-batch i, -i its backward pass; nothing is sent",
+        asks="it returns this rank's order for m micro-batches, as a list of whole numbers: i is the forward pass of "
+        "micro-batch i, -i its backward pass. Nothing is sent",
         lines=7,
         x="torch.zeros(1)",
         setup=ORDERS,
@@ -227,9 +227,9 @@ EXERCISES = (
     ),
     Exercise(
         name="split_backward",
-        asks="it returns the order of rank r of p for m micro-batches, m at least p: F1 is the forward pass of "
-        "micro-batch 1, I1 its gradient of the input, W1 that of the weights, a slot each. All ranks together take no "
-        "more than 3 m + p - 1 slots, and no rank keeps more than p micro-batches, from F to W",
+        asks="it returns the order of rank r of p for m micro-batches, m at least p. F1 is the forward pass of "
+        "micro-batch 1, I1 its gradient of the input, W1 that of the weights: one slot each. A step takes at most "
+        "3 m + p - 1 slots. A micro-batch is in memory from F to W, and no rank may hold more than p",
         lines=12,
         x="torch.zeros(1)",
         setup=PLAYED,

@@ -6,7 +6,7 @@ from course.exercises.exercise import VECTOR, Exercise
 
 FLOATS = ("float32", "float64", "float32")
 GATHER, SCATTER = frozenset({"all_gather", "all_gather_single"}), frozenset({"reduce_scatter", "reduce_scatter_single"})
-GATHERED = "to gather all gradients and add up here brings each rank p times what it needs, and room for it"
+GATHERED = "all_gather plus a local sum sends each rank p times the bytes it needs, and each has to store them all"
 
 TWO_STEPS = """
 def _begin(like):
@@ -106,9 +106,8 @@ def two_steps(summed: bool = False, forgotten: bool = False):
 EXERCISES = (
     Exercise(
         name="zero1_step",
-        asks="it returns the weights after one step, all of them; x is this rank's gradient, w the weights, m the "
-        "momentum of this rank's piece, which is updated in place; a reduce_scatter and an all_gather. Two steps are "
-        "taken",
+        asks="it returns all weights after one step. x is this rank's gradient, w the weights, m the momentum of this "
+        "rank's chunk: update m in place. A reduce_scatter and an all_gather. We take two steps",
         lines=9,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected); expected = _unsharded(expected / world_size)",
@@ -136,8 +135,8 @@ EXERCISES = (
     ),
     Exercise(
         name="gathered",
-        asks="it returns all ranks' shards x as one vector, and in the backward pass gives each rank the sum of all "
-        "ranks' gradients of its shard; one all_gather forward, one reduce_scatter backward",
+        asks="it returns all ranks' shards x as one vector. The backward pass gives each rank the sum of all ranks' "
+        "gradients of its shard. One all_gather forward, one reduce_scatter backward",
         lines=14,
         x=VECTOR,
         expected="_by_the_book(x)",
@@ -165,9 +164,9 @@ EXERCISES = (
     ),
     Exercise(
         name="muon_updates",
-        asks="x has p matrices, this rank's gradients; it returns newton_schulz of the sum of all ranks' gradients, of "
-        "each matrix, stacked as in x. Each rank calls newton_schulz once, on a whole matrix; one reduce_scatter and "
-        "one all_gather, and x stays as it is",
+        asks="x has p matrices, this rank's gradients. For each matrix, sum the gradients of all ranks and take "
+        "newton_schulz of the sum; return the results stacked as in x. Each rank calls newton_schulz once, on a whole "
+        "matrix. One reduce_scatter and one all_gather; x stays as it is",
         lines=8,
         x="torch.randn(p, 6, 6).to(dtype)",
         expected="_muon_by_the_book(x)",

@@ -77,8 +77,8 @@ FLOATS = ("float32", "float64", "float32")
 EXERCISES = (
     Exercise(
         name="f_and_g",
-        asks="it returns the sum of all ranks' piece(x), and the gradient of x is the whole one; x, the same on all "
-        "ranks, stays as it is; one all_reduce forward and one backward",
+        asks="it returns the sum of piece(x) over all ranks, and backward gives every rank the full gradient of x. x "
+        "is the same on all ranks, and stays as it is. One all_reduce forward and one backward",
         lines=3,
         x="torch.randn(8).to(dtype); dist.broadcast(x, 0)",
         setup=BOTH_WAYS + SHARED,
@@ -104,9 +104,9 @@ EXERCISES = (
     ),
     Exercise(
         name="vocab_parallel_loss",
-        asks="x has this rank's columns of the logits, rank 0's first, and target the right token of each row on "
-        "all ranks; it returns the mean cross-entropy over the whole vocabulary, and the gradient of x is right, "
-        "however large the logits are; only all_reduces of a few numbers for each row",
+        asks="x has this rank's columns of the logits (rank 0 has the first), target each row's right token. It "
+        "returns the mean cross-entropy over the whole vocabulary, and the gradient of x is right, however large the "
+        "logits are. Only all_reduces of a few numbers for each row",
         lines=10,
         x=f"(200 * (-1) ** torch.arange({TOKENS})[:, None] + 2 * torch.randn({TOKENS}, {COLUMNS})).to(dtype)",
         setup=BOTH_WAYS + VOCABULARY,

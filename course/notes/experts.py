@@ -75,7 +75,7 @@ NOTES = Notes(
         Part(
             10,
             "An unbalanced router, seen",
-            "As in the short plan. Then both bottlenecks: the card and the computing.",
+            "As in the short plan. Then both bottlenecks: the NIC and the computing.",
         ),
         Part(
             4,
@@ -101,7 +101,7 @@ NOTES = Notes(
     wrong=(
         Mistake(
             "experts_skew",
-            "They count what is sent. Rank 0's card has to *receive* 3 x 40 instead of 3 x 16. The busiest rank "
+            "They count what is sent. Rank 0's NIC has to *receive* 3 x 40 instead of 3 x 16. The busiest rank "
             "sends or receives most: chapter 3.",
             answer=1,
         ),
@@ -149,7 +149,7 @@ NOTES = Notes(
         ),
         Reply(
             "how many times longer than 16, 16, 16, 16",
-            "2.5 times: rank 0's card receives 3 x 40 tokens instead of 3 x 16, and sends fewer than before.",
+            "2.5 times: rank 0's NIC receives 3 x 40 tokens instead of 3 x 16, and sends fewer than before.",
         ),
     ),
 )

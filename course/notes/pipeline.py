@@ -14,7 +14,7 @@ NOTES = Notes(
             14,
             "GPipe: micro-batches",
             "The same four with three sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, "
-            "(p - 1)/(m + p - 1), so 3 of 6 slots here, then the Timeline: where is rank 0's, where rank 3's?",
+            "(p - 1)/(m + p - 1), so 3 of 6 slots here, then the grid: where is rank 0's, where rank 3's?",
         ),
         Part(
             10,
@@ -75,7 +75,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Interleaving",
+            "Interleaving and zero bubble",
             "The formula, and what pays for it: messages. Type an order into the SlotGrid together, then "
             "`split_backward`.",
         ),
@@ -171,7 +171,7 @@ NOTES = Notes(
         Reply(
             "What do people use",
             "1F1B, often interleaved, as in Megatron-LM. `torch.distributed.pipelining` has it, and ZBV and "
-            "DualPipeV: the last cells of *Interleaving* run them.",
+            "DualPipeV: *PyTorch's schedules* runs them.",
         ),
         Reply(
             "A cell says that `step` or `turns` is not defined, and now",

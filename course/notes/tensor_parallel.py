@@ -31,7 +31,7 @@ NOTES = Notes(
         ),
         Part(
             10,
-            "Who goes inside the machine?",
+            "Which dimension stays inside the machine?",
             "`tp_factor`, the model's two lines, and the map of `outer`. Then the three reasons, from the room.",
         ),
     ),
@@ -78,7 +78,7 @@ NOTES = Notes(
         ),
         Part(
             20,
-            "Who goes inside the machine?",
+            "Which dimension stays inside the machine?",
             "As in the short plan. Let them predict both times from the wires before the model does. `tp_choose` "
             "at the end.",
         ),
@@ -124,7 +124,7 @@ NOTES = Notes(
         ),
         Reply(
             "what stands before relu in each case",
-            "A by columns: finished columns of h. A by rows: a part of the sum, as large as h, and relu of "
+            "A by columns: finished columns of h. A by rows: a partial sum, as large as h, and relu of "
             "parts is not relu of the sum.",
         ),
         Reply(
@@ -134,7 +134,7 @@ NOTES = Notes(
         ),
         Reply(
             "the same bytes, so what is it for",
-            "Memory and work between the blocks: layer norm, dropout and the residual see a p-th of the tokens "
+            "Memory and work between the blocks: layer norm, dropout and the residual see 1/p of the tokens "
             "on each rank, and only that is kept for the backward pass.",
         ),
         Reply(

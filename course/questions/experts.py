@@ -6,12 +6,12 @@ QUESTIONS = (
     Choose(
         name="experts_way_back",
         topic="all_to_all",
-        text="Rank 1 got 5 tokens from rank 0 and 2 from rank 3. In the backward pass it has a gradient for each of "
-        "these 7 tokens. Where do they have to go?",
+        text="Rank 1 got 1, 1, 1 and 2 tokens from ranks 0 to 3. In the backward pass it has a gradient for each of "
+        "these 5 tokens. Where do they have to go?",
         answers=(
             Answer(
                 "Nowhere: rank 1's expert made them",
-                "The expert's weights are on rank 1. But layers on ranks 0 and 3 computed the tokens, and their "
+                "The expert's weights are on rank 1. But layers on the senders computed the tokens, and their "
                 "backward pass needs these gradients.",
             ),
             Answer(
@@ -19,8 +19,8 @@ QUESTIONS = (
                 "Each token was sent to one rank, not copied to all. So its gradient comes from one rank.",
             ),
             Answer(
-                "5 to rank 0, 2 to rank 3",
-                "Each gradient goes back to the rank its token came from. So the two lists of counts swap.",
+                "1, 1, 1 and 2 back to ranks 0 to 3",
+                "Each gradient goes back to the rank its token came from. So `goes` and `comes` swap.",
             ),
             Answer(
                 "To the ranks that rank 1 has sent its own tokens to",
@@ -37,12 +37,12 @@ QUESTIONS = (
         answers=(
             Answer(
                 "Both",
-                "The expert's gradient is whole: its tokens came from all ranks. Summed with those of other experts "
-                "it would be nonsense.",
+                "The expert's gradient is whole: its tokens came from all ranks. Adding gradients of different experts "
+                "makes no sense.",
             ),
             Answer(
                 "The router's alone",
-                "Its copies saw different tokens, so each has a part of a sum. An expert has seen all of its tokens.",
+                "Its copies saw different tokens, so each has a partial sum. An expert has seen all of its tokens.",
             ),
             Answer(
                 "The expert's alone",
@@ -55,7 +55,7 @@ QUESTIONS = (
     Number(
         name="experts_calls",
         topic="experts",
-        text="How many all_to_all_single does each rank call for this layer, in one forward and backward pass?",
+        text="How many times does each rank call all_to_all_single in one forward and backward pass of this layer?",
         right=Answer("5", "Three forward: counts, tokens, results. Two backward: both exchanges of rows go back."),
         wrong=(
             Answer("2", "Tokens there and back make two. The counts go first, and there is a backward pass."),
@@ -89,8 +89,8 @@ return gate[:, None] * done[order]""",
     Choose(
         name="experts_capacity",
         topic="experts",
-        text="Expert 2 takes at most 2 tokens from each rank. The router of rank 0 has chosen it for 4 tokens. What "
-        "happens to the other two tokens in most such models?",
+        text="Expert 2 takes at most 2 tokens from each rank. Rank 0's router wants to send it 4 tokens. What "
+        "happens to the other two in GShard and the Switch Transformer?",
         answers=(
             Answer(
                 "They wait for the next step",
@@ -112,11 +112,11 @@ return gate[:, None] * done[order]""",
         name="experts_skew",
         topic="imbalance",
         text="Four ranks with 64 tokens each. The router sends 40 of each rank's tokens to expert 0, and 8 to each of "
-        "the others. How many times longer does the exchange take than with 16 to each? Each rank has one card that "
+        "the others. How many times as long does the exchange take as with 16 to each? Each rank has one NIC that "
         "sends and receives at the same speed.",
         right=Answer(
             "2.5",
-            "Rank 0's card receives 3 x 40 tokens instead of 3 x 16. It takes longest, and the layer waits for it.",
+            "Rank 0's NIC receives 3 x 40 tokens instead of 3 x 16. It takes longest, and the layer waits for it.",
         ),
         wrong=(
             Answer("1", "Each rank sends nearly as much as before. Look at what rank 0 receives."),
@@ -185,8 +185,8 @@ return gate[:, None] * done[order]""",
     Statement(
         name="ulysses_myth_heads",
         topic="ulysses",
-        text="32 query heads share 8 key-value heads (GQA). Ulysses cuts all of them among the ranks, without copies: "
-        "it can use 32 ranks.",
+        text="32 query heads share 8 key-value heads (GQA). Without copying key-value heads, Ulysses works on up to "
+        "32 ranks.",
         true=False,
         why="A rank needs at least one whole head of keys and values, and there are 8: at most 8 ranks. With 16 ranks "
         "each of those heads has to be copied to two ranks, which costs bytes and memory.",
@@ -195,16 +195,16 @@ return gate[:, None] * done[order]""",
         name="cp_ring_bytes",
         topic="context parallel",
         text="8 ranks, as many heads of keys and values as of queries. In the forward pass Ulysses exchanges q, k, v "
-        "and the result; the ring passes k and v on, p - 1 times. How many times as much does a rank send "
+        "and the result; the ring passes k and v on, p - 1 times. By what factor does a rank send more "
         "with the ring?",
         right=Answer(
             "p/2",
             "Count in parts, one rank's share of a tensor. The ring sends two, p - 1 times: 2 (p - 1). Ulysses sends "
-            "four, but a p-th of each stays on the rank: 4 (p - 1)/p. So p/2 times as much.",
+            "four, but 1/p of each stays on the rank: 4 (p - 1)/p. So p/2 times as much.",
         ),
         wrong=(
             Answer("1/2", "Two tensors instead of four, but the ring sends them p - 1 times, not once."),
-            Answer("(p-1)/2", "Nearly: of each tensor that Ulysses exchanges, a p-th stays on the rank."),
+            Answer("(p-1)/2", "Nearly: of each tensor that Ulysses exchanges, 1/p stays on the rank."),
             Answer("p-1", "The ring sends p - 1 times, but two tensors instead of four."),
             Answer("p", "The ring sends two tensors, Ulysses four. So it is half of that."),
         ),

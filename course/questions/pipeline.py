@@ -29,7 +29,7 @@ QUESTIONS = (
     Number(
         name="pipe_slots",
         topic="bubble",
-        text="The forward pass of 8 micro-batches through 4 stages. Each stage takes one slot of time for a "
+        text="8 micro-batches go forward through 4 stages. Each stage takes one slot of time for a "
         "micro-batch. After how many slots has the last stage finished the last micro-batch?",
         right=Answer(
             "8+p-1", "The last stage starts after p - 1 = 3 slots, and then has a micro-batch in each of the next 8."
@@ -46,14 +46,14 @@ QUESTIONS = (
     Number(
         name="pipe_how_many",
         topic="bubble",
-        text="8 stages. How many micro-batches does it take until no more than a tenth of the time is bubble?",
+        text="8 stages. How many micro-batches do you need so that the bubble is at most a tenth of the time?",
         right=Answer("9*(p-1)", "7 / (m + 7) is a tenth when m + 7 is 70."),
         wrong=(
             Answer(
                 "10*(p-1)",
-                "That makes the bubble a tenth of the computing, 7 / 70. Of the whole time, m + 7, it is less.",
+                "With m = 70 the bubble is 7 of 77 slots, 9 %. You need m + 7 = 70.",
             ),
-            Answer("10*p", "Only p - 1 slots are idle: the first stage starts at once."),
+            Answer("10*p", "The bubble is p - 1 slots, not p: the first stage starts at once."),
             Answer("p", "With as many micro-batches as stages nearly half of the time is bubble: 7 of 15 slots."),
         ),
         unit="micro-batches",
@@ -62,7 +62,8 @@ QUESTIONS = (
     Number(
         name="pipe_kept",
         topic="activations",
-        text="1F1B on 4 ranks, 10 micro-batches. Of how many micro-batches does rank 0 keep the activations, at most?",
+        text="1F1B on 4 ranks, 10 micro-batches. What is the largest number of micro-batches whose activations rank 0 "
+        "keeps at the same time?",
         right=Answer(
             "p",
             "Micro-batch 1 goes through p stages and back. p micro-batches on their way, one for each stage, keep all "
@@ -123,7 +124,7 @@ QUESTIONS = (
         name="pipe_boundary_bytes",
         topic="estimate",
         text="A batch of 4,096 tokens, hidden size 8,192, 2 bytes a number, cut in 16 micro-batches. How many bytes "
-        "does a stage in the middle send in one step, forward and backward?",
+        "does a stage in the middle send in one step, to both neighbours together?",
         right=Answer(
             "2*4096*8192*2", "The batch's activations to the next stage, as many gradients to the one before."
         ),
@@ -156,8 +157,9 @@ QUESTIONS = (
                 "a step.",
             ),
             Answer(
-                "A pipeline of 64 stages",
-                "It would run. But 63 slots of bubble need hundreds of micro-batches, and each of them gets small.",
+                "FSDP over all 64",
+                "The simplest, and on a fast network a good first try. But each step would gather all weights twice "
+                "between the machines. A pipeline sends activations there, which are far smaller.",
             ),
         ),
         right=2,
@@ -165,10 +167,10 @@ QUESTIONS = (
     Statement(
         name="pipe_myth_bubble",
         topic="bubble",
-        text="With the same micro-batches, 1F1B has a smaller bubble than GPipe.",
+        text="With the same number of micro-batches, 1F1B has a smaller bubble than GPipe.",
         true=False,
-        why="Both fill and drain the same pipe: p - 1 slots. 1F1B keeps fewer activations; so you can afford more "
-        "micro-batches, and these make the bubble smaller.",
+        why="Both fill and drain the same pipe, forward and backward. 1F1B keeps fewer activations, so you can afford "
+        "more micro-batches, and these make the bubble smaller.",
     ),
     Statement(
         name="pipe_myth_batch_norm",

@@ -29,13 +29,13 @@ QUESTIONS = (
     Choose(
         name="sharding_zero1_needs",
         topic="ZeRO",
-        text="Only rank r has the Adam state of piece r, so only rank r can update piece r of the weights. Which "
+        text="Only rank r has the Adam state of chunk r, so only rank r can update chunk r of the weights. Which "
         "collectives does a step need, and which is the cheapest way?",
         answers=(
             Answer(
                 "all_reduce the gradients, and nothing after the update",
-                "Then rank 0 has new weights in piece 0 only, and old ones in pieces 1 to 3. So has every rank, in "
-                "another place: the models drift apart.",
+                "Then rank 0 has new weights in chunk 0, and old ones in the rest. Every other rank has its new "
+                "chunk in another place, so the models drift apart.",
             ),
             Answer(
                 "all_gather the Adam state, then update everywhere",
@@ -43,13 +43,13 @@ QUESTIONS = (
             ),
             Answer(
                 "reduce_scatter the gradients, update, all_gather the weights",
-                "Rank r needs the sum of piece r and no other. Afterwards each rank has one new piece, and all ranks "
+                "Rank r needs the sum of chunk r and no other. Afterwards each rank has one new chunk, and all ranks "
                 "need all of them.",
             ),
             Answer(
                 "all_reduce the gradients, update, all_gather the weights",
-                "It would be right. But rank r uses one piece of the sum and throws the others away: 3 instead of 2 "
-                "halves of a ring.",
+                "It would be right. But rank r uses one chunk of the sum and throws the others away: three half-rings "
+                "instead of two.",
             ),
         ),
         right=2,
@@ -61,7 +61,7 @@ QUESTIONS = (
         right=Answer("4 + 4 + 8/p", "Weight and gradient are still whole: 8. Of Adam's 8 it keeps a quarter: 2."),
         wrong=(
             Answer("16/p", "That would be everything cut in four. ZeRO-1 cuts the optimizer's state only."),
-            Answer("8", "Its quarter of the Adam state needs 2 bytes per parameter of the model."),
+            Answer("8", "You forgot its quarter of the Adam state: 8/4 = 2 bytes more."),
             Answer("4 + 4/p + 8/p", "That would have the gradient cut as well, which is the next stage."),
             Answer("16", "That is plain data parallel, where each rank keeps all of Adam's state."),
         ),
@@ -148,14 +148,14 @@ QUESTIONS = (
         text="Each rank runs Newton-Schulz on its quarter of the rows. Put together, that is Newton-Schulz of the "
         "matrix.",
         true=False,
-        why="Newton-Schulz makes rows perpendicular to each other. A rank makes its own rows so, and knows nothing of "
-        "the rows of other ranks.",
+        why="Newton-Schulz makes rows perpendicular to each other. A rank does that to its own "
+        "rows only, and knows nothing of the rows of other ranks.",
     ),
     FindLine(
         name="sharding_clipped",
         topic="ZeRO",
-        text="ZeRO-1, and the gradient is clipped to norm 1. The ranks stay alike, but the model is not the one that "
-        "a single process would train. Which line is wrong?",
+        text="ZeRO-1, and the gradient is clipped to norm 1. All ranks keep the same weights, but not those that "
+        "a single process would get. Which line is wrong?",
         source=CLIPPED,
         right=(3,),
         why="Line 3 is the norm of one piece, another one on each rank: each piece shrinks by its own factor. The norm "

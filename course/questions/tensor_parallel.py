@@ -12,7 +12,7 @@ QUESTIONS = (
             Answer("A quarter of the columns of y", "That is what columns of A give. Here A_r has all columns of A."),
             Answer("A quarter of the rows of y", "A row of y is a token, and every rank has all tokens."),
             Answer(
-                "As large as y, one of four parts of a sum",
+                "A matrix as large as y, but only a partial sum",
                 "Each number of y is a sum over the rows of A. Rank r has added up its quarter of that sum.",
             ),
             Answer("y itself", "Then three of the four ranks would have nothing to do. Each adds up a quarter only."),
@@ -24,7 +24,9 @@ QUESTIONS = (
         topic="tensor parallel",
         text="`y = relu(x @ A) @ B`, with A cut by columns and B by rows. How many collectives does the forward pass "
         "need?",
-        right=Answer("1", "The columns of A give exactly what the rows of B need. Only the end is a sum."),
+        right=Answer(
+            "1", "Each rank's columns of h are exactly the input of its rows of B. Only the final result is a sum."
+        ),
         wrong=(
             Answer("0", "Each rank ends with one part of a sum, as large as y. These parts have to be added up."),
             Answer(
@@ -40,7 +42,7 @@ QUESTIONS = (
     Choose(
         name="tp_order",
         topic="tensor parallel",
-        text="Why not the other way round, A by rows and B by columns?",
+        text="Why do we not cut A by rows and B by columns?",
         answers=(
             Answer(
                 "The shapes do not fit",
@@ -77,7 +79,7 @@ QUESTIONS = (
                 "x @ A_r uses every column of x, so every column gets a gradient, though not all of it.",
             ),
             Answer(
-                "As large as x, one of four parts of a sum",
+                "A matrix as large as x, but only a partial sum",
                 "x went to all four pieces, so its gradient is the sum of what comes back from them.",
             ),
             Answer("Nothing: x is no weight", "x is the output of the layers before, and they need its gradient."),
@@ -94,7 +96,7 @@ h = torch.relu(x @ A + b1)
 y = h @ B + b2
 return G.apply(y)""",
         right=(3,),
-        why="G adds up four copies of b2. b2 belongs behind G: G.apply(h @ B) + b2.",
+        why="G adds up four copies of b2. b2 belongs after G: G.apply(h @ B) + b2.",
         wrong=(
             Answer("1", "F does nothing forward, and the first loss needs only the forward pass."),
             Answer("2", "b1 is cut as the columns of A are: each rank adds its own part, once."),
@@ -158,8 +160,8 @@ return G.apply(y)""",
     Number(
         name="tp_factor",
         topic="mesh",
-        text="Add up the times of all all_reduces of one step on the network above. How many times longer do they take "
-        "with tensor parallel between the machines than inside? Within 30 % is right.",
+        text="Add up the time of every all_reduce in one step, without computing. How many times as long is it in "
+        "layout `outer` as in layout `inner`? Within 30 % is right.",
         right=Answer(
             "13.7",
             "Inside, 65 ms for tensor parallel and 28 for the gradients. Between, 1,282 and 2: nearly 14 times.",
@@ -199,7 +201,7 @@ return G.apply(y)""",
             ),
             Answer(
                 "Tensor parallel over 32",
-                "Each GPU would compute very little, and send nearly as much as with 8, over the network.",
+                "Each GPU would compute very little, and send nearly as much as with 8, through the slow NICs.",
             ),
         ),
         right=1,
@@ -215,17 +217,23 @@ return G.apply(y)""",
     Number(
         name="tp_bound",
         topic="roofline",
-        text="FSDP on H100s: 989e12 operations a second, a network card of 50e9 bytes a second for each GPU. A rank "
-        "sends 3 times 2 bytes for each weight and step, and computes 6 operations for each weight and token. With "
-        "more than how many tokens per GPU and step does computing take longer than sending?",
+        text="FSDP over machines of 8 H100s. A GPU computes 989e12 operations a second and has a NIC of 50e9 bytes a "
+        "second; NCCL runs one ring through each NIC. From how many tokens per GPU and step does computing take longer "
+        "than sending?",
         right=Answer(
-            "989e12/50e9",
-            "6 Psi T / F = 6 Psi / B, so T = F / B: about 20,000 tokens. With fewer, the GPU waits for its card.",
+            "989e12/(8*50e9)",
+            "Each of the eight rings carries an eighth, so a machine sends B = 400 GB/s. 6 Psi T / F = 6 Psi / B, so "
+            "T = F / B: about 2,500 tokens. With fewer, the GPU waits for the NICs.",
         ),
         wrong=(
-            Answer("989e12/50e9/6", "The 6 operations per weight and token meet 6 bytes per weight: they cancel."),
-            Answer("989e12/50e9*2/3", "That is plain data parallel, which sends 2 times 2 bytes for each weight."),
-            Answer("989e12/50e9*3", "Count it again: 3 times 2 bytes are 6 bytes, against 6 operations a token."),
+            Answer(
+                "989e12/50e9",
+                "That is one ring through one NIC for all the bytes. With a ring through each of the eight NICs, each "
+                "carries an eighth (chapter 9).",
+            ),
+            Answer("989e12/(8*50e9)/6", "The 6 operations per weight and token meet 6 bytes per weight: they cancel."),
+            Answer("989e12/(8*50e9)*2/3", "That is plain data parallel, which sends 2 times 2 bytes for each weight."),
+            Answer("989e12/(8*50e9)*3", "3 times 2 bytes are 6 bytes for each weight, against 6 operations a token."),
         ),
         unit="tokens",
         within=0.05,

@@ -30,8 +30,9 @@ def test_zero_bubble_is_that_of_the_paper(p):
     for m in (p, p + 1, 3 * p):
         assert zero_bubble_h1(p, m).idle == p - 1 and zero_bubble_h1(p, m).kept == (p,) * p
     for m in (2 * p - 1, 2 * p, 3 * p):
-        assert zero_bubble_h2(p, m).idle == 0 and zero_bubble_h2(p, m).kept == (2 * p - 1,) * p
-        assert zero_bubble_h2(p, m).length == 3 * m + p - 1, "the last rank begins p - 1 slots late, and ends late"
+        h2 = zero_bubble_h2(p, m)
+        assert h2.period == 3 * m and h2.kept == (2 * p - 1,) * p, "the paper's zero: a step begins every 3m slots"
+        assert h2.idle == p - 1 and h2.length == 3 * m + p - 1, "one step alone: the last rank begins and ends late"
 
 
 @pytest.mark.parametrize("p, v, k", [*itertools.product((2, 4), (1, 2, 3), (1, 2, 4))])

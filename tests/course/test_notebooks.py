@@ -22,7 +22,7 @@ PRIVATE = {
 
 COMPILED = re.compile(
     r"torch\.(optim|compile)\b|DistributedDataParallel"
-    r"|\b(fsdp|distributed\.tensor|distributed\.pipelining|_functional_collectives)\b"
+    r"|\b(fsdp|distributed\.tensor|distributed\.pipelining|_functional_collectives)\b|course\.orders\b"
 )
 
 

@@ -25,7 +25,6 @@ const KINDS = /** @type {[string, string][]} */ ([
   ["idle", "idle: the bubble"], ["kept", "a micro-batch kept in memory"],
 ]);
 const PALER = "<span>paler: a rank's second stage</span>";
-const BLANK = "<span>blank: the training step before or after</span>";
 const RECORDED = "<span><i class='rs-waited'></i>recorded: blocked in a call</span>";
 
 /** @typedef {{name: string, lines: string[], played: import("./slots.js").Played}} Shown */
@@ -33,12 +32,14 @@ const RECORDED = "<span><i class='rs-waited'></i>recorded: blocked in a call</sp
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
 const slots = (/** @type {number} */ count) => plural(Math.round(10 * count) / 10, "slot");
 
-/** "bubble 9 of 33 slots (27 %), keeps at most 8 micro-batches" */
+/** "bubble 3 of 27 slots (11 %), back to back 0 of 24, keeps up to 7 micro-batches" */
 function verdict(/** @type {import("./slots.js").Played} */ played) {
   if (played.error || played.stuck) return played.error || played.stuck;
-  const { idle, period, ticks, bubble } = played;
+  const { idle, length, period, ticks, micro, bubble } = played;
+  const short = (/** @type {number} */ count) => Math.round(10 * count) / 10;
+  const overlapped = period < length ? `back to back ${short(period / ticks - 3 * micro)} of ${short(period / ticks)}, ` : "";
   const kept = plural(Math.max(...keeps(played)), "micro-batch").replace(/hs$/, "hes");
-  return `bubble ${Math.round(10 * idle) / 10} of ${slots(period / ticks)} (${percent(bubble)}), keeps at most ${kept}`;
+  return `bubble ${short(idle)} of ${slots(length / ticks)} (${percent(bubble)}), ${overlapped}keeps up to ${kept}`;
 }
 
 /** Of how many micro-batches each rank keeps activations, at most. */
@@ -119,7 +120,6 @@ class GridView {
     this.frame.find(".rs-legend").innerHTML = KINDS.filter(([kind]) => kind.length > 1 || used.has(kind))
       .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}</span>`).join("")
       + (this.shown.some(({ played }) => played.slots.some(({ action }) => action.stage >= this.ranks)) ? PALER : "")
-      + (this.shown.some(({ played }) => !played.stuck && played.period < played.length) ? BLANK : "")
       + (this.model.get("recorded").blocked ? RECORDED : "");
     this.#draw();
   }
@@ -182,13 +182,10 @@ class GridView {
 
   #row({ played, rank, tick, slot, label, row, y, scale, columns, width }) {
     const mine = played.slots.filter((each) => each.rank === rank);
-    const end = mine.length ? mine[mine.length - 1].end : 0;
-    const from = played.stuck ? 0 : Math.max(0, end - played.period);
-    const until = played.stuck ? played.length : from + played.period;
     const h = row - 2;
     const box = (a, b) => ({ x: label + a * tick + 0.5, y, w: (b - a) * tick - 1, h });
     const at = (/** @type {number} */ ticks) => `data-at="${ticks / played.ticks}"`;
-    const gaps = [...mine, { start: until, end: until }].map(({ start }, i) => [i ? mine[i - 1].end : from, start]);
+    const gaps = [...mine, { start: played.length }].map(({ start }, i) => [i ? mine[i - 1].end : 0, start]);
     const idle = gaps.filter(([a, b]) => b > a).map(([a, b]) => rect("rs-idle", box(a, b), at(b)));
     const told = nameOf(1);
     const cells = mine.map(({ start, end: to, action }) => {

@@ -21,7 +21,7 @@ const TICKS = /** @type {Record<string, number>} */ ({ F: 1, B: 2, I: 1, W: 1 })
  * @property {number} length
  * @property {number} period
  * @property {number} idle slots
- * @property {number} bubble share of the period
+ * @property {number} bubble share of the length
  * @property {number[][]} kept for each rank: at the begin, and after each of its actions
  */
 
@@ -37,10 +37,10 @@ export function play(lines) {
     const [slots, stuck] = run(orders, home, stages, told);
     const spans = orders.map((_, rank) => slots.filter((slot) => slot.rank === rank));
     const period = Math.max(0, ...spans.filter((of) => of.length).map((of) => of[of.length - 1].end - of[0].start));
-    const idle = period / ticks - 3 * micro;
     const kept = orders.map((order) => order.reduce((now, { kind }) => [...now, now[now.length - 1] + ({ F: 1, I: 0 }[kind] ?? -1)], [0]));
     const length = Math.max(0, ...slots.map(({ end }) => end));
-    const bubble = stuck || !micro ? 1 : (idle * ticks) / period;
+    const idle = length / ticks - 3 * micro;
+    const bubble = stuck || !micro ? 1 : (idle * ticks) / length;
     return { ...played, stuck, slots, ticks, micro, length, period, idle, bubble, kept };
   } catch (error) {
     return { ...played, error: /** @type {Error} */ (error).message };
