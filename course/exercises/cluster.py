@@ -82,8 +82,9 @@ KILL_AT = "3 + sum(lengths) % 6"
 EXERCISES = (
     Exercise(
         name="neighbours_first",
-        asks="it returns a tensor of all ranks, by the number of their machine, which is x, and those with the same "
-        "number in their own order; with one all_gather of one number each; x stays as it is",
+        asks="returns all ranks, sorted by machine number (x); ranks of one machine stay in rank order; with one "
+        "all_gather "
+        "of one number each; x stays as it is",
         lines=4,
         x="torch.tensor([7 + 5 * (2 * lengths[rank] % 3)]).to(dtype)",
         expected="torch.empty(world_size, dtype=dtype); dist.all_gather_single(expected, x); "
@@ -107,10 +108,10 @@ EXERCISES = (
     ),
     Exercise(
         name="survive",
-        asks=f"it calls step(number, w, m) for number 0 to {STEPS - 1}, which changes w and m in place, and lets rank "
-        f"0 save w, m and the next step in the file path after every {EVERY} steps. Called again with new w and m, it "
-        "goes on from there. It is killed twice, at random: all ranks in a step, and then rank 0 while it saves. step "
-        "sends; the function itself sends nothing",
+        asks=f"it calls step(number, w, m) for number 0 to {STEPS - 1}. Rank 0 saves w, m and the next step in the "
+        "file "
+        f"path after every {EVERY} steps. Called again with new w and m, it continues from there. The judge kills it "
+        "twice: all ranks during a step, then rank 0 during a save. Only step communicates",
         lines=12,
         x="torch.randint(low, high, (3,)).to(dtype) * scale",
         expected=f"_trial_by_the_book(x, {KILL_AT})",
@@ -126,7 +127,7 @@ EXERCISES = (
             "A number that is saved after step 5 says where to go on: with step 6.",
             "Rank 0 may be killed while torch.save writes. Save to path + '.new', then os.replace(path + '.new', path) "
             "is all or nothing.",
-            "Save m as well as w: without the momentum the steps after a restart are others.",
+            "Save m as well as w: without the momentum the steps after a restart differ.",
         ),
         dtypes=("float32", "float64", "float32"),
     ),

@@ -85,7 +85,8 @@ NOTES = Notes(
     home="`survive`, `neighbours_first`, and `%ranks attach 127.0.0.1` with a terminal beside it.",
     room="cluster_cyclic",
     ask="Two tables are two machines, two students at each. Pass a note round in the order 0, 1, 2, 3, once with "
-    "neighbours at one table and once dealt in turn, and count how often it goes from table to table. Then ask for N.",
+    "neighbours at one table and once with cyclic placement, and count how often it goes from table to table. Then "
+    "ask for N.",
     wrong=(
         Mistake(
             "cluster_device",
@@ -134,8 +135,8 @@ NOTES = Notes(
         ),
         Reply(
             "Why does a batch of fixed size stop scaling",
-            "Each GPU computes a p-th of the batch, and the gradients are as large as before. 200 ms on 32 GPUs "
-            "are 6 ms on 1,024, and the all_reduce still takes 9 ms.",
+            "Each GPU computes 1/p of the batch, and the gradients are as large as before. 200 ms on 32 GPUs "
+            "are 6 ms on 1,024, and the all_reduce takes 12 ms.",
         ),
         Reply(
             "What have they told each other there",

@@ -18,8 +18,7 @@ QUESTIONS = (
             ),
             Answer(
                 "19",
-                "That would be right if ranks were dealt out in turn: 211 = 6 x 32 + 19. torchrun gives "
-                "each machine 8 in a row.",
+                "That would be right for cyclic placement: 211 = 6 x 32 + 19. torchrun gives each machine 8 in a row.",
             ),
         ),
         unit="",
@@ -62,8 +61,8 @@ data = read("/shared/data", rank)
                 "That machine only keeps the store where they meet. Ranks are given out afterwards.",
             ),
             Answer(
-                "That is decided when all are there, not by you",
-                "torchrun sorts the machines by name or address. So take every number from the environment, and "
+                "torchrun decides, once both machines have arrived",
+                "It sorts them by name or address. So take every number from the environment, and "
                 "never assume which machine is first.",
             ),
             Answer("Both: each begins with rank 0", "Both have a LOCAL_RANK 0. RANK counts across all machines."),
@@ -73,7 +72,7 @@ data = read("/shared/data", rank)
     Statement(
         name="cluster_same",
         topic="torchrun",
-        text="The script, run by torchrun as two nodes of two, prints the weights that the cell has printed.",
+        text="The script, run by torchrun as two nodes of two, prints the same weights as the cell.",
         true=True,
         why="The same four ranks, the same data, the same calls. A rank's machine changes when a message arrives, "
         "not what is in it.",
@@ -104,7 +103,7 @@ data = read("/shared/data", rank)
     Number(
         name="cluster_cyclic",
         topic="placement",
-        text="Ranks dealt out in turn: 0 and 2 on one machine, 1 and 3 on the other. The ring is still 0, 1, 2, 3. "
+        text="Cyclic placement: ranks 0 and 2 on one machine, 1 and 3 on the other. The ring is still 0, 1, 2, 3. "
         "How much leaves each machine, as a multiple of N?",
         right=Answer(
             "4*(p-1)/p",
@@ -137,7 +136,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         why="srun starts 8 tasks on each machine. Each task is a torchrun, and each torchrun starts 8 ranks. One "
         "torchrun per machine is enough: `--ntasks-per-node=1`.",
         wrong=(
-            Answer("1", "Two machines is what is wanted."),
+            Answer("1", "Right: the job asks for two machines."),
             Answer("3", "It asks for all 8 GPUs of a machine. That is right."),
             Answer("4", "It takes the name of the job's first machine, so that all meet there."),
             Answer(
@@ -149,8 +148,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Choose(
         name="cluster_power",
         topic="failures",
-        text="`torchrun --nnodes=2 --max-restarts=3`, a checkpoint every hour. Machine 1 loses power after 90 minutes. "
-        "What happens?",
+        text="`torchrun --nnodes=2 --max-restarts=3`. Machine 1 loses power. What happens?",
         answers=(
             Answer(
                 "The ranks on machine 0 go on alone",
@@ -191,7 +189,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         name="cluster_ring_starts",
         topic="size",
         text="One flat ring all-reduces 4 bytes over 16,384 GPUs. In every step some rank sends to another machine, "
-        "and a message between machines takes 14 microseconds to start. How long does the all-reduce take?",
+        "with a latency of 14 microseconds. How long does the all-reduce take?",
         right=Answer("2*(16384-1)*14e-6", "2(p - 1) steps of 14 microseconds: nearly half a second, for four bytes."),
         wrong=(
             Answer("(16384-1)*14e-6", "That is one round. A ring goes round twice: reduce-scatter, then all-gather."),
@@ -212,10 +210,10 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Statement(
         name="cluster_myth_all",
         topic="failures",
-        text="When one of 64 ranks dies, torchrun ends the other 63 too, even if it is allowed to restart.",
+        text="When one of 64 ranks dies, torchrun kills the other 63 as well, even with --max-restarts=3.",
         true=True,
-        why="torchrun has one way to recover: it ends all 64, and with --max-restarts it starts all 64 again, from "
-        "the first line of the script. (NCCL groups can shrink, by dist.shrink_group. But a script has to do "
-        "that itself, without torchrun's restarts.)",
+        why="torchrun has one way to recover: it ends all 64, and starts all 64 again from the first line of the "
+        "script, up to three times. (NCCL groups can shrink, by dist.shrink_group, and libraries such as torchft "
+        "make a new group of the survivors. torchrun does not.)",
     ),
 )
