@@ -36,7 +36,8 @@ class Run(Schedule):
     start_values  a Value for every chunk that holds something before the first step
     values        for every step a Value for every chunk it wrote, as that rank had it after the step
     ways          for every step what each transfer does: "sum", "max" ... if it reduces, "computed",
-                  "changed outside torch" ... if it is new, "" if it copies
+                  "changed outside torch" ... if it is new, "" if it copies, "avg" if it then divides that sum by the
+                  number of its terms
     step_seconds  for every step how long after the step before it was over; None if nobody measured
     network       the Network or Topology that it ran on; None for the machine as it is
     carried       what went over that network's links, as `collectives.played.Carried`; None if nobody counted

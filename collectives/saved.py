@@ -256,7 +256,11 @@ def _check_values(run: dict[str, Any], schedule: Schedule) -> None:
     if len(run["values"]) != len(schedule.steps):
         raise ValueError("there are not as many values as steps")
     for index, ways in run.get("ways", {}).items():
-        if [bool(_text(way)) for way in ways] != [t.op != "copy" for t in schedule.steps[int(index)].transfers]:
+        ops = [t.op for t in schedule.steps[int(index)].transfers]
+        copies = [
+            _text(way) in ("", "avg") if op == "copy" else not _text(way) for way, op in zip(ways, ops, strict=True)
+        ]
+        if copies != [op == "copy" for op in ops]:
             raise ValueError(f"what step {index} does is not said of every transfer")
     for rank, buffer, chunk, text in [*run["start_values"], *sum(run["values"], [])]:
         _whole(rank, 0, schedule.ranks), _whole(chunk, 0, schedule.chunks), _text(text)

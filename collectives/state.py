@@ -94,6 +94,12 @@ class Cell:
         cell.sign = sign if same else ","
         return cell
 
+    def averaged(self) -> "Cell":
+        """The sum divided by the number of its terms."""
+        cell = Cell(self.origins)
+        cell.times, cell.sign = self.times, "avg" if self.sign == "+" else self.sign
+        return cell
+
     def __add__(self, other: "Cell") -> "Cell":
         if not self.times and not other.times:
             return Cell(sorted(self.origins + other.origins))
@@ -198,25 +204,28 @@ class State:
         here = self._buffers[buffer]
         if op == REDUCE:
             cell = here[rank, chunk] | cell if self.knowledge else here[rank, chunk].combined(cell, way)
+        elif way == "avg":
+            cell = cell.averaged()
         here[rank, chunk] = cell
 
     def apply(self, columns: Columns, ways: Iterable[str] = ()) -> None:
         """One step, in place: all messages at once, reading what was there before; then local transfers in order.
-        `ways` says how each transfer combines if not all of them add, as `Schedule.ways`."""
+        `ways` says how each transfer combines if not all of them add, as `Schedule.ways`; a copy that is an "avg"
+        divides the sum that it copies by the number of its terms."""
         messages, local = single_chunks(columns)
         taken = _ways_of(columns, ways) if {"", "sum"} < {"", "sum", *ways} else {}
         arriving = [(op, target, self.taken(op, source)) for op, source, target in messages]
         for op, target, cell in arriving:
-            self.write(op, target, cell, taken.get(target, "sum"))
+            self.write(op, target, cell, taken.get((op, target), "sum"))
         for op, source, target in local:
-            self.write(op, target, self.taken(op, source), taken.get(target, "sum"))
+            self.write(op, target, self.taken(op, source), taken.get((op, target), "sum"))
 
 
-def _ways_of(columns: Columns, ways: Iterable[str]) -> dict[Slot, str]:
-    """How each slot that combines does so in a step."""
+def _ways_of(columns: Columns, ways: Iterable[str]) -> dict[tuple[int, Slot], str]:
+    """How each slot that combines, or is copied to, does so in a step."""
     rows = zip(columns.rows(), ways, strict=True)
     return {
-        (dst_buffer, dst, dst_chunk + i): way
+        (op, (dst_buffer, dst, dst_chunk + i)): way
         for (_, dst, _, dst_chunk, count, op, _, dst_buffer), way in rows
-        for i in range(count if op == REDUCE else 0)
+        for i in range(count if op != NEW else 0)
     }

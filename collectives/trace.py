@@ -66,7 +66,7 @@ class Trace:
         ]
         if more := len(self.origins) - len(parts):
             parts.append(f"{more} more")
-        adds = {way for hop, way in zip(self.hops, self.ways, strict=True) if hop.op == "reduce"} <= {"sum"}
+        adds = {way for hop, way in zip(self.hops, self.ways, strict=True) if hop.op != "new"} <= {"", "sum"}
         return f"= {' + '.join(parts)}" if adds else f"is made of {', '.join(parts)}"  # a maximum is no sum
 
     def _hop(self, number: int) -> str:

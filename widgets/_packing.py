@@ -6,7 +6,7 @@ there, and a browser test compares all states of several schedules with those of
 
 import numpy as np
 
-from collectives.columns import NEW, REDUCE, Columns
+from collectives.columns import COPY, NEW, REDUCE, Columns
 from collectives.state import SIGNS
 
 RECORD = np.dtype([
@@ -77,21 +77,22 @@ def _meta(schedule, columns: list[Columns]) -> dict:
 
 
 def _signs(columns: list[Columns], ways: list[list[str]]) -> list[list[str] | None] | None:
-    """Per step the sign of every reduce, "" elsewhere; None where all are sums, and if that is so in every step."""
-    words = [_ways_of(REDUCE, *step) for step in zip(columns, ways, strict=True)]
+    """Per step the sign of every reduce, and of what divides a sum, "" elsewhere; None where all are sums, and if that
+    is so in every step."""
+    words = [_ways_of((REDUCE, COPY), *step) for step in zip(columns, ways, strict=True)]
     signs = [None if {*step} <= {"", "sum"} else [SIGNS.get(way, way) for way in step] for step in words]
     return signs if any(signs) else None
 
 
 def _made(columns: list[Columns], ways: list[list[str]]) -> list[list[str] | None] | None:
     """Per step how every new came about, "" elsewhere; None where nothing did, and if that is so in every step."""
-    words = [_ways_of(NEW, *step) for step in zip(columns, ways, strict=True)]
+    words = [_ways_of((NEW,), *step) for step in zip(columns, ways, strict=True)]
     return [step if any(step) else None for step in words] if any(map(any, words)) else None
 
 
-def _ways_of(op: int, step: Columns, ways: list[str]) -> list[str]:
-    """The ways of the transfers that have this op, "" for the others."""
-    return [way if has else "" for way, has in zip(ways, np.equal(step.op, op).tolist(), strict=True)]
+def _ways_of(ops: tuple[int, ...], step: Columns, ways: list[str]) -> list[str]:
+    """The ways of the transfers that have one of these ops, "" for the others."""
+    return [way if has else "" for way, has in zip(ways, np.isin(step.op, ops).tolist(), strict=True)]
 
 
 def _phases(schedule) -> list[list]:

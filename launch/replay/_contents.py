@@ -124,7 +124,8 @@ class Contents:
             for before in there:
                 if before.value.terms:
                     both = [(before.value, 1.0), (p.value, 1.0)]
-                    ranges.write(before.lo, before.hi, self.leaves.combined(move.how, both, move.dst))
+                    how = "sum" if move.how == "avg" else move.how  # `_plain` takes the 1/p of a mean off
+                    ranges.write(before.lo, before.hi, self.leaves.combined(how, both, move.dst))
 
     def _compare_ends(self) -> None:
         for rank, memory in self.variables.items():

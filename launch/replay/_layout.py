@@ -385,7 +385,8 @@ def steps_of(shown: Shown, layout: Layout, new, code, divided: dict[int, int]) -
         words = dict.fromkeys(each.words for each in labels.get(number, ()))
         caption = f"{' and '.join(words)}: {caption}" if words else caption
         if number in divided:
-            caption += f" Then the sum is divided by {divided[number]}; the picture shows the sum."
+            shows = "." if "avg" in ways[-1] else "; the picture shows the sum."
+            caption += f" Then the sum is divided by {divided[number]}{shows}"
         in_network = any(each.in_network for each in labels.get(number, ()))
         steps.append((phase, caption, transfers, sources, effect, in_network))
         wrote.append([(*cell, spot) for cell, spot in here.items()])

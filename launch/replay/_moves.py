@@ -7,7 +7,8 @@
   made only to be sent is shown as the original.
 * What a rank did by itself is shown if it changed a place that was in a call, or combined received data. Data that is
   neither a copy nor a reduction of other data is "new".
-* Data that nothing reads again is left out, and so is the multiplication by 1/p that makes a mean of a sum.
+* Data that nothing reads again is left out. So is a multiplication by 1/p, unless what it divides is a sum of p
+  terms: then their average is copied there.
 
 Left out: which buffer a place belongs to, and chunks (`replay._layout`); names (`replay._outcome`).
 """
@@ -23,7 +24,7 @@ from launch.replay._contents import Contents
 from launch.replay._memory import Write
 from launch.replay._places import LocalWrite, Places, Spot, Use, nameless
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Ranges, Span, cut, moved
+from launch.replay.provenance import Kind, Piece, Ranges, Span, Value, cut, moved
 
 MADE = {
     Kind.EMPTY: "never filled",
@@ -53,7 +54,7 @@ class Move(NamedTuple):
     calls: tuple[Call, ...] = ()
     nbytes: int = 0
     op: str = "copy"  # "reduce", "new"
-    how: str = ""  # "sum", "max" ... of a reduce; of new data, how it came about
+    how: str = ""  # "sum", "max" ... of a reduce; of new data, how it came about; "avg" of a copy: see `LocalWrite`
     onto: tuple[Piece, ...] = ()  # what the target of a reduce held
     under: Spot | None = None  # where that could be seen
 
@@ -103,13 +104,12 @@ class _Picker:
         self._find_steps()
         self.begun: dict[tuple[int, str], float] = {}  # (rank, place) -> the row of its first use in a call
         self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes after the rank's first call
-        self.worked_in: set[tuple[int, str]] = set()  # (rank, place) that is not only copied and sent
         self._sort_places()
         self.places.nothing = self._zeros_that_begin_sums()
+        self.scales = {1 / len(self.variables), *(1 / len(item.ranks) for item in replay.collectives)}
         for mine in self.done.values():
             for done in mine:
                 self._understand(done)
-        self.scales = {1 / len(self.variables), *(1 / len(item.ranks) for item in replay.collectives)}
 
     def _name(self, write: Write) -> str:
         return self.variables[write.rank].locate(write.span).place
@@ -128,9 +128,6 @@ class _Picker:
                     self.begun[key] = min(use.row, self.begun.get(key, use.row))
                 if use.writes and rank in begins and use.row >= begins[rank]:
                     self.filled.add(key)
-                copied = use.writes and len(use.by.terms) == 1 if isinstance(use.by, LocalWrite) else not use.writes
-                if not copied:
-                    self.worked_in.add(key)
 
     def moves(self) -> tuple[list[Move], Places]:
         self._choose()
@@ -240,19 +237,17 @@ class _Picker:
                 return False
             if self._scales(done):
                 self.places.divided[done.step] = round(1 / done.terms[0].times)
-                return False
+                return done.averages
             return not self._is_empty(done)
         if own or not done.tellable:
             return False
-        if len(done.parts) > 1 or done.how != "sum":
+        if len(done.parts) > 1 or done.how != "sum" or done.averages:
             return True
         # A copy of received data is worth showing only if it is left at the end and the original is not.
         memory = self.variables[rank]
         if not done.parts or not memory.is_left(done.span):
             return False
         original = done.parts[0].span
-        if memory.size(self.places.of(rank, original).place) < memory.size(done.region.place):
-            return True  # it becomes a part of something larger
         return not memory.is_left(original) or self.places.next_write(Spot(rank, original, done.since)) is not None
 
     def _is_empty(self, done: LocalWrite) -> bool:
@@ -267,7 +262,19 @@ class _Picker:
         done.parts = [t for t in done.terms if not (sums and self.places.is_nothing(held[t.number]))]
         leaves = {leaf for values in held for value in values for leaf, _, _ in value.terms}
         once = bool(held) and all([term.times == 1 for term in done.terms])
-        done.tellable = once and not any([self.leaves.all[leaf].kind is Kind.EMPTY for leaf in leaves])
+        done.averages = len(done.parts) == len(done.terms) and self._averages(done, held)
+        filled = not any([self.leaves.all[leaf].kind is Kind.EMPTY for leaf in leaves])
+        done.tellable = (once or done.averages) and filled
+
+    def _averages(self, done: LocalWrite, held: list[list[Value]]) -> bool:
+        """Whether it divides a sum of n terms by n, where n ranks take part, or puts together n terms in that way."""
+        times = {term.times for term in done.terms}
+        if len(times - {1}) != 1 or not times <= self.scales or (done.rank, done.region.place) in self.told:
+            return False
+        count = round(1 / times.pop())
+        sums = [self.places.cleaned(value) for values in held for value in values]
+        each = {(value.how, *(n for *_, n in value.terms)) for value in sums}
+        return len(held) in (1, count) and each == {("sum", *[1] * (count // len(held)))}
 
     def _scales(self, done: LocalWrite) -> bool:
         """Whether it divides a sum in place by the number of ranks: a mean of the same data."""
@@ -313,10 +320,8 @@ class _Picker:
         uses = self.uses[rank, out.storage]
         if len(uses) != 2 or not isinstance(uses[0].by, LocalWrite) or uses[0].row >= row:
             return region  # such a copy is made, sent, and used for nothing else
-        if (rank, region.place) in self.worked_in:
-            return region
         done = uses[0].by
-        if not done.tellable or len(done.terms) != 1 or done.span != out:
+        if not done.tellable or done.averages or len(done.terms) != 1 or done.span != out:
             return region
         origin = self._from(done, 0)
         if self.told.get((rank, origin.place)) == ALL:
@@ -382,7 +387,7 @@ class _Picker:
         """The move with what that term does to the place: a copy, or a reduction with what was there."""
         base = self._base(done)
         if number == base:
-            return move
+            return move._replace(how="avg") if done.averages and len(done.terms) == 1 else move
         under = Spot(done.rank, done.terms[base].span, done.since)
         return move.reducing(done.how, done.held(base), under)
 
@@ -403,7 +408,7 @@ class _Picker:
             through = Region(memory.imagine("temporary", size, memory.dtype(region.place)), 0, size)
         for number, span, _ in sorted(done.parts, key=lambda part: part.number != base):
             source = self._from(done, number)
-            if number in done.folded or (number == base and source == through):
+            if number in done.folded or (number == base and source == through and len(done.terms) > done.averages):
                 continue
             # What a message is added to must be there before: the messages of a step come first in it.
             at = step - (number == base and bool(done.folded))

@@ -180,6 +180,8 @@ class Namer:
                         break
                 else:
                     break
+            if collective in ("scatter", "reduce_scatter") and self._all_have_more(root, parts, found):
+                continue
             mean = 1 / len(self.ranks) if collective in REDUCING else 1
             if len(found) == len(parts) and len(scales) == 1 and len(ways) <= 1 and scales <= {1, round(mean, 9)}:
                 return found, "average" if scales == {round(mean, 9)} != {1} else min(ways, default="")
@@ -201,6 +203,20 @@ class Namer:
         leaves = {leaf for leaf, _ in there}
         rest = [t for p in content if p.hi <= at or p.lo >= end for t in p.value.terms]
         return all(t[:2] in there for t in rest if t[0] in leaves)
+
+    def _all_have_more(self, root: int | None, parts: Promise, found: dict[int, tuple[str, int, int]]) -> bool:
+        """Whether every rank has, beside its part, some of what others have in theirs: then it is a broadcast, or an
+        all_reduce, of which a rank has lost something. In a scatter along a tree or a chain the last ones have none."""
+        whole = [p for _, at, part in parts.values() for p in moved(part, -at)]
+
+        def more(rank: int, variable: str, at: int, end: int) -> bool:
+            content = self.ends[rank][variable]
+            beside = [p for p in content if p.lo < at or p.hi > end]
+            cuts = [(max(p.lo, lo), min(p.hi, hi)) for p in beside for lo, hi in ((0, at), (end, p.hi))]
+            return any(self._is(content, lo, cut(whole, lo, hi), set()) for lo, hi in cuts if lo < hi)
+
+        others = [more(rank, *where) for rank, where in found.items() if rank != root]
+        return bool(others) and all(others)
 
     def _rows(self, result: str) -> tuple[int, ...]:
         """Of how many rows a variable is, seen as a matrix: (2, 6) for the shape 2, 3, 5."""

@@ -257,7 +257,8 @@ class LocalWrite:
     """Some bytes written by a rank itself: neighbouring writes of one op with one expr.
 
     Found out in `replay._moves`: `region`, where that is; `parts`, its terms without zeros that only begin a sum;
-    `tellable`, whether it is a copy of something, or all of it put together once each.
+    `tellable`, whether it is a copy of something, or all of it put together once each; `averages`, whether it divides
+    a sum by the number of its terms, or adds as many terms and divides by their number.
     """
 
     def __init__(self, write: Write):
@@ -265,7 +266,7 @@ class LocalWrite:
         self.pieces = [write]
         self.region: Region
         self.parts: list[Term] = []
-        self.drawn = self.tellable = False
+        self.drawn = self.tellable = self.averages = False
         self.folded: set[int] = set()  # terms that are told as the message that brought them
 
     def takes(self, write: Write) -> bool:
@@ -294,7 +295,7 @@ class LocalWrite:
     @property
     def how(self) -> str:
         """How its terms were put together; "" if that cannot be told."""
-        return self.expr.value.how if self.expr else ""
+        return "avg" if self.averages and len(self.terms) > 1 else self.expr.value.how if self.expr else ""
 
     @property
     def since(self) -> float:

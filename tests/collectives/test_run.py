@@ -148,6 +148,12 @@ def test_ways_that_the_ops_say_already_are_not_kept(tmp_path):
     assert "ways" not in json.loads((tmp_path / "plain.json").read_text())["run"]
 
 
+def test_a_copy_may_be_an_average(tmp_path):
+    made = run(ways=[["sum", "avg"], ["computed", "computed"], [""]])
+    made.save(tmp_path / "run.json")
+    assert load(tmp_path / "run.json").ways(0) == ["sum", "avg"]
+
+
 @pytest.mark.parametrize(
     "ways",
     [

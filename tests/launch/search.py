@@ -212,10 +212,12 @@ class _Dist:
 
 
 class _Torch:
-    """torch, whose new memory holds numbers that nothing else holds."""
+    """torch, whose new memory holds numbers that nothing else holds; if `no_zeros`, what is filled with zeros, too."""
 
-    def __init__(self, numbers):
+    def __init__(self, numbers, no_zeros=False):
         self._numbers = numbers
+        if no_zeros:
+            self.zeros, self.zeros_like = self.empty, self.empty_like
 
     def __getattr__(self, name):
         return getattr(torch, name)
@@ -251,8 +253,8 @@ class Held(NamedTuple):
     own: dict
 
 
-def simulated(source: str, xs: list[torch.Tensor]) -> list[Held]:
-    """What each rank's variables held; Stuck, if the program does not come to its end."""
+def simulated(source: str, xs: list[torch.Tensor], no_zeros=False) -> list[Held]:
+    """What each rank's variables held; Stuck, if the program does not come to its end. See `_Torch`."""
     world = _World(len(xs))
     held: list = [None] * len(xs)
     with warnings.catch_warnings(action="ignore"):
@@ -262,7 +264,7 @@ def simulated(source: str, xs: list[torch.Tensor]) -> list[Held]:
     def run(rank):
         with world.turn:
             dist = _Dist(world, rank)
-            space = {"rank": rank, "x": xs[rank].clone(), "torch": _Torch(numbers), "dist": dist}
+            space = {"rank": rank, "x": xs[rank].clone(), "torch": _Torch(numbers, no_zeros), "dist": dist}
             gone = {}
 
             def left(frame, event, _):
@@ -311,11 +313,11 @@ class Truth:
         several = range(8 if self.ops & {"max", "min"} else 2)  # a maximum is too often what one rank had
         self.runs = [self._run(seed, program.n) for seed in several]
 
-    def _run(self, seed: int, n: int) -> list[Held]:
+    def _run(self, seed: int, n: int, no_zeros=False) -> list[Held]:
         p = self.program.ranks
         numbers = torch.randperm(30_000, generator=torch.Generator().manual_seed(seed + self.program.seed)) - 15_000
         xs = numbers[: p * p * n].to(torch.int64 if seed % 2 else torch.float64).view(p, p * n)
-        return simulated(self.program.head(n) + self.program.body, list(xs))
+        return simulated(self.program.head(n) + self.program.body, list(xs), no_zeros)
 
     def holds(self, collective: str, root: int | None, ever=False, mixed=False) -> bool | None:
         """Whether the program is that collective; None: on data that were not all different, so nobody knows.
@@ -323,7 +325,14 @@ class Truth:
         `ever`: also if what it made was thrown away. `mixed`: also if the data are in this variable on one rank, in
         that on another, or in a nameless tensor that is sent.
         """
-        return self._all([self._told(collective, root, run, ever, mixed) for run in self.runs])
+        told = self._all([self._told(collective, root, run, ever, mixed) for run in self.runs])
+        if told is None:  # it can be that collective of zeros: then it is, if it is with other numbers in their place
+            try:
+                runs = [self._run(seed, self.program.n, True) for seed in range(2)]
+            except Stuck:
+                return None
+            told = self._all([self._told(collective, root, run, ever, mixed) for run in runs]) or None
+        return told
 
     def right(self) -> bool | None:
         """Whether it is what it was written to be; None: only with blocks of this size (of 1, they can be flipped)."""

@@ -5,8 +5,8 @@ Most of it is a search (`tests.launch.search`), of which a small part runs here;
 
 import pytest
 
-from tests.launch.hands import DATA
-from tests.launch.search import Table, run, search
+from tests.launch.hands import DATA, Program
+from tests.launch.search import Table, Truth, run, search
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
@@ -140,6 +140,23 @@ w = dist.irecv(y[1 - rank], 1 - rank), dist.isend(x.clone(), 1 - rank)
     )
     for recording in told(gang, body, 2):
         assert recording.collective in ("recorded", "all_to_all")
+
+
+BLOCKS = "y = [torch.zeros(n, dtype=x.dtype) for _ in range(p)]\ny[1 - rank] += {data}\ngot = torch.empty_like(y[0])\n"
+BLOCKS += "w = dist.isend(y[{sent}], 1 - rank)\ndist.recv(got, 1 - rank)\nw.wait()\ny[{put}] = got\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "sent", "put", "name"),
+    [("x[:n]", "1 - rank", "1 - rank", "all_to_all"), ("0", "0", "0", "recorded"), ("x[:n]", "rank", "0", "recorded")],
+    ids=["the other's block", "the first of zeros", "the own, which is zero"],
+)
+def test_whether_zeros_went_where_they_belong_can_be_told(gang, data, sent, put, name):
+    """The oracle puts other numbers in their place: on zeros alone nobody could say."""
+    body = BLOCKS.format(data=data, sent=sent, put=put)
+    truth = Truth(Program("", "all_gather", None, "sum", 2, 2, body, 7))
+    assert (truth.holds("all_to_all", None) is True) == (name == "all_to_all")
+    assert {recording.collective for recording in told(gang, body, 2)} == {name}
 
 
 def test_the_own_part_of_a_built_in_reduce_scatter_is_told(gang):
@@ -454,6 +471,45 @@ def test_the_name_says_how_it_was_reduced(gang, what):
     assert recording.title == f"your run: {name}" and recording.check() is None
 
 
+HANDED_OUT = "if rank == 0:\n    for r in others: dist.send(x, r)\nelse:\n    dist.recv(x, 0)\n"
+DIVIDED = {
+    "in place": RING + COLLECT + "x /= p\n",
+    "anew": RING + COLLECT + "x = x / p\n",
+    "times 1/p": RING + COLLECT + "x.mul_(1 / p)\n",
+    "into another variable": RING + COLLECT + "y = x / p\n",
+    "chunk by chunk": RING + "c[rank] /= p\n" + COLLECT,
+    "by the root, which hands it out": REDUCE + "if rank == 0: x /= p\n" + HANDED_OUT,
+    "sent as it is divided": REDUCE + HANDED_OUT.replace("(x, r)", "(x / p, r)") + "if rank == 0: x /= p\n",
+    "a mean of a stack": EXCHANGE + "y = torch.stack(parts).mean(0)\n",
+    "a sum of parts": EXCHANGE + "y = torch.zeros_like(x)\nfor part in parts: y += part\ny /= p\n",
+    "after a built-in": "dist.all_reduce(x)\nx /= p\n",
+}
+UNDIVIDED = {
+    "by another number": RING + COLLECT + "x /= 2\n",
+    "twice": RING + COLLECT + "x /= p\nx /= p\n",
+    "before it was added up": "x /= p\n" + RING + COLLECT,
+    "no sum": RING.replace("+= b", ".copy_(b)") + COLLECT + "x /= p\n",
+    "a sum of some": RING.replace("    c[(", "    if s: c[(") + COLLECT + "x /= p\n",
+    "a maximum": EXCHANGE + "y = torch.stack(parts).amax(0) / p\n",
+}
+
+
+@pytest.mark.parametrize("how", DIVIDED)
+def test_a_sum_divided_by_the_number_of_its_terms_is_shown_as_an_average(gang, how):
+    (recording,) = told(gang, DIVIDED[how], 4, ("origin",))
+    held = [rank[recording.result] for rank in recording.states(-1)]
+    assert {str(cell) for (cell, *_) in held} == {"avg(a0,b0,c0,d0)"} and recording.check() is None
+    texts = {(name, chunk): text for i in range(len(recording.steps)) for _, name, chunk, text in recording.values(i)}
+    assert texts[recording.result, 0].startswith("150 151")
+    assert "is made of a0, b0, c0, d0" in recording.trace(0, 0, -1).sentence
+
+
+@pytest.mark.parametrize("how", UNDIVIDED)
+def test_what_is_no_average_is_not_called_one(gang, how):
+    (recording,) = told(gang, UNDIVIDED[how], 4, ("origin",))
+    assert not [index for index in range(len(recording.steps)) if "avg" in str(recording.states(index))]
+
+
 BRUCK = """
 x = x[:n].clone()
 have = x[None].clone()
@@ -515,6 +571,10 @@ OTHERWISE = {
     "an all_reduce that one rank has lost": "y, b = x.clone(), torch.empty_like(x)\nif rank == 0:\n"
     + "    for r in others: dist.recv(b, r); y += b\n    for r in others: dist.send(y, r)\n"
     + "else:\n    dist.send(x, 0); dist.recv(b if rank == 3 else y, 0)\n    b.zero_()\n",
+    "an all_reduce of which one rank has lost a number": RING + COLLECT + "if rank == 2: x[0] = 7\n",
+    "a broadcast of which one rank has lost a number": "y = x.clone()\n"
+    + HANDED_OUT.replace("(x", "(y")
+    + "if rank == 3: y[0] = 7\n",
     "half of it": "low, high = x.chunk(2)\nlow, high = low.clone(), high.clone()\n"
     + "b = torch.empty_like(low)\nfor r in others:\n    w = dist.isend(high, r); v = dist.isend(low, r)\n"
     + "    dist.recv(b, r); dist.recv(b, r); w.wait(); v.wait()\n",

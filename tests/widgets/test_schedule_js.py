@@ -67,7 +67,17 @@ def doubling(turns=45):
     return Schedule.from_steps("recorded", "mine", 2, 1, [step] * turns)
 
 
+def averaged():
+    """Sums that ranks divide: where they are, on the way to another rank, into another chunk."""
+    first = [Transfer(1, 0, 0, "reduce"), Transfer(2, 0, 0, "reduce"), Transfer(0, 0, 0), Transfer(0, 2, 1, "reduce")]
+    second = [Transfer(0, 1, 0), Transfer(2, 0, 1), Transfer(2, 2, 1, dst_chunk=0)]
+    schedule = Schedule.from_steps("recorded", "mine", 3, 2, [("", "", step) for step in (first, second)])
+    schedule.ways = [["sum", "sum", "avg", "sum"], ["", "avg", "avg"]].__getitem__
+    return schedule
+
+
 SCHEDULES = {
+    "averaged": averaged(),
     "doubling": doubling(),
     "ring 2": all_reduce.ring(ranks=2),
     "ring 5": all_reduce.ring(ranks=5),
@@ -128,6 +138,8 @@ def test_every_state_equals_the_oracle_on_the_way_there_and_back(modules, name):
         assert seen["symbols"] == [str(cell) for cell in expected]
         assert seen["contributors"] == [list(cell.contributors) for cell in expected]
         totals = [sum(n * (r * base + c) for (r, c), n in cell.terms) for cell in expected]
+        divided = [len(cell.terms) if cell.sign == "avg" else 1 for cell in expected]
+        totals = [total // by for total, by in zip(totals, divided, strict=True)]
         assert seen["numbers"] == [str(total) if cell else "" for cell, total in zip(expected, totals, strict=True)]
 
 

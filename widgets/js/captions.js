@@ -87,7 +87,7 @@ function since(run, slot, rank) {
   const { step, part } = run.lastWrite(slot) ?? {};
   if (!part) return "";
   if (part.made) return `; ${madeBy(part)} in step ${step}`;
-  const verb = { "": "copied", "+": "added" }[part.sign] ?? "combined";
+  const verb = part.averages ? "divided" : ({ "": "copied", "+": "added" }[part.sign] ?? "combined");
   return part.src === rank
     ? `; ${verb} within the rank in step ${step}`
     : `; ${verb} from rank ${part.src} in step ${step}`;

@@ -109,6 +109,11 @@ export class Cell {
     return result === undefined ? "?" : String(result);
   }
 
+  /** The sum divided by the number of its terms. @returns {Cell} */
+  averaged() {
+    return new Cell(this.origins, null, this.sign === "+" ? "avg" : this.sign, this.times);
+  }
+
   /** @returns {Cell} */
   with(/** @type {Cell} */ other, /** @type {string} */ sign, /** @type {boolean} */ knowledge) {
     const [origins, times] = merged(this, other);

@@ -34,7 +34,8 @@ import { Cell, originOf, startOf } from "./cell.js";
  * @property {[number, number, number, string][] | null} [stale] the same of what is only written over
  * @property {import("./cost.js").Work[]} [work] of every step, on a topology (widgets/race.py)
  * @property {number} [error] seconds by which the time of a recorded run may be wrong (widgets/race.py)
- * @property {(string[] | null)[] | null} signs per step, of every transfer that combines: "+", "×", "max" ...; null: all "+"
+ * @property {(string[] | null)[] | null} signs per step, of every transfer that combines: "+", "×", "max" ...; null: all
+ *   "+"; of a copy "avg" if it divides a sum by the number of its terms
  * @property {boolean[]} effects per step: whether it shows only the effect of a library's call, whose messages nobody saw
  * @property {boolean[]} in_network per step: whether a switch adds and copies on the way, which makes messages one
  * @property {(string[] | null)[] | null} [made] per step, of every transfer that is new data: how it came about
@@ -49,6 +50,7 @@ import { Cell, originOf, startOf } from "./cell.js";
  * @property {number} dstChunk
  * @property {number} count
  * @property {string} sign what is done with what is there; "": a copy
+ * @property {boolean} averages whether it divides the sum that it copies by the number of its terms
  * @property {string} made how data of the rank's own making came about: "computed" ...; "" where it was somewhere before
  * @property {number} srcBuffer
  * @property {number} dstBuffer
@@ -96,6 +98,7 @@ export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number}
       dstChunk: records.getUint32(at + 8, true),
       count: records.getUint16(at + 12, true),
       sign: how & REDUCE ? (signs?.[k]?.[index] ?? "+") : "",
+      averages: !(how & (REDUCE | NEW)) && signs?.[k]?.[index] === "avg",
       made: how & NEW ? made?.[k]?.[index] || "computed" : "",
       srcBuffer: how & 63,
       dstBuffer: records.getUint8(at + 15),
@@ -252,7 +255,7 @@ export class Run {
     const now = (slot) => after.get(slot) ?? before(slot);
     const write = (part, i, cell) => {
       const slot = this.slot(part.dstBuffer, part.dst, part.dstChunk + i);
-      after.set(slot, part.sign ? now(slot).with(cell, part.sign, knowledge) : cell);
+      after.set(slot, part.sign ? now(slot).with(cell, part.sign, knowledge) : part.averages ? cell.averaged() : cell);
     };
     const read = (part, i, look) => look(this.slot(part.srcBuffer, part.src, part.chunk + i));
     const own = (part, i) => new Cell([originOf(part.src, part.chunk + i)]);

@@ -90,7 +90,7 @@ function contentOf(/** @type {Trace["origins"]} */ origins, /** @type {Trace["ho
   const all = [...origins].sort(([one], [other]) => one - other);
   const parts = all.slice(0, NAMED).map(([origin, times]) => `${times > 1 ? `${times} ` : ""}${symbolOf(origin)}`);
   if (all.length > NAMED) parts.push(`${all.length - NAMED} more`);
-  const adds = hops.every(({ part }) => part.sign === "" || part.sign === "+");
+  const adds = hops.every(({ part }) => !part.averages && (part.sign === "" || part.sign === "+"));
   return adds ? `= ${parts.join(" + ")}` : `is made of ${parts.join(", ")}`;
 }
 
