@@ -249,9 +249,9 @@ def group_beside_the_mesh(trial) -> bool:
 EXERCISES = (
     Exercise(
         name="grad_norm",
-        asks="it returns the norm of the whole model's gradient, as a tensor of one number: cut has the gradients of "
-        "this rank's pieces, copies those that all ranks of the group have alike; one all_reduce of one number in the "
-        "group, and the gradients stay as they are",
+        asks="returns the norm of the whole model's gradient, as a tensor of one number. cut: gradients of this rank's "
+        "shards; copies: gradients that are the same on all ranks of the group. One all_reduce of one number in the "
+        "group; the gradients stay as they are",
         lines=6,
         x="torch.randn(24).to(dtype)",
         expected="_trial_norm(x)",
@@ -291,7 +291,7 @@ EXERCISES = (
     ),
     Exercise(
         name="bytes_per_step",
-        asks="it returns torch.tensor([a, b]): the bytes of float32 that one rank hands to the collectives of its "
+        asks="returns torch.tensor([a, b]): the bytes of float32 that one rank passes to the collectives of its "
         "tensor group (f, g, the norm) and of its data group (gradients, the loss) in one step; it sends nothing",
         lines=8,
         x="torch.tensor([int(torch.randint(1, 4, ())), 96 + int(torch.randint(64, ())), "
@@ -304,7 +304,7 @@ EXERCISES = (
         parts=lambda p: {"bytes in the tensor group": 1, "bytes in the data group": 1},
         allowed=frozenset(),
         hints=(
-            "In the tensor group: f and g stand twice in a layer, f all-reduces backward and g forward, each "
+            "In the tensor group: each layer has two f and two g, f all-reduces backward and g forward, each "
             "tokens * width numbers. And one number for the norm.",
             "In the data group: one gradient for each number that the rank trains, and one number for the loss. Go "
             "through the table of shapes, first what is copied, then what is cut.",
@@ -315,11 +315,11 @@ EXERCISES = (
     ),
     Exercise(
         name="train_step",
-        asks="it takes one step of a GPT that is cut on a mesh (data, pipe, tensor), and returns the loss of the batch "
-        "x: loss_of(w, my part of x, f, g), gradients of the mean over the batch, clipped to a norm of 1 over the "
-        "whole model, then w -= 0.5 * gradient, in place. Ten steps, and the losses and weights of one process, to "
-        "rounding. The tensor group is given activations and one number, the data group gradients and one number, the "
-        "pipe group two numbers, no other group anything; and gradients are in flight while backward() runs",
+        asks="takes one step of a GPT on a mesh (data, pipe, tensor) and returns the loss of the batch x. Average the "
+        "gradients over the data group, clip to a norm of 1 over the whole model, then w -= 0.5 * gradient, in place. "
+        "After ten steps: the losses and weights of one process. Bytes: activations and one number in the tensor "
+        "group, gradients and one number in the data group, two numbers in the pipe group. Gradients are in flight "
+        "while backward() runs",
         lines=30,
         x=f"torch.randint(32, ({SEQUENCES}, {CONTEXT + 1})); dist.broadcast(x, 0)",
         expected="_trial_alone(x)",
@@ -361,7 +361,7 @@ EXERCISES = (
             "Then the norm: grad_norm(cut, copies, tensor), with is_cut(key) of course.gpt, is that of one stage. Its "
             "square is added up over the pipe group. If the root is above 1, multiply every gradient by 1 / root.",
             "The loss is a mean over the data group, and a sum over the pipe group: only the last stage has one, the "
-            "others have 0. Give the pipe group one tensor with both numbers.",
+            "others have 0. Put both numbers in one tensor and all-reduce it in the pipe group.",
             "w[key] -= 0.5 * w[key].grad under torch.no_grad(), and set the gradients to None.",
         ),
         world_sizes=(4, 2, 8),

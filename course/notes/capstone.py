@@ -81,13 +81,13 @@ NOTES = Notes(
         ),
         Part(
             4,
-            "Further: 2 × 2 × 2",
-            "`cap_pipeline`.",
+            "Myth check",
+            "Both, hands only.",
         ),
         Part(
             4,
-            "Myth check",
-            "Both, hands only.",
+            "If you want more",
+            "`cap_pipeline`.",
         ),
     ),
     home="`train_step` and its score: who is fastest? `bytes_per_step` for those who want more.",

@@ -30,8 +30,8 @@ QUESTIONS = (
             ),
             Answer(
                 "All of Q and half of K",
-                "These are the first 96 columns. Rank 0 then cuts its result into three, and takes columns of Q for "
-                "its K. Every shape fits, so no error is raised.",
+                "These are the first 96 columns. Rank 0 cuts its result into three parts of 32 columns, so its K is "
+                "in fact the second half of Q. Every shape fits, so no error is raised.",
             ),
             Answer("An error: the heads do not fit", "96 columns are three times 32: every shape fits."),
             Answer(
@@ -85,7 +85,7 @@ z = g(mlp(y, w, i))
 x = x + z + w["bias", i]""",
         right=(3,),
         why="The backward pass reaches norm2 before f. So norm2 gets only the part of the gradient that comes from "
-        "this rank's pieces, and its copies drift apart. f belongs directly in front of the pieces.",
+        "this rank's pieces, and its copies drift apart. Apply f last, just before the cut matrices.",
         wrong=(
             Answer("1", "Nothing is cut here. Its gradient is whole, because f comes after it, in line 2."),
             Answer("2", "f in front of the pieces, g behind them: as it should be."),
@@ -96,8 +96,8 @@ x = x + z + w["bias", i]""",
     Choose(
         name="cap_gradients",
         topic="bytes",
-        text="The model has 105,408 weights. A rank trains 49,408 of them as pieces of matrices and 6,592 as "
-        "copies. Which gradients must it average with the other copy of the model?",
+        text="The model has 105,408 weights. Each rank holds 49,408 of them in its halves of cut matrices, and 6,592 "
+        "as copies. Which gradients must it average with the other copy of the model?",
         answers=(
             Answer(
                 "All 105,408",
@@ -145,7 +145,7 @@ x = x + z + w["bias", i]""",
         topic="overlap",
         text="2 MB/s inside a machine, 1 MB/s between. The forward pass all-reduces 4 x 65,536 bytes inside, and so "
         "does the backward pass. 224,000 bytes of gradients go between, over other wires. Computing takes "
-        "almost no time. By how many seconds can overlap shorten the step, at most?",
+        "almost no time. At most how many seconds can overlap save?",
         right=Answer(
             "4*65536/2e6",
             "The backward pass takes 4 x 33 ms, and that much of the 224 ms of gradients can hide behind it. In the "
@@ -163,19 +163,19 @@ x = x + z + w["bias", i]""",
         name="cap_pipeline",
         topic="bytes",
         text="Eight ranks, 2 x 2 x 2: layer 0 on one machine, layer 1 on another. After layer 0 both ranks of a "
-        "tensor group have the whole x, and both ranks of the next stage need it. Each rank has a network card "
-        "of its own to the other machine. What is fastest?",
+        "tensor group have the whole x, and both ranks of the next stage need it. Each rank has its own NIC to the "
+        "other machine. What is fastest?",
         answers=(
             Answer(
                 "Each rank sends all of x to its partner", "It works, but the same x goes between the machines twice."
             ),
             Answer(
-                "Rank 0 sends all of x, and the one that gets it passes it on",
-                "Now x crosses once, but one card carries all of it while the other has nothing to do.",
+                "Rank 0 sends all of x, and its partner passes it on to the other rank",
+                "Now x crosses once, but one NIC carries all of it while the other has nothing to do.",
             ),
             Answer(
                 "Each rank sends half of x, and the receivers all_gather it",
-                "x crosses once, half on each card, and is put together on the fast wires inside. "
+                "x crosses once, half on each NIC, and is put together on the fast wires inside. "
                 "Megatron-LM can do this.",
             ),
             Answer(
@@ -189,7 +189,7 @@ x = x + z + w["bias", i]""",
         name="cap_myth_world",
         topic="data parallel",
         text="Embeddings and norms are copied to all four ranks. Averaging their gradients over all four ranks "
-        "instead of two gives the same, to rounding.",
+        "instead of two gives the same, up to rounding.",
         true=True,
         why="Ranks 0 and 1 have the same gradient a, ranks 2 and 3 the same b. The mean of a, a, b and b is the "
         "mean of a and b. Four ranks only send more.",
@@ -197,8 +197,8 @@ x = x + z + w["bias", i]""",
     Statement(
         name="cap_myth_scale",
         topic="data parallel",
-        text="You divide the gradients by 4, although the data group has 2 ranks, and you do not clip. With Adam "
-        "you see this mistake in the loss, because the steps are half as long.",
+        text="You divide the gradients by 4, although the data group has 2 ranks, and you do not clip. You train with "
+        "Adam. The loss shows this mistake, because each step is half as long.",
         true=False,
         why="Adam divides each gradient by a running average of its size, so a factor cancels. The loss looks right. "
         "To find it, compare the gradients with those of one process.",
