@@ -8,8 +8,8 @@ from course.exercises.exercise import VECTOR, Exercise
 EXERCISES = (
     Exercise(
         name="hierarchical_all_reduce",
-        asks="after it, every rank's x holds the sum of everyone's x; the mesh has the dimensions machine and gpu, and "
-        "a collective between the machines may get only 1/g of x, where g is the number of GPUs in a machine",
+        asks="after it every rank's x holds the sum of everyone's x. The mesh has the dimensions machine and gpu. A "
+        "machine has g GPUs, and a collective between the machines may get only 1/g of x",
         lines=6,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",
@@ -26,9 +26,9 @@ EXERCISES = (
         hints=(
             'mesh.get_group("gpu") are the GPUs of my machine, mesh.get_group("machine") those in my place on all '
             "machines. Both know their size: dist.get_world_size(group).",
-            "First dist.reduce_scatter_single inside the machine: each GPU then holds its machine's sum of one piece.",
-            'Then dist.all_reduce of that piece in the group "machine": now the piece is finished.',
-            "Last dist.all_gather_single inside the machine brings the finished pieces together; it can write into x.",
+            "First dist.reduce_scatter_single inside the machine: each GPU then holds its machine's sum of one chunk.",
+            'Then dist.all_reduce of that chunk in the group "machine": now the chunk is finished.',
+            "Last dist.all_gather_single inside the machine brings the finished chunks together; it can write into x.",
         ),
         world_sizes=(4, 8, 2),
         more=(6,),

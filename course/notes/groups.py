@@ -19,12 +19,12 @@ NOTES = Notes(
             9,
             "A mesh",
             "2 x 4 on the board. Circle a group along `machine`, one along `gpu`. `groups_along_machine`, then "
-            "`groups_layout`.",
+            "`groups_layout` and both meshes.",
         ),
         Part(
             11,
             "Two machines of four, by hand",
-            "`groups_flat_card` and the map: one card works, the others watch.",
+            "`groups_flat_card` and the map: one NIC works, the others watch.",
         ),
         Part(
             7,
@@ -92,7 +92,7 @@ NOTES = Notes(
         ),
         Mistake(
             "groups_src",
-            "`src=` is the street address, `group_src=` the seat at the table. On the first machine the two "
+            "`src=` takes the number in the room, `group_src=` the number at the table. On the first machine the two "
             "numbers agree, which is why tests pass.",
         ),
         Mistake(

@@ -10,7 +10,10 @@ QUESTIONS = (
         "What will rank 5 hold?",
         right=Answer("220", "40 + 50 + 60 + 70: the sum over its own group, ranks 4 to 7."),
         wrong=(
-            Answer("280", "That is the sum over all eight ranks. The call has `group=inside`, so only four take part."),
+            Answer(
+                "280",
+                "That is the sum over all eight ranks. Ranks 4 to 7 call it with `group=high`, so only four take part.",
+            ),
             Answer("60", "That is the sum of the other group: 0 + 10 + 20 + 30. Rank 5 is not in it."),
             Answer("50", "That is what rank 5 brings. all_reduce writes the sum into x, on every rank of the group."),
             Answer("55", "That is the average of its group. all_reduce adds up unless you ask for AVG."),
@@ -25,14 +28,14 @@ QUESTIONS = (
         answers=(
             Answer(
                 "All eight ranks",
-                "All ranks make every group, in the same order, members or not: that keeps the numbers of the groups "
-                "the same everywhere.",
+                "All ranks make every group, in the same order, members or not. torch gives each group an ID by "
+                "counting, and the IDs must match.",
             ),
             Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
             Answer(
                 "Ranks 4 to 7",
-                "It looks that way. But torch numbers groups as they are made: ranks 0 to 3 would count one group "
-                "fewer, and the next group would have another number on them.",
+                "It looks that way. But torch gives each group an ID by counting. Ranks 0 to 3 would have counted one "
+                "group less, so for the next group the two halves would use different IDs.",
             ),
             Answer("Any one of them", "Each member needs its own handle and its own connections."),
         ),
@@ -48,7 +51,7 @@ QUESTIONS = (
                 "That would be kinder. But torch prints a warning and returns, and x stays as it was.",
             ),
             Answer("It waits forever", "There is no rank that it could wait for: it has no connection in that group."),
-            Answer("It gets the sum of ranks 0 to 3", "Only members get the result. A group does not serve guests."),
+            Answer("It gets the sum of ranks 0 to 3", "Only members send and receive. Rank 5 gets nothing."),
             Answer(
                 "A warning, and x stays as it was",
                 'Its handle says "not a member", and the call returns at once. In the log of a big '
@@ -67,8 +70,8 @@ QUESTIONS = (
     Number(
         name="groups_models",
         topic="groups",
-        text="Eight ranks train, and the line that fixes it has `group=inside`: ranks 0 to 3, or ranks 4 to 7. How "
-        "many different models are there afterwards?",
+        text="Eight ranks train. The all_reduce has `group=inside`, so it adds only over ranks 0 to 3, or over ranks 4 "
+        "to 7. How many different models are there afterwards?",
         right=Answer(
             "2",
             "The four ranks of a machine add up their gradients and stay alike. The machines drift "
@@ -133,7 +136,7 @@ QUESTIONS = (
             Answer(
                 "Tensor parallelism runs over the network",
                 'The last dimension varies fastest, so a machine\'s 8 GPUs are a "data" group, and every "tensor" '
-                "group has one GPU from each machine: the chatty dimension got the slow wires.",
+                "group has one GPU from each machine: the dimension that communicates most got the slow wires.",
             ),
             Answer("Nothing: 8 x 8 is 8 x 8", "The table has the right size, but look at which ranks share a row."),
             Answer(
@@ -146,8 +149,8 @@ QUESTIONS = (
     Number(
         name="groups_flat_card",
         topic="hierarchy",
-        text="The ring 0 to 1 to ... to 7 to 0 leaves the first machine only from rank 3 to rank 4. (gloo's ring turns "
-        "the other way; it leaves it once, too.) How much goes through that one NIC?",
+        text="A ring over ranks 0 to 7 leaves the first machine at one place only, from rank 3 to rank 4. How much "
+        "does rank 3's NIC send?",
         right=Answer(
             "2(p - 1)/p",
             "Every hop of a ring carries 2(p - 1)/p N, this one too: 1.75 N on 8 ranks. Another NIC "
@@ -169,7 +172,8 @@ QUESTIONS = (
         topic="hierarchy",
         text="Hierarchical, two machines of four GPUs: how much does each NIC send?",
         right=Answer(
-            "2/p", "Its GPU has a quarter of the vector, and an all-reduce of two ranks sends that once: N/4."
+            "1/4",
+            "Its GPU has a quarter of the vector, and an all-reduce between two ranks sends its vector once: N/4.",
         ),
         wrong=(
             Answer("1", "That is all four NICs of a machine together. Each has a quarter of the vector."),

@@ -1,4 +1,4 @@
-"""Only a finished piece leaves the machine.
+"""Only a finished chunk leaves the machine.
 
 Two mistakes: the two groups swapped, and an all_reduce inside first, after which each GPU sends everything.
 Another way: reduce inside, all_reduce between the first GPUs, broadcast inside; then one NIC carries it all.
@@ -11,7 +11,7 @@ import torch.distributed as dist
 def hierarchical_all_reduce(x, mesh):
     """Leave the sum of everyone's x in x; only 1 / (GPUs of a machine) of it goes between the machines."""
     inside, between = mesh.get_group("gpu"), mesh.get_group("machine")
-    piece = torch.empty(x.numel() // dist.get_world_size(inside), dtype=x.dtype)
-    dist.reduce_scatter_single(piece, x, group=inside)
-    dist.all_reduce(piece, group=between)
-    dist.all_gather_single(x, piece, group=inside)
+    chunk = torch.empty(x.numel() // dist.get_world_size(inside), dtype=x.dtype)
+    dist.reduce_scatter_single(chunk, x, group=inside)
+    dist.all_reduce(chunk, group=between)
+    dist.all_gather_single(x, chunk, group=inside)
