@@ -36,7 +36,7 @@ def distributed_argmax(x):
     dist.all_reduce(owner, dist.ReduceOp.MAX)
     return torch.stack([value, owner.to(x.dtype)])
 """,
-        "that is no rank; if the ranks without the largest number bid it, take MIN",
+        "that is no rank; if the ranks without the largest number contribute it, take MIN",
     ),
     "a bid below every rank": (
         """

@@ -120,8 +120,8 @@ def distributed_softmax(x):
 """,
         "the answer is nan nan ...",
     ),
-    "its own maximum": (BODY.format(first="pass", second=SUM), "each rank has subtracted its own maximum"),
-    "its own sum": (BODY.format(first=MAX, second="pass"), "each rank has divided by the sum of its own powers"),
+    "its own maximum": (BODY.format(first="pass", second=SUM), "each rank subtracted its own maximum"),
+    "its own sum": (BODY.format(first=MAX, second="pass"), "each rank divided by the sum of its own exponentials"),
     "the sum of the maxima": (BODY.format(first="dist.all_reduce(largest)", second=SUM), "look for a division by zero"),
     "overwrites x": (
         """
