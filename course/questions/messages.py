@@ -142,7 +142,7 @@ shift(x)
     Choose(
         name="shift_on_gpus",
         topic="deadlock",
-        text="Long messages. Each GPU begins its next call when the one before it has ended. What happens?",
+        text="The messages are long, and each GPU starts a call only when its previous call has ended. What happens?",
         answers=(
             Answer(
                 "Each GPU gets its numbers: `isend` does not wait.",
@@ -150,8 +150,8 @@ shift(x)
             ),
             Answer(
                 "All four GPUs hang in their first call.",
-                "Each send waits for a receive that is queued behind another send. It is the circle of "
-                "`all_send_first`, one level down.",
+                "Each send waits for a receive that is queued behind another send. It is the same circle as when all "
+                "ranks called `send` first, now inside the GPU queues.",
             ),
             Answer(
                 "It takes two steps, as with even and odd ranks.",
