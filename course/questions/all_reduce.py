@@ -69,7 +69,7 @@ QUESTIONS = (
         name="ring_first_step",
         topic="all_reduce",
         text="Each chunk goes right, visits every rank, and is finished at the rank with its own number (chunk 2 at "
-        "rank 2). Which cell on each rank does the first step change? Click it.",
+        "rank 2). On each rank, click the cell that the first step changes.",
         step=1,
         why="Chunk 2 has to reach rank 2 last, after three hops to the right. So it starts at rank 3, and its first "
         "hop ends at rank 0. In the same way, rank r sends chunk r - 1 and receives chunk r - 2.",
@@ -108,7 +108,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "exchange: it has the fewest messages one after the other",
-                "Each rank starts 3 messages, all ranks at the same time: 3 starts, 60 microseconds.",
+                "Each rank starts 3 messages, all ranks at the same time: 3 starts of 20 microseconds each, 60 in all.",
             ),
             Answer(
                 "naive: it has the fewest messages",
@@ -126,7 +126,7 @@ QUESTIONS = (
         name="naive_over_ring",
         topic="all_reduce",
         text="4 ranks, a vector of 1 MB, a network of 12.5 MB/s and 1 ms: a whole vector takes 81 ms, a chunk of a "
-        "quarter 21 ms. How many times as long as the ring does the naive plan take?",
+        "quarter 21 ms. Divide naive's time by the ring's. What do you get?",
         right=Answer("(6*81)/(6*21)", "Six whole vectors, one after the other: 486 ms. Six chunks: 126 ms."),
         wrong=(
             Answer("1", "Both have six messages one after the other, but those of the ring are four times shorter."),
@@ -150,8 +150,8 @@ QUESTIONS = (
         text="From course notes: on 2, 4, 8, 16 and 32 ranks naive sends 2, 12, 56, 240 and 992 messages and the ring "
         "2, 6, 14, 30 and 62. So the ring sends fewer messages.",
         true=False,
-        why="The first row is the exchange, p (p - 1). The second row is the ring's steps, 2 (p - 1); in each step "
-        "all p ranks send. By messages naive wins, and the ring sends the most of all.",
+        why="The first five numbers are the exchange's, p (p - 1). The second five are the ring's steps, 2 (p - 1); in "
+        "each step all p ranks send. By messages naive wins, and the ring sends the most of all.",
     ),
     Statement(
         name="ring_twice_the_ranks",

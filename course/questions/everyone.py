@@ -153,7 +153,11 @@ QUESTIONS = (
                 "That leaves each rank a quarter of the averages. FSDP calls it, because there a "
                 "rank updates only its quarter.",
             ),
-            Answer("all_gather", "Nothing would be added up: each rank would get four buckets and add them itself."),
+            Answer(
+                "all_gather",
+                "It would work, but each rank gets four whole buckets and adds them itself. It sends 3 N, where an "
+                "all_reduce sends 1.5 N.",
+            ),
             Answer(
                 "all_reduce",
                 "All ranks need the whole sum. A bucket is only many tensors in one call; which "

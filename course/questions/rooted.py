@@ -113,7 +113,7 @@ QUESTIONS = (
     Choose(
         name="rooted_in_place",
         topic="in place",
-        text="Which of broadcast, scatter, gather and reduce can overwrite the tensor `x` that you pass in?",
+        text="Which of broadcast, scatter, gather and reduce can overwrite their input `x`?",
         answers=(
             Answer("broadcast and reduce", "Both have one tensor for input and output; scatter and gather have two."),
             Answer("only reduce", "broadcast too: on every rank but the root, x is where the root's vector arrives."),
