@@ -74,8 +74,8 @@ data = read("/shared/data", rank)
         topic="torchrun",
         text="The script, run by torchrun as two nodes of two, prints the same weights as the cell.",
         true=True,
-        why="The same four ranks, the same data, the same calls. A rank's machine changes when a message arrives, "
-        "not what is in it.",
+        why="The same four ranks, the same data, the same calls. Where a rank runs decides how long "
+        "a message takes, not what is in it.",
     ),
     Choose(
         name="cluster_interface",

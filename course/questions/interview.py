@@ -330,7 +330,8 @@ QUESTIONS = (
                 "FSDP over all 512",
                 "Each GPU has a sequence of its own: 8,192 tokens, and about 2,500 are enough, since the eight NICs "
                 "of a "
-                "machine send 400 GB/s together. 1.05 s of sending hides behind 3.5 s of computing.",
+                "machine send 400 GB/s together. 1.05 s of sending hides behind 3.5 s of computing, or 4.6 s with the "
+                "recomputation below.",
             ),
             Answer(
                 "Tensor parallel over 64, FSDP over 8",
@@ -338,9 +339,9 @@ QUESTIONS = (
             ),
             Answer(
                 "Tensor parallel over 8, FSDP over 64",
-                "It works, but its all_reduces are not hidden, and each NIC carries as much as before: a GPU sends an "
-                "eighth "
-                "of the FSDP bytes, all of them through its NIC. Take it when there are fewer sequences than GPUs.",
+                "It works, but its all_reduces are not hidden, and each NIC carries as much as before. A GPU has an "
+                "eighth of the FSDP bytes, but all of them leave the machine; before, an eighth of the full bytes left "
+                "through each NIC. Take it when there are fewer sequences than GPUs.",
             ),
             Answer(
                 "Tensor parallel over 8, a pipeline of 64 stages",
