@@ -347,23 +347,23 @@ def _cuts() -> Drawing:
     )
 
 
-def _cards() -> Drawing:
+def _nics() -> Drawing:
     at = [0.8 + 1.1 * rank for rank in range(8)]
     return Drawing(
         "One ring, and a ring for each NIC",
-        ("Draw one machine with its eight GPUs and eight cards",),
+        ("Draw one machine with its eight GPUs and eight NICs",),
         (9.4, 3.6),
         (
             (
                 "One machine, eight GPUs",
                 box(4.65, 1.5, "", 9, 2.6) + "".join(box(x, 1, rank, 0.7, 0.7) for rank, x in enumerate(at)),
             ),
-            ("A card (NIC) for each", "".join(box(x, 2.4, "card", 0.9, 0.6) + path([(x, 1.35), (x, 2.1)]) for x in at)),
+            ("A NIC for each", "".join(box(x, 2.4, "NIC", 0.9, 0.6) + path([(x, 1.35), (x, 2.1)]) for x in at)),
             (
                 "After the fingers: the ring, 0 to 7",
                 "".join(arrow(a + 0.36, 1, b - 0.36, 1) for a, b in zip(at, at[1:], strict=False)),
             ),
-            ("It leaves by one card", arrow(at[7], 2.7, at[7], 3.5)),
+            ("It leaves by one NIC", arrow(at[7], 2.7, at[7], 3.5)),
         ),
     )
 
@@ -385,9 +385,9 @@ def _rails() -> Drawing:
         (7, 5.4),
         (
             ("Two machines of four; rank 0 has the vector", boxes),
-            ("Scatter inside machine 0: a piece for each", scatter + holds((1, 2, 3), lambda rank: "abcd"[rank])),
+            ("Scatter inside machine 0: a chunk for each", scatter + holds((1, 2, 3), lambda rank: "abcd"[rank])),
             (
-                "Broadcast between: each piece by its own card",
+                "Broadcast between: each chunk by its own NIC",
                 between + holds(range(4, 8), lambda rank: "abcd"[rank % 4]),
             ),
             ("all_gather inside both: all have abcd", ring(3.45, 1.85, 6.2, 0.55) + ring(3.45, 4.45, 6.2, 0.55)),
@@ -428,7 +428,7 @@ BOARD: dict[str, tuple[Drawing, ...]] = {
     "cost": (_curves(),),
     "algorithms": (_two_trees(), _distances(), _extra_ranks()),
     "groups": (_groups(),),
-    "topology": (_cards(), _rails()),
+    "topology": (_nics(), _rails()),
     "tensor_parallel": (_cuts(),),
     "experts": (_transpose(),),
     "compiler": (_square(),),

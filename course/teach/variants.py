@@ -67,10 +67,10 @@ VARIED = {
         _each("p", "k", of=((4, 1), (5, 3), (6, 2))),
     ),
     "all_gather_sends": Varied(
-        "{p} ranks, each has a {part} of N bytes. All pieces go round the ring until every rank has all {many}. How "
+        "{p} ranks, each has a {part} of N bytes. All chunks go round the ring until every rank has all {many}. How "
         "many bytes does one rank send, in units of N?",
         "({p}-1)/{p}",
-        "It passes on every piece but the one that its right-hand neighbour began with.",
+        "It passes on every chunk but the one that its right-hand neighbour began with.",
         _each("p", "part", "many", of=((4, "quarter", "four"), (8, "eighth", "eight"), (5, "fifth", "five"))),
     ),
     "reduce_scatter_value": Varied(
@@ -94,7 +94,7 @@ VARIED = {
         _each("alpha", "rate", "size", of=((20, 2, 4), (50, 2, 8), (100, 10, 5))),
     ),
     "estimate_gradients": Varied(
-        "Estimate 1. Llama 3 8B has 8 billion parameters, and each gradient takes {each} bytes. {p} GPUs, one in each "
+        "Llama 3 8B has 8 billion parameters, and each gradient takes {each} bytes. {p} GPUs, one in each "
         "machine, all-reduce them by a ring, over NICs of {rate} GB/s in each direction. How long does it take, "
         "without latency?",
         "2*({p}-1)/{p}*8*{each}/{rate}",
@@ -138,29 +138,29 @@ VARIED = {
         _each("tokens", "hidden", "p", of=((4096, 8192, 8), (2048, 4096, 4), (8192, 5120, 8))),
     ),
     "pipe_slots": Varied(
-        "The forward pass of {m} micro-batches through {p} stages. Each stage takes one slot of time for a "
+        "{m} micro-batches go forward through {p} stages. Each stage takes one slot of time for a "
         "micro-batch. After how many slots has the last stage finished the last micro-batch?",
         "{m}+{p}-1",
         "The first one takes a slot in each stage before the last; then one comes out in each slot.",
         _each("m", "p", of=((8, 4), (12, 6), (16, 8))),
     ),
     "pipe_how_many": Varied(
-        "{p} stages. How many micro-batches does it take until no more than a {part} of the time is bubble?",
+        "{p} stages. How many micro-batches do you need so that the bubble is at most a {part} of the time?",
         "({parts}-1)*({p}-1)",
         "(p - 1)/(m + p - 1) is a {part} when m + p - 1 is {parts} times p - 1.",
         _each("p", "part", "parts", of=((8, "tenth", 10), (5, "fifth", 5), (6, "quarter", 4))),
     ),
     "pipe_boundary_bytes": Varied(
         "A batch of {tokens:,} tokens, hidden size {hidden:,}, 2 bytes a number, cut in {m} micro-batches. How many "
-        "bytes does a stage in the middle send in one step, forward and backward?",
+        "bytes does a stage in the middle send in one step, to both neighbours together?",
         "2*{tokens}*{hidden}*2",
         "The activations of the batch one way and their gradients the other, in as many messages as you like.",
         _each("tokens", "hidden", "m", of=((4096, 8192, 16), (2048, 4096, 8), (8192, 5120, 32))),
     ),
     "experts_skew": Varied(
         "Four ranks with 64 tokens each. The router sends {first} of each rank's tokens to expert 0, and {rest} to "
-        "each of the others. How many times longer does the exchange take than with 16 to each? Each rank has one "
-        "card that sends and receives at the same speed.",
+        "each of the others. How many times as long does the exchange take as with 16 to each? Each rank has one "
+        "NIC that sends and receives at the same speed.",
         "{first}/16",
         "Rank 0 receives 3 times {first} tokens, where it was 3 times 16.",
         _each("first", "rest", of=((40, 8), (52, 4), (34, 10))),
