@@ -76,10 +76,10 @@ EXERCISES = (
     ),
     Exercise(
         name="redistribute",
-        asks='it brings x from one placement into another ("partial", "shard" or "replicate", along the first '
-        "dimension, whose length is a multiple of world_size) and returns what this rank has to hold then. It is "
-        "called for partial to shard, shard to replicate, replicate to shard and partial to replicate, with at most "
-        "four collectives for all of them. The answer is what the four calls returned, one behind the other",
+        asks='brings x from one placement into another and returns what this rank has to hold then ("partial", "shard" '
+        'or "replicate"; along the first dimension, whose length is a multiple of world_size). Four conversions: '
+        "partial to shard, shard to replicate, replicate to shard, partial to replicate; at most four collectives for "
+        "all of them",
         lines=14,
         x="torch.randint(low, high, (2 * p, 2)).to(dtype) * scale",
         expected="_trial_by_the_book(x)",

@@ -5,6 +5,11 @@ from course.notes.note import Mistake, Notes, Part, Reply
 NOTES = Notes(
     fifty=(
         Part(
+            7,
+            "Placements",
+            "`xla_partial`. Then name two placements and let the room shout the collective.",
+        ),
+        Part(
             8,
             "One program, four devices",
             "`xla_devices` by hands. Then the table: cover the torch column and let the room fill it in.",
@@ -26,16 +31,21 @@ NOTES = Notes(
         ),
         Part(
             12,
-            "Say where the data lies",
+            "Say where the data is",
             "`xla_data_parallel`, then `xla_mlp` on the square: colour the copies of one part of the weights.",
-        ),
-        Part(
-            7,
-            "Placements",
-            "`xla_partial`. Then name two placements and let the room shout the collective.",
         ),
     ),
     ninety=(
+        Part(
+            9,
+            "The same in torch",
+            "Where could the compiler put `mm` in that graph? Between the call and the wait.",
+        ),
+        Part(
+            10,
+            "Write: redistribute",
+            "In pairs, one conversion each, then put together.",
+        ),
         Part(
             8,
             "One program, four devices",
@@ -68,7 +78,7 @@ NOTES = Notes(
         ),
         Part(
             13,
-            "Say where the data lies",
+            "Say where the data is",
             "As in the short plan.",
         ),
         Part(
@@ -80,16 +90,6 @@ NOTES = Notes(
             6,
             "Several processes",
             "`xla_processes`. Then look for the word Gloo in what the ranks print.",
-        ),
-        Part(
-            9,
-            "The same in torch",
-            "Where could the compiler put `mm` in that graph? Between the call and the wait.",
-        ),
-        Part(
-            10,
-            "Write: redistribute",
-            "In pairs, one conversion each, then put together.",
         ),
         Part(
             2,
@@ -126,7 +126,7 @@ NOTES = Notes(
             answer=0,
         ),
     ),
-    sheet=("xla_text_says", "xla_axis", "xla_partial"),
+    sheet=("xla_partial", "xla_text_says", "xla_axis"),
     replies=(
         Reply(
             "what does yours say",

@@ -201,17 +201,21 @@ QUESTIONS = (
             ),
             Answer("reduce_scatter", "It sums, and leaves each rank its part. Each rank sends (p-1)/p N."),
             Answer("all_gather", "It joins parts and adds nothing."),
-            Answer("none: each cuts out its part", "A part of one rank's vector is not a part of the sum."),
+            Answer(
+                "no collective: each rank cuts out its part", "A part of one rank's vector is not a part of the sum."
+            ),
         ),
         right=1,
     ),
     Statement(
         name="xla_own_network",
         topic="compiler",
-        text="A compiled program needs no communication library: the compiler makes the code that sends.",
+        text="As a rule a compiled program needs no communication library: the compiler generates the communication "
+        "code itself.",
         true=False,
         why="You have seen JAX's processes connect with gloo. On NVIDIA GPUs XLA calls NCCL. The compiler decides "
-        "what is called, and when. (On TPUs the compiler and what sends come in one library, libtpu.)",
+        "what is called, and when. (On TPUs one library, libtpu, has both. And Pallas or Triton kernels can send by "
+        "themselves.)",
     ),
     Statement(
         name="xla_free",
