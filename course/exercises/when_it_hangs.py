@@ -66,8 +66,9 @@ def decided_by(compared: Callable[[int], int]):
 EXERCISES = (
     Exercise(
         name="train_until",
-        asks="it calls epoch() until the mean over all ranks of what epoch() returned is below goal, and returns how "
-        "many epochs that took, the same on every rank; between two epochs at most one all_reduce of one number",
+        asks="calls epoch() until the mean of all ranks' losses is below goal, and returns how many epochs that took, "
+        "the "
+        "same on every rank; between two epochs at most one all_reduce of one number",
         lines=8,
         x="torch.zeros(1).to(dtype)",
         expected="torch.tensor(2 * [int((p + 3) / (2 * pace)) + 1]).to(dtype)",
@@ -93,8 +94,9 @@ EXERCISES = (
     ),
     Exercise(
         name="bad_rank",
-        asks=f"it returns the rank to blame, for the logs of {sum(NIGHTS)} nights: in each one rank left the loop, or "
-        "passed another shape, or skipped a call; nothing is sent",
+        asks=f"returns the rank to blame, for the logs of {sum(NIGHTS)} nights. On each night exactly one rank left "
+        "the loop, "
+        "passed another shape or skipped a call. The function sends nothing",
         lines=8,
         x="torch.zeros(1)",
         setup=ACCUSED,
@@ -105,8 +107,8 @@ EXERCISES = (
         allowed=frozenset(),
         hints=(
             "logs[rank][-1] is the call that a rank was in last. First look for a rank whose last call is over.",
-            "If there is none, the bad rank waits too, in a call of its own. For each rank, collect the last calls of "
-            "the others in call.group that have the same group and the same number.",
+            "If there is none, the bad rank waits, too. Take a rank's last call. Look at the last calls of the other "
+            "members of that group: which of them are in the same call (same group, same number)?",
             "If there are such calls and each has another shape than the rank's own, that is the bad rank.",
         ),
         world_sizes=(2,),

@@ -11,7 +11,7 @@ NOTES = Notes(
         ),
         Part(
             26,
-            "The ward round",
+            "Eight patients",
             "Patients 1, 2, 4, 5 and 8, five minutes each: two to read in pairs, one for hands (`clinic_early`, "
             "`clinic_logs`, `clinic_crossed`, `clinic_dropped`, `clinic_killed`), two to run and to read the "
             "sentence. Draw who waits for whom.",
@@ -41,7 +41,7 @@ NOTES = Notes(
         ),
         Part(
             38,
-            "The ward round",
+            "Eight patients",
             "All eight. After each: where in your own code could this be? `clinic_slow` and `clinic_nan` end without a "
             "message.",
         ),

@@ -410,7 +410,7 @@ def _crossed() -> Drawing:
     )
     arrows = "".join(arrow(at[a][0] + f[0], at[a][1] + f[1], at[b][0] + t[0], at[b][1] + t[1]) for a, b, f, t in waits)
     return Drawing(
-        "The ward round",
+        "Eight patients",
         ("Draw who waits for whom", "Draw the 2 x 2 mesh"),
         (7.2, 4.4),
         (

@@ -143,7 +143,7 @@ counts
             ),
             Answer(
                 "Rank 3 is too slow",
-                "It never says that: how long is too long? To see a slow rank, look at a Timeline.",
+                "The doctor has no limit for too slow. To see a slow rank, look at a Timeline.",
             ),
         ),
         right=1,
@@ -151,23 +151,24 @@ counts
     Choose(
         name="clinic_nan",
         topic="diagnose",
-        text="Rank 2 reads a broken sample in epoch 1, so its own loss is NaN. Whose losses are NaN in epochs 1 and 2?",
+        text="Rank 2 reads a broken sample in epoch 1, so its own loss is NaN. Which ranks have a NaN loss, in epoch "
+        "1 and in epoch 2?",
         answers=(
             Answer(
-                "Rank 2's in both epochs, no others",
+                "Only rank 2, in both epochs",
                 "The all_reduce of epoch 1 adds rank 2's gradient to everyone's, and NaN plus anything is NaN.",
             ),
             Answer(
-                "Rank 2's in epoch 1, all ranks' in epoch 2",
+                "Rank 2 in epoch 1, all ranks in epoch 2",
                 "In epoch 1 the others compute their loss from good weights. Then the all_reduce makes every gradient "
                 "NaN, and the step every weight.",
             ),
             Answer(
-                "All ranks' in both epochs",
+                "All ranks, in both epochs",
                 "In epoch 1 the others compute their loss before the all_reduce, from good weights and good data.",
             ),
             Answer(
-                "Nobody's: the all_reduce raises an error",
+                "None: the all_reduce raises an error",
                 "It adds what it is given. NaN is a float like any other.",
             ),
         ),
@@ -177,22 +178,22 @@ counts
         name="clinic_killed",
         topic="diagnose",
         text="Rank 2 needs too much memory, and Linux kills its process while the others are in all_reduce. In plain "
-        "gloo, without a doctor: whose log has the error message?",
+        "gloo, without a doctor: which logs have an error message?",
         answers=(
             Answer(
-                "Rank 2's: that is where it happened",
+                "Rank 2's: it happened there",
                 "A killed process writes nothing more. Its log just ends.",
             ),
             Answer(
-                "Everybody's",
+                "All logs",
                 "Not rank 2's: a killed process cannot write. Its log just ends.",
             ),
             Answer(
-                "Other ranks', which did nothing wrong",
+                "Logs of other ranks, which did nothing wrong",
                 "Ranks that exchange messages with rank 2 see its connections close. The rest wait, until a time-out.",
             ),
             Answer(
-                "Nobody's",
+                "No log",
                 "When a process ends, its connections close, and a rank that sends or receives there notices.",
             ),
         ),

@@ -52,7 +52,7 @@ class Matched:
 
 
 class Collective(Matched):
-    """One call of a built-in, by all ranks of its group that were recorded. `ranks` are the group, in its order."""
+    """One call of a built-in, by those ranks of its group that made it. `ranks` are the group, in its order."""
 
 
 class Message(Matched):
@@ -118,10 +118,9 @@ def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]
 def effect(collective: Matched, tensor) -> list[tuple]:
     """(src, dst, source, target, op) of all that a call moves. `tensor(call, side, index)` is the region of one of its
     tensors, or None."""
-    name, calls = kind_of(collective), {call.rank: call for call in collective.calls}
-    if name not in HELD:
+    name, calls, order = kind_of(collective), {call.rank: call for call in collective.calls}, collective.ranks
+    if name not in HELD or len(calls) < len(order):  # a call that some rank never made moves nothing
         return []
-    order = [rank for rank in collective.ranks if rank in calls]
     peer = collective.calls[0].event["peer"]
     root = order.index(peer) if name in ROOTED and peer in calls else None
 

@@ -201,6 +201,14 @@ def test_calls_that_do_not_fit_are_in_the_recording_and_in_the_picture(four):
     assert four.value("[edge[:2] for edge in launch.recording().stuck]") == [(rank, None) for rank in range(4)]
 
 
+def test_a_collective_that_one_rank_never_calls_moves_nothing(four):
+    """No rank has a sum, so the picture shows none, whatever the library had already written."""
+    cell = "%%ranks --record\nx = torch.tensor([1.0 * rank])\ndist.all_reduce(x)\nif rank: dist.all_reduce(x)"
+    assert four.run(cell).ename == "DeadlockError"
+    first, *later = four.value("[len(step.transfers) for step in launch.recording().steps]")
+    assert first and not any(later)
+
+
 def test_an_error_before_the_first_message_is_shown_without_an_empty_picture(four):
     output = four.run("%%ranks --watch\nraise ValueError('too early')")
     assert output.ename == "RankError" and not any("Player" in str(display) for display in output.displays)
