@@ -65,6 +65,7 @@ class Namer:
         self.last_written = last_written
         self.ranks = sorted(self.variables)
         self.starts = {rank: self._starts(rank) for rank in self.ranks}
+        self.wider: dict[tuple[int, str], int] = {}  # (rank, variable) -> see `Types.as_before`
         self.ends = {rank: self._ends(rank) for rank in self.ranks}
         self._promised: dict[tuple, list] = {}
 
@@ -89,6 +90,7 @@ class Namer:
                     algorithm = self._algorithm(collective, root, name, held)
                     given = {rank: self.starts[rank][name] for rank in self.ranks if name in self.starts[rank]}
                     into = name if all(self._stays(rank, name, result) for rank in held) else result
+                    held = {r: (v, lo * self.wider[r, v], hi * self.wider[r, v]) for r, (v, lo, hi) in held.items()}
                     yield Found(collective, algorithm, root, name, into, held, given, how)
 
     @cached_property
@@ -129,8 +131,10 @@ class Namer:
 
     def _ends(self, rank: int) -> dict[str, Content]:
         left, held = self.variables[rank].left, self.replay.ends[rank].held
-        found = {name: content(elements(bound), held) for name, bound in left.items()}
-        return {name: pieces for name, pieces in found.items() if pieces}
+        types = self.replay.ranks[rank].meaning.types
+        found = {name: types.as_before(content(elements(bound), held)) for name, bound in left.items()}
+        self.wider |= {(rank, name): by for name, (_, by) in found.items()}
+        return {name: pieces for name, (pieces, _) in found.items() if pieces}
 
     @cached_property
     def names(self) -> list[str]:
@@ -211,12 +215,10 @@ class Namer:
 
         def more(rank: int, variable: str, at: int, end: int) -> bool:
             content = self.ends[rank][variable]
-            beside = [p for p in content if p.lo < at or p.hi > end]
-            cuts = [(max(p.lo, lo), min(p.hi, hi)) for p in beside for lo, hi in ((0, at), (end, p.hi))]
+            cuts = [(max(p.lo, lo), min(p.hi, hi)) for p in content for lo, hi in ((0, at), (end, p.hi))]
             return any(self._is(content, lo, cut(whole, lo, hi), set()) for lo, hi in cuts if lo < hi)
 
-        others = [more(rank, *where) for rank, where in found.items() if rank != root]
-        return bool(others) and all(others)
+        return {True} == {more(rank, *where) for rank, where in found.items() if rank != root}
 
     def _rows(self, result: str) -> tuple[int, ...]:
         """Of how many rows a variable is, seen as a matrix: (2, 6) for the shape 2, 3, 5."""

@@ -471,6 +471,13 @@ def test_the_name_says_how_it_was_reduced(gang, what):
     assert recording.title == f"your run: {name}" and recording.check() is None
 
 
+@pytest.mark.parametrize("how", ["y = torch.stack(parts).sum(0)\n", "y = sum(part.long() for part in parts)\n"])
+def test_integers_that_a_sum_makes_wider_are_the_same_numbers(gang, how):
+    right, wrong = (told(gang, "x = x.int()\n" + EXCHANGE + how + end, 3, ("ints",))[0] for end in ("", "y[0] += 1\n"))
+    assert right.title == "your run: all_reduce exchange of x into y" and right.check() is None
+    assert right.made_of(0, "y")[0].hi == 6 and wrong.collective == "all_gather"
+
+
 HANDED_OUT = "if rank == 0:\n    for r in others: dist.send(x, r)\nelse:\n    dist.recv(x, 0)\n"
 DIVIDED = {
     "in place": RING + COLLECT + "x /= p\n",
