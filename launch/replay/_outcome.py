@@ -130,9 +130,8 @@ class Namer:
         return self.variables[rank].at(self.replay.ranks[rank].first_snapshot)
 
     def _ends(self, rank: int) -> dict[str, Content]:
-        left, held = self.variables[rank].left, self.replay.ends[rank].held
-        types = self.replay.ranks[rank].meaning.types
-        found = {name: types.as_before(content(elements(bound), held)) for name, bound in left.items()}
+        held, before = self.replay.ends[rank].held, self.replay.ranks[rank].meaning.types.as_before
+        found = {name: before(content(elements(b), held)) for name, b in self.variables[rank].left.items()}
         self.wider |= {(rank, name): by for name, (_, by) in found.items()}
         return {name: pieces for name, (pieces, _) in found.items() if pieces}
 
@@ -174,11 +173,10 @@ class Namer:
                 for variable in self._may_hold(rank, collective, root, name, result):
                     content = self.ends[rank][variable]
                     end = at + expected[-1].hi
-                    if content[-1].hi != size:
-                        continue
-                    if collective == "scatter" and not self._rest_stayed(name, content, at, end):
-                        continue
-                    if scale := self._is(content, at, expected, ways):
+                    fits = content[-1].hi == size
+                    if fits and collective == "scatter":
+                        fits = self._rest_stayed(name, content, at, end)
+                    if fits and (scale := self._is(content, at, expected, ways)):
                         found[rank] = (variable, at, end)
                         scales.add(scale)
                         break
