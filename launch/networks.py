@@ -84,8 +84,8 @@ def too_fast(network, ranks: int) -> str:
     alpha = min((way.alpha for way in ways(network, ranks)), default=OWN_LATENCY)
     if alpha < OWN_LATENCY:
         said.append(
-            f"a message between two processes takes about {duration(OWN_LATENCY)} anyway, and this network asks for "
-            f"{duration(alpha) if alpha else 'none'}: short messages measure the machine"
+            f"your machine needs about {duration(OWN_LATENCY)} for a message, this network "
+            f"{duration(alpha) if alpha else 'none'}: times of short messages will be too long"
         )
     return "\n".join(said)
 

@@ -71,7 +71,7 @@ def norm_of_all(trial) -> float:
 EXERCISES = (
     Exercise(
         name="distributed_mean",
-        asks="it returns the mean of all numbers of all ranks. Each rank may have another amount of them. At most two "
+        asks="it returns the mean of all numbers of all ranks. Ranks may hold different amounts. At most two "
         "all_reduce of a few numbers; x stays as it is",
         lines=4,
         x="torch.randint(low, high, (lengths[rank],)).to(dtype) * scale",

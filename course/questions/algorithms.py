@@ -6,7 +6,7 @@ QUESTIONS = (
     Number(
         name="algorithms_broadcast",
         topic="trees",
-        text="You met this in chapter 3. After how many steps can all 16 ranks have rank 0's vector, at the earliest?",
+        text="What is the smallest number of steps after which all 16 ranks have rank 0's vector?",
         right=Answer(
             "ceil(log2(p))", "1, 2, 4, 8, 16: the number of ranks that have it can double in a step, no more."
         ),
@@ -107,6 +107,21 @@ QUESTIONS = (
         ),
         unit="N",
         p=8,
+    ),
+    Choose(
+        name="algorithms_chunks",
+        topic="trees",
+        text="The double tree on 64 ranks, for 1 MB. Which number of chunks is fastest?",
+        answers=(
+            Answer("512", "A chunk of 2 kB takes 1 microsecond, and its start takes 20. So many chunks are for 1 GB."),
+            Answer("64", "The chunks are shorter, but there are 43 steps instead of 15: 4.1 ms, more than the ring."),
+            Answer(
+                "8",
+                "15 steps, 2.7 ms. With 64 chunks there are 43 steps, with 512 there are 267, and each step starts at "
+                "least one message.",
+            ),
+        ),
+        right=2,
     ),
     Choose(
         name="algorithms_measured",

@@ -18,6 +18,13 @@ QUESTIONS = (
         why="No rank adds anything: the chunks of rank 0's vector come to all. That is a broadcast, and a good one.",
     ),
     Statement(
+        name="compose_all_to_all_twice",
+        topic="composition",
+        text="all_to_all twice, with equal chunks, gives back what you started with.",
+        true=True,
+        why="The first call brings chunk c of rank r to rank c, as its chunk r. The second takes it back the same way.",
+    ),
+    Statement(
         name="compose_reduce_twice",
         topic="composition",
         text="all_reduce (a sum) twice gives the same as once.",
@@ -27,8 +34,8 @@ QUESTIONS = (
     Choose(
         name="compose_price",
         topic="cost",
-        text="One server on 8 ranks receives 7 N and sends 7 N. Which of these ways to do an all_reduce also makes a "
-        "rank receive and send 7 N?",
+        text="One server on 8 ranks receives 7 N and sends 7 N. In which of these all_reduces does some rank also "
+        "send and receive 7 N?",
         answers=(
             Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N in and out, the least there is."),
             Answer(
@@ -71,7 +78,8 @@ QUESTIONS = (
             Answer(
                 "Only divide, then add",
                 "No sum on the way is above the mean, 20096. The sum first would be 80384, beyond `float16`. "
-                "DDP divides first, for this reason, and so does `ReduceOp.AVG` on NCCL.",
+                "DDP divides first, for this reason, and so does `ReduceOp.AVG` on NCCL. (Very small gradients "
+                "then underflow; loss scaling helps.)",
             ),
             Answer("Neither", "float16 is coarse, but it can hold 20000. What can it not hold?"),
         ),
@@ -133,8 +141,9 @@ QUESTIONS = (
         text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits.",
         true=True,
         why="gloo's ring finishes each chunk once and copies it. It always adds in the same order, so a second run "
-        "gives the same bits, too. NCCL does so as long as ranks, length and algorithm stay the same: another length "
-        "may bring another algorithm, and more ranks bring another order.",
+        "gives the same bits, too. NCCL's rings and trees do so as long as ranks, length and algorithm stay the "
+        "same. A switch that adds (NVLS) gives all ranks the same bits, but perhaps others in the next run; "
+        "PyTorch's deterministic mode switches it off.",
     ),
     Choose(
         name="compose_softmax_price",
@@ -145,7 +154,10 @@ QUESTIONS = (
             Answer(
                 "75 times", "12 MB at 2 GB/s take 6 ms; four messages, one after the other, 0.08 ms. 6 / 0.08 is 75."
             ),
-            Answer("10 times", "12 MB at 2 GB/s take 6 ms; four messages of a few bytes take 0.08 ms. Divide the two."),
+            Answer(
+                "10 times",
+                "12 MB at 2 GB/s take 6 ms; four messages of a few bytes take 0.08 ms. 6 ms / 0.08 ms is 75.",
+            ),
             Answer("2 times", "That would be half as many calls. The all_gather moves 12 MB to each rank."),
             Answer(
                 "A million times",

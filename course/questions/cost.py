@@ -80,9 +80,8 @@ QUESTIONS = (
     Number(
         name="estimate_token",
         topic="estimate",
-        text="Llama 3 8B writes eight texts at once on 8 GPUs. They share every layer and all-reduce its results: "
-        "8 x 4096 numbers of 2 bytes, 65.5 kB. NCCL takes a ring with LL, 0.6 microseconds for a message and "
-        "225 GB/s. How long does one all-reduce take?",
+        text="65.5 kB on 8 GPUs, a ring with LL: 0.6 microseconds for a message, 225 GB/s. How long does one "
+        "all-reduce take?",
         right=Answer(
             "2*(p-1)*(0.6+65.5/p/225)*1e-6",
             "14 steps of 0.6 microseconds are 8.4, and the bytes add 0.5. (To start the call at all NCCL counts 6.6 "
@@ -112,7 +111,7 @@ QUESTIONS = (
         name="bucket_times",
         topic="cost",
         text="4 ranks, a ring, alpha = 14 ms, 50 MB/s. You have 20 tensors of 20 kB. Plan A calls all_reduce for each. "
-        "Plan B joins them into one tensor and calls it once. How many times as long does A take?",
+        "Plan B joins them into one tensor and calls it once. By what factor is A slower?",
         right=Answer("20*6*(14+0.1)/(6*(14+2))", "A: 20 x 6 steps of 14 + 0.1 ms. B: 6 steps of 14 + 2 ms."),
         wrong=(
             Answer("1", "The bytes are the same, but there are 20 times as many starts, and a start costs 14 ms here."),
@@ -215,7 +214,7 @@ QUESTIONS = (
     Statement(
         name="algbw_falls",
         topic="cost",
-        text="You run a perfect ring all-reduce on more and more ranks, with the same links: its algbw falls.",
+        text="A ring all-reduce without latency runs on more and more ranks, over equal links. Its algbw falls.",
         true=True,
         why="Each rank has to send 2 (p - 1)/p N, which grows from 1 N to nearly 2 N. So the same N takes longer. "
         "busbw has that factor in it, and stays.",

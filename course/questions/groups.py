@@ -12,7 +12,7 @@ QUESTIONS = (
         wrong=(
             Answer(
                 "280",
-                "That is the sum over all eight ranks. Ranks 4 to 7 call it with `group=high`, so only four take part.",
+                "That is the sum over all eight ranks. Only the four ranks of its group take part.",
             ),
             Answer("60", "That is the sum of the other group: 0 + 10 + 20 + 30. Rank 5 is not in it."),
             Answer("50", "That is what rank 5 brings. all_reduce writes the sum into x, on every rank of the group."),
@@ -70,8 +70,8 @@ QUESTIONS = (
     Number(
         name="groups_models",
         topic="groups",
-        text="Eight ranks train. The all_reduce has `group=inside`, so it adds only over ranks 0 to 3, or over ranks 4 "
-        "to 7. How many different models are there afterwards?",
+        text="Eight ranks train. The all_reduce of the gradients has `group=inside` (ranks 0 to 3, or 4 to 7). How "
+        "many different models are there afterwards?",
         right=Answer(
             "2",
             "The four ranks of a machine add up their gradients and stay alike. The machines drift "

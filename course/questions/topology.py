@@ -61,19 +61,22 @@ QUESTIONS = (
     Choose(
         name="topology_order",
         topic="topology",
-        text="1 GB on 4 x 8. How many GB leave each machine? (First number: nearest first. Second: farthest first.)",
+        text="1 GB on 4 x 8. How many GB leave each machine, nearest first and farthest first?",
         answers=(
             Answer(
-                "1.5 and 1.5",
+                "1.5 nearest, 1.5 farthest",
                 "A rank sends the same bytes in both orders, but to other partners. Which message leaves the machine?",
             ),
             Answer(
-                "1.5 and 12",
+                "1.5 nearest, 12 farthest",
                 "Nearest first, N/16 and N/32 cross and come back: 3/16 N for each of 8 GPUs. Farthest first it is "
                 "N/2 and N/4: 3/2 N for each.",
             ),
-            Answer("12 and 1.5", "The other way round: the first message is the longest, N/2."),
-            Answer("1.94 and 15.5", "1.94 N is what each rank sends in all. Some of it stays in the machine."),
+            Answer("12 nearest, 1.5 farthest", "The other way round: the first message is the longest, N/2."),
+            Answer(
+                "1.94 nearest, 15.5 farthest",
+                "1.94 N is what each rank sends in all. Some of it stays in the machine.",
+            ),
         ),
         right=1,
     ),
@@ -120,7 +123,7 @@ QUESTIONS = (
     Number(
         name="topology_switch",
         topic="in-network reduction",
-        text="The switch adds, and copies. How much does each of the 8 ranks send now, in all?",
+        text="The switch adds, and copies. How much must each of the 8 ranks send now, in all?",
         right=Answer(
             "1",
             "7/8 N for the chunks that the others finish. Then its own finished chunk, N/8, once: the switch makes the "
@@ -131,6 +134,11 @@ QUESTIONS = (
             Answer("(p - 1)/p", "That is the first half. Its own finished chunk goes out once more."),
             Answer("2", "N on the way up, and then only N/8: the switch makes the copies."),
             Answer("1/p", "That is its finished chunk. Before that it sends its part of the other seven."),
+            Answer(
+                "1+1/p",
+                "So NVLS really does it: even the rank's own part goes through the switch. Count only what it must "
+                "send: 7/8 for the others' chunks, 1/8 for its own.",
+            ),
         ),
         unit="N",
         p=8,
@@ -138,7 +146,8 @@ QUESTIONS = (
     Number(
         name="topology_chain",
         topic="cost",
-        text="Follow one chunk round the one ring: 62 hops. How many of them leave a machine, at most?",
+        text="One chunk goes round a single ring over all 32 GPUs: 2 x 31 = 62 hops. How many of them leave a "
+        "machine, at most?",
         right=Answer(
             "8",
             "The chunk goes round twice, and leaves a machine four times in each round. Such a hop takes 14 us; the "
@@ -167,7 +176,11 @@ QUESTIONS = (
                 "The tree",
                 "1 kB is all latency. Up the tree and down again is the shortest chain: 20 us, a ring takes 33.",
             ),
-            Answer("The hierarchy", "NCCL has none without switches that add between the machines."),
+            Answer(
+                "The hierarchy",
+                "NCCL's hierarchy is NVLSTree: the switch adds inside, trees between. It saves bytes, and 1 kB has "
+                "few; its latency is higher.",
+            ),
         ),
         right=2,
     ),

@@ -497,10 +497,7 @@ def test_a_notebook_says_what_each_cell_runs_on(notebook):
     assert log("%%ranks\nNone")[1] == ["RankLog(ranks=4)"]
 
 
-ANYWAY = (
-    "a message between two processes takes about 300 us anyway, and this network asks for {}: short messages measure "
-)
-ANYWAY += "the machine"
+ANYWAY = "your machine needs about 300 us for a message, this network {}: times of short messages will be too long"
 FAST = (
     "10 GB/s for each of 4 ranks is more than a laptop moves (about 2 GB/s in all): what you measure is this machine; "
 )
