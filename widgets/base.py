@@ -78,7 +78,7 @@ def join(entry: str, without: str = "") -> str:
         for needed in _IMPORT.findall(source):
             if needed not in joined and needed != without:
                 body = add(needed)
-                exports = f"{{ {', '.join(_EXPORT.findall(body))} }}"
+                exports = f"{{{','.join(_EXPORT.findall(body))}}}"
                 joined[needed] = f"const {exports} = (() => {{\n{_EXPORT.sub('', body)}\nreturn {exports};\n}})();\n"
         return _IMPORT.sub("", source)
 

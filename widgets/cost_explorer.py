@@ -20,6 +20,7 @@ from widgets._still import BOXED, INK
 
 SIZES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(31))  # 1 B to 10 GB, three to a power of ten
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
+AXIS_NAME = "N, the larger buffer of one rank"
 DASHES = ("solid", "dash", "dot", "dashdot")
 OVER_WORDS = 64  # pixels: three lines about who wins stand between the plot and what is chosen
 UNDERLAY = "rgba(120, 120, 120, 0.3)"
@@ -76,6 +77,11 @@ def cost_explorer(
         {
             "name": f"cost_explorer({collective}, {what})",
             "sentences": sentences,
+            "x": AXIS_NAME,
+            "panels": [
+                (_name(comparison), [n for n, (whose, seen) in enumerate(owner) if whose == i and seen is True])
+                for i, comparison in enumerate(comparisons)
+            ],
         },
     )
     _choices(figure, comparisons, owner)
@@ -187,7 +193,7 @@ def _choices(figure, comparisons, owner: list[tuple]) -> None:
     """A menu of networks, or a slider of numbers of ranks, that shows the traces of one comparison; and who wins."""
     place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}  # the left end above the plot
     verdict = {"text": _winners(comparisons[0]), "align": "left", "showarrow": False, "xref": "paper", "yref": "paper"}
-    axis = {"text": "N, the larger buffer of one rank", "showarrow": False, "xref": "paper", "yref": "paper"}
+    axis = {"text": AXIS_NAME, "showarrow": False, "xref": "paper", "yref": "paper"}
     axis |= {"x": 0.5, "y": 0, "yanchor": "top", "yshift": -26}
     figure.update_layout(annotations=[{**place, **verdict}, axis])
     if len(comparisons) == 1:

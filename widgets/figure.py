@@ -1,4 +1,5 @@
-"""A plotly Figure that can also be read where no plotly runs: its repr and text/html say in sentences what it shows.
+"""A plotly Figure that can also be read where no plotly runs: its repr and text/html say in sentences what it shows,
+below a picture that stands still (_curves.py).
 
 JupyterLab draws the figure with the extension that plotly ships, without a network; a code host, nbconvert and a
 terminal show the sentences. Only modules that draw import this one, when they draw: plotly takes its time to load.
@@ -10,6 +11,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from widgets import _curves, _still
 from widgets._still import INK
 
 CLEAR = "rgba(0, 0, 0, 0)"
@@ -30,5 +32,7 @@ class Figure(go.Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
         sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.layout.meta["sentences"])
-        still = f"<p><b>{escape(self.layout.title.text)}</b></p><ul>{sentences}</ul>"
+        title = self.layout.title.text
+        picture = _still.image(_curves.svg(self), f"{title} {' '.join(self.layout.meta['sentences'])}")
+        still = f"<p><b>{escape(title)}</b></p>{picture}<ul>{sentences}</ul>"
         return {"text/plain": repr(self), "text/html": still, **super()._repr_mimebundle_(include, exclude, **kwargs)}

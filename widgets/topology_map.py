@@ -19,13 +19,14 @@ from collectives.played import Carried
 from collectives.run import Run
 from collectives.traffic import of_steps, scale
 from collectives.units import duration, size
+from widgets import _still, _wires
 from widgets._packing import pack
 from widgets.base import join, styles
 from widgets.question import Asked
 
 MOST_RANKS = 128
 COUNTED = "What the ranks sent: messages as they were, built-ins as the steps that the library takes inside."
-LISTED = 5  # links in the fallback
+LISTED = 5  # links in a table
 
 
 class TopologyMap(Asked):
@@ -64,6 +65,9 @@ class TopologyMap(Asked):
         assert topology is not None  # that was checked
         self.schedules, self.topology, self.nbytes = schedules, topology, nbytes
         loads = [_loads(schedule, topology, nbytes) for schedule in schedules]
+        self._uses = [
+            table[order].sum(axis=0) for order, table in loads
+        ]  # of each schedule the bytes and seconds of links
         runs = [_run(schedule, topology, nbytes, order) for schedule, (order, _) in zip(schedules, loads, strict=True)]
         traits.setdefault("step", len(runs[traits.get("shown", 0)]["order"]))
         super().__init__(
@@ -83,10 +87,19 @@ class TopologyMap(Asked):
         return f"{', '.join(schedule.title for schedule in self.schedules)} on {self.topology.name}"
 
     def fallback(self) -> str:
-        """The busiest links of each schedule as a table."""
-        return "".join(map(self._still, self.schedules))
+        """The map with all steps of each schedule; where it is not one of machines, the busiest links as a table."""
+        if self.topology.kind != "machines":
+            return "".join(map(self._table, self.schedules))
+        runs = []
+        for schedule, run, use in zip(self.schedules, self.runs, self._uses, strict=True):
+            takes = "" if _carried(schedule, self.topology) else f"Takes {duration(sum(run['seconds']))}. "
+            headline = f"{schedule.title} on {self.topology.name}{_wires.bottleneck(use[1])}"
+            first, *more = _wires.told(self.topology, use)
+            runs.append((headline, [takes + first, *more], use))
+        alt = " ".join(f"{headline}. {' '.join(said)}" for headline, said, _ in runs)
+        return _still.image(_wires.svg(self.topology, runs), alt)
 
-    def _still(self, schedule: Schedule) -> str:
+    def _table(self, schedule: Schedule) -> str:
         if _carried(schedule, self.topology):
             return f"<p>{escape(f'{schedule.title}: what the links of {self.topology.name} carried')}</p>"
         cost = schedule.cost(nbytes=self.nbytes, network=self.topology)

@@ -7,10 +7,13 @@ another picture every day. The main states are photographed at every size, the o
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import traitlets
 
-from collectives import Schedule, Transfer, all_reduce, broadcast, pipeline, presets
+from collectives import Link, Schedule, Topology, Transfer, all_reduce, broadcast, pipeline, presets
+from collectives.state import empty_cells
 from collectives.timed import Match, Timed
 from widgets import (
     Butterfly,
@@ -28,6 +31,7 @@ from widgets import (
     TopologyMap,
     WaitFor,
     Zoo,
+    cost_explorer,
 )
 from widgets.base import Widget
 
@@ -186,6 +190,12 @@ def topology_map() -> TopologyMap:
     return TopologyMap(flat, nested, topology=presets.dgx_h100(), nbytes=1e9, step=5)
 
 
+def small_map() -> TopologyMap:
+    """A ring over two machines of four, whose busiest links have their amounts beside them."""
+    room = Topology.machines(2, 4, inside=Link(2e-6, 1 / 400e9), between=Link(14e-6, 1 / 50e9), name="2 machines x 4")
+    return TopologyMap(all_reduce.ring(8), topology=room, nbytes=1e9)
+
+
 def butterflies() -> Butterfly:
     return Butterfly(all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8), local=4, step=2)
 
@@ -254,6 +264,33 @@ def drifting(alone: bool) -> Drift:
     return Drift(paths, points, step=10 if alone else 100)
 
 
+class Still(Widget):
+    """What is saved beside a widget, by itself."""
+
+    _esm = "export default { render({ model, el }) { el.innerHTML = model.get('html'); } }"
+    _css = ""
+    html = traitlets.Unicode().tag(sync=True)
+
+
+def broadcast_run(**run) -> Schedule:
+    """Like a recorded run of chapter 0: the 20 of rank 2 goes to rank 0, then to rank 1, over a 0 and a 10."""
+    steps = [("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)]) for dst in (0, 1)]
+    start = all_reduce.ring(ranks=3).start().cells["data"][:, :1].copy()
+    start[:2] = empty_cells(2, 1)
+    schedule = Schedule.from_steps("recorded", "recorded", 3, 1, steps, start={"data": start})
+    given = {"start_values": [(2, "data", 0, "20")], "stale_values": [(0, "data", 0, "0"), (1, "data", 0, "10")]} | run
+    for name, values in given.items():
+        setattr(schedule, name, lambda values=values: values)
+    schedule.values = lambda index: [(index, "data", 0, "20")]
+    return schedule
+
+
+def curves() -> Any:
+    """Two networks beside each other."""
+    networks = [presets.dgx_h100(4), presets.gpus_on_ethernet(4)]
+    return cost_explorer("all_reduce", network=networks, algorithms=["ring", "recursive_doubling", "multi_ring"])
+
+
 SMALL = ("laptop", "phone")  # what has no projector mode
 LAPTOP = ("laptop",)
 
@@ -313,5 +350,10 @@ SCENES = {
     "memory": Scene(lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9, step=12)),
     "drift": Scene(lambda: drifting(alone=True)),
     "drift-one": Scene(lambda: drifting(alone=False), sizes=LAPTOP),
+    "still-run": Scene(lambda: Still(html=Player(broadcast_run()).fallback()), sizes=LAPTOP),
+    "still-buffers": Scene(lambda: Still(html=Player(made()).fallback()), sizes=LAPTOP),
+    "still-stuck": Scene(lambda: Still(html=forgotten().fallback()), sizes=LAPTOP),
+    "still-map": Scene(lambda: Still(html=small_map().fallback()), sizes=LAPTOP),
+    "still-curves": Scene(lambda: Still(html=curves()._repr_mimebundle_()["text/html"]), sizes=LAPTOP),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),
 }

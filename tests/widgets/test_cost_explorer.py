@@ -1,8 +1,10 @@
 """cost_explorer: its lines against `Schedule.cost`, its crossovers against formulas solved by hand, its saved form."""
 
 import math
+import re
 import subprocess
 import sys
+from base64 import b64decode
 
 import plotly.graph_objects as go
 import pytest
@@ -122,6 +124,52 @@ def test_what_is_saved_beside_it_says_who_wins():
     assert bundle["text/plain"] == repr(figure) == "cost_explorer(all_reduce, 4 ranks, 10 us per message, 10 GB/s)"
     assert "Fastest: recursive_doubling, halving_doubling from 400 kB on." in bundle["text/html"]
     assert figure.to_json() == again.to_json() and len(figure.to_json()) < 16_000
+
+
+LINE = r'<path fill="none" stroke="{}"[^>]* d="M([^"]+)"'
+
+
+def still(figure):
+    return b64decode(re.search(r"base64,([^\"]+)", figure._repr_mimebundle_()["text/html"])[1]).decode()
+
+
+def scale(panel, axis):
+    """What a place in pixels stands for, by the ticks: two of them say it, as both axes are logarithmic."""
+    kind = {"x": r'd="M([\d.]+) 0V', "y": r'd="M0 ([\d.]+)H'}[axis]
+    places = [float(place) for place in re.findall(rf'class="g" {kind}', panel)]
+    words = re.findall(rf'<text class="rd-small rd-light rd-{"mid" if axis == "x" else "end"}"[^>]*>([^<]+)', panel)
+    units = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1}
+    values = [math.log10(float(number) * units[unit]) for number, unit in map(str.split, words)]
+    slope = (values[-1] - values[0]) / (places[-1] - places[0])
+    return lambda place: 10 ** (values[0] + (place - places[0]) * slope)
+
+
+def test_in_the_still_every_curve_is_what_the_schedule_costs_by_the_ticks_of_its_axes():
+    names = ["ring", "tree"]
+    figure = cost_explorer("all_reduce", ranks=(8, 16), network=FLAT, algorithms=names)
+    _, *panels = still(figure).split("<g transform")
+    assert len(panels) == 2
+    for panel, ranks in zip(panels, (8, 16), strict=True):
+        assert f">{ranks} ranks, 10 us per message, 10 GB/s<" in panel and ">N, the larger buffer of one rank<" in panel
+        size, seconds = scale(panel, "x"), scale(panel, "y")
+        for name in names:
+            (line,) = re.findall(LINE.format(lines(figure)[name].line.color), panel.split("<path stroke=")[0])
+            points = [tuple(map(float, point.split())) for point in line.split("L")]
+            assert len(points) == 31
+            for x, y in points[::6]:
+                cost = build("all_reduce", name, ranks).cost(nbytes=size(x), network=FLAT).seconds
+                assert seconds(y) == pytest.approx(cost, rel=0.02)
+
+
+def test_in_the_still_a_crossing_is_marked_where_both_take_the_same():
+    figure = cost_explorer("all_reduce", ranks=4, network=FLAT)
+    (name, nbytes), *more = crossovers(figure)
+    panel = still(figure).split("<g transform")[1]
+    ((x, y),) = re.findall(r'<circle[^>]* cx="([\d.]+)" cy="([\d.]+)"', panel)
+    assert not more and scale(panel, "x")(float(x)) == pytest.approx(nbytes, rel=0.02)
+    takes = build("all_reduce", name, 4).cost(nbytes=nbytes, network=FLAT).seconds
+    assert scale(panel, "y")(float(y)) == pytest.approx(takes, rel=0.02)
+    assert ">from 400 kB<" in panel and f">{name}<" in panel
 
 
 def test_plotly_is_loaded_by_who_draws():

@@ -1,12 +1,13 @@
 """Player in a real browser: keys are pressed, the page is read, `collectives` is the oracle."""
 
+import re
+
 import pytest
 
-from collectives import Schedule, Transfer, all_reduce
-from collectives.state import empty_cells
-from tests.pictures.scenes import forgotten
+from collectives import Schedule, Transfer, all_gather, all_reduce
+from tests.pictures.scenes import broadcast_run, forgotten
 from tests.widgets.conftest import settle, wait_for_wall
-from widgets import Player
+from widgets import Player, _strip
 from widgets import base as pages
 
 
@@ -338,19 +339,6 @@ def test_projector_mode_fills_the_screen_with_large_words_and_gives_everything_b
     assert step(page) == 2 and abs(after["width"] - before["width"]) < 1
 
 
-def broadcast_run(**run):
-    """Like a recorded run of chapter 0: the 20 of rank 2 goes to rank 0, then to rank 1, over a 0 and a 10."""
-    steps = [("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)]) for dst in (0, 1)]
-    start = all_reduce.ring(ranks=3).start().cells["data"][:, :1].copy()
-    start[:2] = empty_cells(2, 1)
-    schedule = Schedule.from_steps("recorded", "recorded", 3, 1, steps, start={"data": start})
-    given = {"start_values": [(2, "data", 0, "20")], "stale_values": [(0, "data", 0, "0"), (1, "data", 0, "10")]} | run
-    for name, values in given.items():
-        setattr(schedule, name, lambda values=values: values)
-    schedule.values = lambda index: [(index, "data", 0, "20")]
-    return schedule
-
-
 def test_a_run_with_short_numbers_shows_them_and_dims_what_is_written_over(show):
     page = show(Player(broadcast_run()))
     assert page.input_value(".rs-view") == "numbers"
@@ -362,6 +350,48 @@ def test_a_run_with_short_numbers_shows_them_and_dims_what_is_written_over(show)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     assert cells(page) == ["20", "10", "20"] and texts(page, ".rs-stale") == ["10"]
+
+
+STILLS = {
+    "numbers": broadcast_run,
+    "long numbers": lambda: broadcast_run(start_values=[(2, "data", 0, "20 21 22 ...")]),
+    "an unknown number": lambda: broadcast_run(start_values=[(2, "data", 0, "")]),
+    "sums": lambda: all_reduce.naive(3),
+    "pieces": lambda: all_gather.ring(4),
+}
+
+
+@pytest.mark.parametrize("what", STILLS)
+def test_the_still_has_the_words_of_the_live_picture_in_every_step(show, what):
+    """Of each cell its text, whether that is dim, and of its bar where it begins and ends, in parts of the cell."""
+    schedule = STILLS[what]()
+    page = show(Player(schedule))
+    frames = _strip.svg(schedule).split("<g transform")[1:]
+    wide, rows = _strip.WIDTH // schedule.ranks, schedule.chunks * len(schedule.buffers)
+    assert len(frames) == len(schedule.steps) + 1
+    page.emulate_media(reduced_motion="reduce")
+    page.focus("input[type=range]")
+    for frame in frames:
+        ((head, texts),) = re.findall(r'^(.*)<g class="c">(.*?)</g>', frame)
+        still = {}
+        for x, y, kind, words in re.findall(r'<text x="(\d+)" y="(\d+)"( class="d")?>([^<]+)', texts):
+            still[int(x) // wide, (int(y) - _strip.HEAD) // 28] = [words, bool(kind), []]
+        for x, y, long in re.findall(r"M([\d.]+) (\d+)h([\d.]+)", "".join(re.findall(r'class="b" d="([^"]+)', head))):
+            rank, line = int(float(x)) // wide, (int(y) - _strip.HEAD) // 28
+            first = (float(x) - rank * wide - 2) / (wide - 6) * schedule.ranks
+            still[rank, line][2] += range(round(first), round(first + float(long) / (wide - 6) * schedule.ranks))
+        live = page.evaluate(
+            """() => [...document.querySelectorAll(".rs-cell")].map((cell) => {
+                const [text, bar] = [cell.nextElementSibling.nextElementSibling, cell.nextElementSibling];
+                const box = cell.getBBox(), unit = (box.width - 6) / RANKS;
+                const starts = [...bar.getAttribute("d").matchAll(/M([\\d.]+)/g)];
+                const ranks = starts.map(([, x]) => Math.round((Number(x) - box.x - 3) / unit));
+                return [Number(cell.dataset.slot), text.textContent, text.classList.contains("rs-stale"), ranks];
+            })""".replace("RANKS", str(schedule.ranks))
+        )
+        found = {(slot // rows, slot % rows): kept for slot, *kept in live if kept[0]}
+        assert still == found
+        page.keyboard.press("ArrowRight")
 
 
 @pytest.mark.parametrize("text", ["20 21 22 ...", ""])

@@ -6,7 +6,8 @@ from xml.dom import minidom
 
 import pytest
 
-from collectives import all_reduce, all_to_all, broadcast
+from collectives import Schedule, Transfer, all_gather, all_reduce, all_to_all, broadcast
+from collectives.run import Run
 from widgets import Player, RankLog, _still, _strip
 from widgets._packing import pack
 from widgets.base import Widget, html
@@ -24,7 +25,7 @@ def test_a_widget_is_the_same_text_on_every_run():
 @pytest.mark.parametrize("schedule", [all_reduce.ring(ranks=p) for p in (2, 4, 8, 16, 64)], ids=repr)
 def test_the_fallback_is_a_small_picture_of_the_steps(schedule):
     html = Player(schedule).fallback()
-    assert len(html) < 20_000 and "<script" not in html
+    assert len(html) < 40_000 and "<script" not in html
     picture = minidom.parseString(base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]))
     frames = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.getAttribute("y") == "12"]
     assert frames[0] == "start" and frames[-1] == f"step {len(schedule.steps)}: all-gather" and len(frames) <= 8
@@ -64,8 +65,8 @@ def test_the_fallback_frames_the_cell_that_is_wrong_in_the_last_step_as_the_play
     (around,) = re.findall(re.escape(red) + r"M(\d+) (\d+)h", last)
     assert not any(red in step for step in steps)
     held = re.findall(r'<text x="(\d+)" y="(\d+)">', last)
-    inside = [(x, y) for x, y in held if 0 < int(x) - int(around[0]) < 77 and 0 < int(y) - int(around[1]) < 18]
-    assert len(inside) == 1 and (int(inside[0][0]) // 77, (int(inside[0][1]) - _strip.HEAD) // 20) == (2, 1)
+    inside = [(x, y) for x, y in held if 0 < int(x) - int(around[0]) < 80 and 0 < int(y) - int(around[1]) < 28]
+    assert len(inside) == 1 and (int(inside[0][0]) // 80, (int(inside[0][1]) - _strip.HEAD) // 28) == (2, 1)
     assert "red frame" not in _strip.svg(schedule) and "wrong is" not in Player(schedule).fallback()
 
 
@@ -90,7 +91,11 @@ def test_the_fallback_of_a_deadlock_shows_who_waits_for_whom_below_its_last_step
     red = _strip.WAITS.partition("{}")[0]
     assert not any(red in step for step in steps)
     (arcs,) = re.findall(re.escape(red) + r'([^"]+)"', last)
-    assert [(int(a) // 77, int(b) // 77) for a, b in re.findall(r"M(\d+) \d+Q\d+ \d+ (\d+) ", arcs)] == [(3, 2), (2, 0)]
+    assert [(int(a) // 80, int(b) // 80) for a, b in re.findall(r"M(\d+) \d+Q\d+ \d+ (\d+) ", arcs)] == [(3, 2), (2, 0)]
+    columns = [
+        re.findall(re.escape(box.partition("{}")[0]) + r'([^"]+)"', last) for box in (_strip.STUCK, _strip.MISSING)
+    ]
+    assert [[(int(x) + 1) // 80 for x in re.findall(r"M(-?\d+)", *paths)] for paths in columns] == [[2, 3], [0]]
     assert "Stuck in recv, line 7: rank 2 waits for rank 0; rank 3 waits for rank 2." in Player(schedule).fallback()
     assert red not in _strip.svg(schedule, until=2), "what a question hides does not tell it"
 
@@ -116,6 +121,28 @@ def test_what_stands_on_the_page_reads_on_white_and_on_black():
         assert high / low > 4
     for hue in (*_strip.HUES, _strip.MIXED):
         assert light(hue) / light(_still.BOXED) > 4.5
+
+
+def test_the_fallback_names_several_buffers_and_their_chunks():
+    schedule = all_gather.ring(4)
+    alone = _strip.svg(schedule)
+    assert 'class="n"' not in alone and re.findall(r'class="k"[^>]*>(\d)<', alone) == ["0", "1", "2", "3"]
+    start = {name: schedule.start().cells["data"][:, :1] for name in ("x", "a long name of an array")}
+    steps = [("copy", "", [Transfer(0, 1, 0, src_buffer="x", dst_buffer="x")])]
+    two = _strip.svg(Schedule.from_steps("recorded", "recorded", 4, 1, steps, buffers=(*start,), start=start))
+    assert re.findall(r'class="n"[^>]*>([^<]+)<', two) == ["x", "a long name o\u2026"] and 'class="k"' not in two
+
+
+def test_the_fallback_of_a_run_says_below_its_last_step_what_each_rank_sent_and_received():
+    schedule = broadcast.flat(4)
+    run = Run(
+        "broadcast", "flat", 4, 1, schedule.steps, title="your run", counts=schedule.counts(nbytes=8), events=None,
+        built_ins=(), unmatched=(), dropped=0, start_values=[], values=[[]] * 3, ways=[[""]] * 3, chunk_bytes=[8],
+        root=0,
+    )  # fmt: skip
+    *steps, last = _strip.svg(run).split("<g transform")
+    assert re.findall(r">(↑[^<]+)<", last) == ["↑ 24 B ↓ 0 B", *["↑ 0 B ↓ 8 B"] * 3]
+    assert not any("↑" in step for step in steps) and "↑" not in _strip.svg(run, until=2)
 
 
 def test_the_fallback_of_four_ranks_says_what_each_cell_holds():

@@ -1,5 +1,7 @@
 """TopologyMap: the traffic of every link against a sum over all transfers, one by one; what the map marks and says."""
 
+import re
+from base64 import b64decode
 from collections import Counter
 
 import numpy as np
@@ -183,10 +185,48 @@ def test_it_plays_and_python_can_set_the_step(show):
     page.wait_for_function("!model.get('playing') && model.get('step') === 14")
 
 
-def test_what_is_saved_beside_it_names_the_busiest_links():
+def test_what_is_saved_beside_it_is_the_same_on_every_run():
     one, two = (TopologyMap(FLAT, topology=DGX, nbytes=1e9)._repr_mimebundle_()[0] for _ in range(2))
     assert one["text/plain"] == "TopologyMap(all_reduce ring on 4 x DGX H100)" and one["text/html"] == two["text/html"]
-    assert "<td>nic of gpu 7 out</td><td>1.94 GB</td><td>39.6 ms</td>" in one["text/html"]
+    around = TopologyMap(all_reduce.ring(8), topology=Topology.ring(8, SLOW), nbytes=8e6).fallback()
+    assert "<td>0 to 1</td><td>14 MB</td><td>1.43 ms</td>" in around, "without machines a table names the busiest links"
+
+
+PAINTED = """() => [...document.querySelectorAll(".rs-link")].map((node) => {
+    const [x1, y1, y2] = node.querySelector(".rs-wire").getAttribute("d").match(/[\\d.]+/g).filter((_, i) => i !== 2);
+    return [Number(node.children[1].style.strokeWidth) || 0, node.classList.contains("rs-busiest"), y1 > y2];
+})"""
+
+
+@pytest.mark.parametrize("nic", ["gpu", "machine"])
+def test_the_still_has_the_wires_and_the_words_of_the_live_map(show, nic):
+    """At the same width, after the last step: how thick each wire is, which are the busiest, and what is said."""
+    topology = Topology.machines(2, 4, inside=FAST, between=SLOW, nic=nic)
+    widget = TopologyMap(all_reduce.ring(8), topology=topology, nbytes=8e6)
+    picture = b64decode(re.search(r"base64,([^\"]+)", widget.fallback())[1]).decode()
+    wires = Counter()
+    for kind, thick, path in re.findall(
+        r'<path class="(hot|rd-line|rd-own)"(?: stroke-width="([\d.]+)")? d="([^"]+)"', picture
+    ):
+        for start, end in re.findall(r"M\S+ (\d+)V(\d+)", path):
+            wires[float(thick or 0), kind == "hot", int(start) > int(end)] += 1
+    said = re.findall(r"<text[^>]*>([^<]+)", picture)
+    page = show(widget)
+    page.set_viewport_size({"width": 752, "height": 900})
+    live = Counter((round(thick, 1), hot, up) for thick, hot, up in page.evaluate(PAINTED))
+    assert sum(live.values()) == len(widget.room["links"])
+    assert Counter((round(thick, 1), hot, up) for (thick, hot, up), n in wires.items() for _ in range(n)) == live
+    title, detail = page.inner_text(".rs-title"), page.inner_text(".rs-detail").replace("µs", "us")
+    counters = re.findall(r"(takes|inside machines|between machines) ([\d.]+ \S+)", page.inner_text(".rs-counters"))
+    takes, inside, between = (amount for _, amount in counters)
+    assert " ".join(said).startswith(
+        f"{title.replace(':', f' on {topology.name}:', 1)} Takes {takes}. {detail} "
+        f"Inside machines {inside}, between machines {between}."
+    )
+    marked = [words for words in said if words[0] in "↑↓"]
+    assert sorted(marked) == sorted(
+        re.sub("([↑↓])", r"\1 ", text) for text in page.locator(".rs-carried").all_text_contents() if text
+    )
 
 
 @pytest.mark.parametrize(
