@@ -90,14 +90,9 @@ EXERCISES = (
         waits=lambda p: 1,
         rtol=1e-4,
         hints=(
-            "p.register_post_accumulate_grad_hook(ready) has ready(p) called when p.grad is finished. Register it for "
-            "every p of model.parameters(). ready(p) puts p into a list.",
-            "When the list holds cap numbers or more: torch.cat of the flattened gradients, "
-            "dist.all_reduce(bucket, async_op=True), and keep the parameters, the bucket and the handle. Begin a new "
-            "list.",
-            "finish() starts the last bucket, which is seldom full. Then for each that is kept: wait(), divide by "
-            "world_size, and copy the parts back, as in bucketed_average.",
-            "At its end finish() empties what it has kept: the next backward pass fills it again.",
+            "First blank: dist.all_reduce(bucket, async_op=True) starts the call and returns a handle at once.",
+            "Second blank: count the numbers of all parameters in held. sum(p.numel() for p in held) >= cap.",
+            "Third blank: handle.wait(). Until then the bucket does not hold the sum.",
         ),
         dtypes=FLOATS,
     ),

@@ -191,13 +191,10 @@ EXERCISES = (
         talks="its neighbours",
         rtol=1e-3,
         hints=(
-            "q, k, v = x, and block = x[1:]. In each of p rounds use the block that you hold: scores = q @ block[0].T "
-            "/ q.shape[1] ** 0.5. In all but the last, isend it to the right and irecv the next one from the left.",
-            "Three things are kept for each query: the largest score so far, the sum of powers, and y, the sum of "
-            "powers times values. powers = exp(scores - largest); without the maximum exp overflows.",
-            "A block may bring a larger maximum. Then what is kept was computed with the old one: multiply the sum and "
-            "y by exp(old - new). Begin with -inf, 0 and 0.",
-            "After all rounds: y / sum.",
+            "A block may bring a larger maximum, now. total and y were computed with the old one, largest: multiply "
+            "both by torch.exp(largest - now) before you add. (In the first round that is exp(-inf) = 0.)",
+            "total = torch.exp(largest - now) * total + powers.sum(dim=1, keepdim=True).",
+            "y gets the same factor, plus powers @ block[1]: the values of this block. After the loop: y / total.",
         ),
         dtypes=FLOATS,
         more=(5, 6),

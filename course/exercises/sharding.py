@@ -152,12 +152,10 @@ EXERCISES = (
             averaged: "the gradients of the shard were averaged; the task asks for their sum",
         },
         hints=(
-            "torch.empty(world_size * x.numel(), dtype=x.dtype) is room for the whole; dist.all_gather_single fills "
-            "it.",
-            "backward gets the gradient of the whole, from this rank's data. All ranks' gradients of a shard have to "
-            "be added up, and the sum belongs to the rank that has the shard.",
-            "That is dist.reduce_scatter_single(piece, grad.contiguous()); return piece.",
-            "Call it with Gather.apply(x): Gather.forward(...) would know nothing of the backward pass.",
+            "First blank: dist.all_gather_single(whole, shard).",
+            "Second blank: grad is the gradient of the whole, from this rank's data. All ranks' gradients of a shard "
+            "have to be added up, and the sum belongs to the rank that has the shard.",
+            "That is dist.reduce_scatter_single(piece, grad.contiguous()).",
         ),
         dtypes=FLOATS,
         more=(5, 6),

@@ -177,7 +177,8 @@ return gate[:, None] * done[order]""",
             ),
             Answer(
                 "All tokens, all heads: an all_gather",
-                "It would work, but each rank would hold the keys and values of all eight heads. Less is enough.",
+                "It works (Llama 3 does it), but each rank then holds the keys and values of all eight heads. With two "
+                "heads per rank you need a quarter.",
             ),
         ),
         right=1,

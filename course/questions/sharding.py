@@ -129,11 +129,12 @@ QUESTIONS = (
     Choose(
         name="sharding_which_stage",
         topic="memory",
-        text="The same model and 16 GPUs of 40 GB; activations need 10 GB. The network is slow. What do you take?",
+        text="The same model and 16 GPUs of 40 GB; activations need 9 GB. One backward pass per step, and the network "
+        "is slow. What do you take?",
         answers=(
             Answer("Plain data parallel", "It keeps 16 bytes per parameter: 128 GB on every GPU."),
             Answer("ZeRO-1", "4 x 8 + 12 x 8 / 16 = 38 GB, and the activations do not fit beside them."),
-            Answer("ZeRO-2", "23 GB and 10 GB of activations fit, and it sends no more than plain data parallel."),
+            Answer("ZeRO-2", "23 GB and 9 GB of activations fit, and it sends no more than plain data parallel."),
             Answer(
                 "ZeRO-3",
                 "It fits with the most room, but it sends 1.5 times as much, on a slow network, for room that you do "
@@ -171,9 +172,10 @@ QUESTIONS = (
     Statement(
         name="sharding_myth_zero2_bytes",
         topic="ZeRO",
-        text="One backward pass per step: ZeRO-2 needs less memory than plain data parallel, and sends no extra bytes.",
+        text="Four micro-batches per step: ZeRO-2 sends 2.5 times as many bytes as plain data parallel with no_sync.",
         true=True,
-        why="A ring all_reduce is a reduce_scatter and an all_gather anyway. ZeRO-2 makes the same two, and updates "
-        "between them. With k micro-batches it reduce-scatters k times, where no_sync all-reduces once.",
+        why="ZeRO-2 reduce-scatters the gradients of each micro-batch and gathers the weights once: 4 + 1 = 5 times "
+        "(p - 1)/p Psi. no_sync all-reduces once, which is 2. ZeRO-3 would send 12. With one micro-batch ZeRO-2 sends "
+        "2, too.",
     ),
 )

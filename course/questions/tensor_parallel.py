@@ -113,7 +113,7 @@ return G.apply(y)""",
             Answer("An error: the gradients do not fit", "They have the right shapes, and no rank compares numbers."),
             Answer(
                 "The copies of `scale` drift apart",
-                "Each rank gets its own part of the gradient of x, and moves its copy by that.",
+                "Each rank gets its own part of the gradient of x, and updates its copy with it.",
             ),
             Answer(
                 "Nothing: x is the same on all ranks",
@@ -154,8 +154,7 @@ return G.apply(y)""",
         "they replace.",
         true=False,
         why="An all_reduce is a reduce_scatter and an all_gather. Sequence parallel does the first half before the "
-        "layer norm, and the second after it. (Megatron-LM also gathers the input again in backward, to save memory: "
-        "5/4 of the bytes.)",
+        "layer norm, and the second after it.",
     ),
     Number(
         name="tp_factor",
@@ -218,8 +217,8 @@ return G.apply(y)""",
         name="tp_bound",
         topic="roofline",
         text="FSDP over machines of 8 H100s. A GPU computes 989e12 operations a second and has a NIC of 50e9 bytes a "
-        "second; NCCL runs one ring through each NIC. From how many tokens per GPU and step does computing take longer "
-        "than sending?",
+        "second; NCCL runs one ring through each NIC; 2 bytes a number. From how many tokens per GPU and micro-batch "
+        "(one forward and backward pass) does computing take longer than sending?",
         right=Answer(
             "989e12/(8*50e9)",
             "Each of the eight rings carries an eighth, so a machine sends B = 400 GB/s. 6 Psi T / F = 6 Psi / B, so "
@@ -231,7 +230,7 @@ return G.apply(y)""",
                 "That is one ring through one NIC for all the bytes. With a ring through each of the eight NICs, each "
                 "carries an eighth (chapter 9).",
             ),
-            Answer("989e12/(8*50e9)/6", "The 6 operations per weight and token meet 6 bytes per weight: they cancel."),
+            Answer("989e12/(8*50e9)/6", "6 operations per weight and token, 6 bytes per weight: the sixes cancel."),
             Answer("989e12/(8*50e9)*2/3", "That is plain data parallel, which sends 2 times 2 bytes for each weight."),
             Answer("989e12/(8*50e9)*3", "3 times 2 bytes are 6 bytes for each weight, against 6 operations a token."),
         ),

@@ -225,7 +225,7 @@ FOUND = {
     "estimate_sharded_memory": lambda: 1e9 * gigabytes(8e9, 1, 16, 16),
     "tp_mlp_calls": lambda: 1,  # chapter 13 runs it with one
     "tp_layer_bytes": lambda: 4 * counts("ring", 8).busiest * 4096 * 8192 * 2,
-    "tp_bound": lambda: (2 + 2 + 2) / 50e9 / (6 / 989e12),  # all_gather twice, reduce_scatter; 6 operations a token
+    "tp_bound": lambda: (2 + 2 + 2) / (8 * 50e9) / (6 / 989e12),  # two gathers, a reduce; 6 operations
     "tp_factor": slower_between,
     "dp_per_parameter": lambda: 16 * seconds(all_reduce.ring(4), 2**18, Network(4e-3, 1 / 16e6)),
     "dp_bucket_best": lambda: min([1, 2, 4, 8, 16], key=slow_backward),
