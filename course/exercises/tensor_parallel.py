@@ -119,7 +119,8 @@ EXERCISES = (
         call_bytes=lambda p: 2 * 8 * TOKENS,
         rtol=1e-4,
         hints=(
-            "The loss of a row is log(sum of exp(logit)) - (the right token's logit). Both are sums over the ranks.",
+            "The loss of a row is log(sum of exp(logit)) - (the right token's logit). The sum inside the log is over "
+            "all ranks; so is the right logit, if the other ranks give 0.",
             "Largest first, or exp overflows: m = x.detach().max(dim=1).values, then an all_reduce with "
             "dist.ReduceOp.MAX. The loss is m + log(sum of exp(logit - m)) - ...",
             "G.apply adds up over the ranks and lets the gradient through: G.apply(exp(x - m[:, None]).sum(1)).",

@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             14,
             "One ring, and a ring for each NIC",
-            "`topology_ring_cards`, then the map on the wall: how many of the 64 ways carry anything? Then "
+            "`topology_ring_cards`, then the map on the wall: how many of the 32 NICs carry nothing? Then "
             "`topology_hierarchical_bytes`, and the three plans on one map.",
         ),
         Part(

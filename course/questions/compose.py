@@ -158,7 +158,11 @@ QUESTIONS = (
                 "10 times",
                 "12 MB at 2 GB/s take 6 ms; four messages of a few bytes take 0.08 ms. 6 ms / 0.08 ms is 75.",
             ),
-            Answer("2 times", "That would be half as many calls. The all_gather moves 12 MB to each rank."),
+            Answer(
+                "2 times",
+                "Compare times, not calls: the all_gather moves 12 MB to each rank, 6 ms. The short messages take "
+                "0.08 ms.",
+            ),
             Answer(
                 "A million times",
                 "By bytes, yes. But a message costs 20 microseconds even if it is empty, and there are four.",

@@ -12,7 +12,7 @@ QUESTIONS = (
         wrong=(
             Answer(
                 "1",
-                "1 N would be four chunks. The last one that arrives is not passed on: it came from the next rank.",
+                "1 N would be four chunks. The last chunk that arrives is not passed on: it started at the next rank.",
                 3,
             ),
             Answer("1/p", "1/4 N is its own chunk, in step 1. In steps 2 and 3 it passes on what has come.", 2),
@@ -160,8 +160,8 @@ QUESTIONS = (
             ),
             Answer(
                 "all_reduce",
-                "All ranks need the whole sum. A bucket is only many tensors in one call; which "
-                "call it is does not change.",
+                "All ranks need the whole sum. A bucket only packs many tensors into one call. The right call stays "
+                "the same.",
             ),
             Answer("broadcast from rank 0", "Every rank would get the gradients of rank 0's data, and of no other."),
         ),

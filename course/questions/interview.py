@@ -339,9 +339,9 @@ QUESTIONS = (
             ),
             Answer(
                 "Tensor parallel over 8, FSDP over 64",
-                "It works, but its all_reduces are not hidden, and each NIC carries as much as before. A GPU has an "
-                "eighth of the FSDP bytes, but all of them leave the machine; before, an eighth of the full bytes left "
-                "through each NIC. Take it when there are fewer sequences than GPUs.",
+                "It works, but its all_reduces are not hidden, and the NICs gain nothing: 52 GB through each, as "
+                "before. A GPU has an eighth of the FSDP bytes, but all of them go through its NIC. Take it when there "
+                "are fewer sequences than GPUs.",
             ),
             Answer(
                 "Tensor parallel over 8, a pipeline of 64 stages",

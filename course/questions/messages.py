@@ -173,8 +173,8 @@ shift(x)
         topic="blocking",
         text="When `send` has returned, you may overwrite the tensor: the receiver still gets the old numbers.",
         true=True,
-        why="This is what a blocking `send` promises: the bytes have left the tensor, and at the latest the operating "
-        "system has them. With `isend` you have to `wait()` first. (NCCL's `send` returns when it is in the GPU's "
+        why="This is what a blocking `send` promises: the bytes have been copied out of the tensor. With `isend` you "
+        "have to `wait()` first. (NCCL's `send` returns when it is in the GPU's "
         "queue. After that, only GPU work that comes later in the same stream may change the tensor.)",
     ),
     Statement(

@@ -53,7 +53,7 @@ QUESTIONS = (
                 "10*(p-1)",
                 "With m = 70 the bubble is 7 of 77 slots, 9 %. You need m + 7 = 70.",
             ),
-            Answer("10*p", "The bubble is p - 1 slots, not p: the first stage starts at once."),
+            Answer("10*p", "The bubble is p - 1 slots, not p, and it is a tenth of the whole time, m + p - 1."),
             Answer("p", "With as many micro-batches as stages nearly half of the time is bubble: 7 of 15 slots."),
         ),
         unit="micro-batches",

@@ -119,7 +119,7 @@ QUESTIONS = (
         true=True,
         why="A seed fixes the whole sequence of random numbers. Many programs start like this: the "
         "same weights on every rank, and nothing sent. A shuffled data set needs it, too: if all ranks shuffle alike, "
-        "their shares cover all samples. Only noise, such as dropout, should differ: there a rank uses a seed of its "
-        "own.",
+        "their shares cover all samples. Only noise such as dropout should differ, so seed that differently on each "
+        "rank.",
     ),
 )

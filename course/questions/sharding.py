@@ -159,7 +159,7 @@ QUESTIONS = (
         "a single process would get. Which line is wrong?",
         source=CLIPPED,
         right=(3,),
-        why="Line 3 is the norm of one piece, another one on each rank: each piece shrinks by its own factor. The norm "
+        why="Line 3 takes the norm of this rank's piece only: each piece shrinks by a different factor. The norm "
         "of all is the root of the sum of all squares: one all_reduce of one number (clip_norm, chapter 10).",
         wrong=(
             Answer("1", "reduce_scatter gives this rank the sum of its piece: that is what it needs."),

@@ -31,8 +31,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "They are the same: both ranks run the same code.",
-                "The code is the same and the data is not. Different data gives different gradients: `w` differs "
-                "after the first step.",
+                "Same code, different data, so different gradients: `w` differs after the first step.",
             ),
             Answer(
                 "Different at first, the same in the end: both look for the best line.",
