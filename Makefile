@@ -27,7 +27,7 @@ help:
 lab: .venv/course.stamp
 	@exec $(BIN)/python -m course.ringside lab $$(test -w . && echo my-course) $(LAB_FLAGS)
 
-# Five parts of the tests at a time, the longest and those that wait first: on two cores, since they wait for half of their
+# Four parts of the tests at a time, the longest and those that wait first: on two cores, since they wait for half of their
 # time. Whoever is done takes the next. What a part says comes when it is done.
 CAMPAIGN := tests/launch/test_fault_campaign.py
 LONGEST := tests/course/test_exercises.py 'tests/launch/test_[a-m]*.py --deselect $(CAMPAIGN)' 'tests/launch/test_[n-z]*.py' \
@@ -36,7 +36,7 @@ LONGEST := tests/course/test_exercises.py 'tests/launch/test_[a-m]*.py --deselec
 FOLDERS := $(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py))))
 PARTS := $(LONGEST) $(filter-out tests/launch tests/course $(LONGEST),$(FOLDERS)) 'tests/test_*.py'
 test: .venv/test.stamp
-	@printf '%s\n' $(PARTS) | xargs -P 5 -I{} sh -c 'echo "{} ..."; log=$$(mktemp); \
+	@printf '%s\n' $(PARTS) | xargs -P 4 -I{} sh -c 'echo "{} ..."; log=$$(mktemp); \
 	$(BIN)/python -m pytest $(PYTEST) {} > $$log 2>&1; code=$$?; \
 	echo "== {}"; cat $$log; rm $$log; exit $$code'
 

@@ -122,8 +122,8 @@ NOTES = Notes(
     ),
     replies=(
         Reply(
-            "how many of the 64 ways carry anything",
-            "Eight: one NIC out of each machine and one into each, GPU 7's and GPU 0's.",
+            "how many of the 32 NICs carry nothing",
+            "24: in each machine only GPU 7's sends and GPU 0's receives.",
         ),
         Reply(
             "Why may this beat the bound of chapter 5",
