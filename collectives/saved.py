@@ -257,10 +257,10 @@ def _check_values(run: dict[str, Any], schedule: Schedule) -> None:
         raise ValueError("there are not as many values as steps")
     for index, ways in run.get("ways", {}).items():
         ops = [t.op for t in schedule.steps[int(index)].transfers]
-        copies = [
-            _text(way) in ("", "avg") if op == "copy" else not _text(way) for way, op in zip(ways, ops, strict=True)
+        fit = [
+            _text(way) in ("", "avg") if op == "copy" else bool(_text(way)) for way, op in zip(ways, ops, strict=False)
         ]
-        if copies != [op == "copy" for op in ops]:
+        if len(ways) != len(ops) or not all(fit):
             raise ValueError(f"what step {index} does is not said of every transfer")
     for rank, buffer, chunk, text in [*run["start_values"], *sum(run["values"], [])]:
         _whole(rank, 0, schedule.ranks), _whole(chunk, 0, schedule.chunks), _text(text)

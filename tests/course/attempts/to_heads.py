@@ -42,7 +42,7 @@ def to_heads(x):
     dist.all_to_all_single(out.view(-1), x.flatten())  # torch 2.14 refuses rows that are not a multiple of the ranks
     return out.view(world_size * x.shape[0], x.shape[1] // world_size, x.shape[2])
 """,
-        "x was sent as it lies in memory, where the first p-th is the first tokens",
+        "x was sent as it lies in memory, where the first 1/p is the first tokens",
     ),
     "every p-th head": (
         """

@@ -95,7 +95,7 @@ WRONG = {
                 "g = sum(every).chunk(world_size)[rank]"
             }
         ),
-        "right result, but rank 0 never calls reduce_scatter or reduce_scatter_single: to gather all gradients",
+        "right result, but rank 0 never calls reduce_scatter or reduce_scatter_single: all_gather plus a local sum",
     ),
     "the momentum returned, too": (BODY.format(**GOOD | {"returned": "out, m"}), "is a tuple of 2 tensors"),
 }
