@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from course import chapters
+from course.questions import QUESTIONS
 from course.site.__main__ import main
 
 STEM = "10_compose"
@@ -68,7 +69,8 @@ def test_reduced_motion_plays_nothing(page, built):
 
 def test_a_question_is_answered_on_the_page(page, built):
     page.goto((built / "course" / f"{STEM}.html").as_uri())
-    question = page.locator('[data-kind="Question"]').first
+    asks = QUESTIONS["compose_built_in"].text[:30]
+    question = page.locator('[data-kind="Question"]', has_text=asks)
     question.scroll_into_view_if_needed()
     question.get_by_text("false", exact=True).click()
     asked = len(question.inner_text())
