@@ -144,8 +144,8 @@ x = x + z + w["bias", i]""",
         name="cap_score",
         topic="overlap",
         text="2 MB/s inside a machine, 1 MB/s between. The forward pass all-reduces 4 x 65,536 bytes inside, and so "
-        "does the backward pass. 224,000 bytes of gradients go between, over other wires. Computing takes "
-        "almost no time. At most how many seconds can overlap save?",
+        "does the backward pass. 224,000 bytes of gradients go between, over other wires. Leave out "
+        "computing and latency. How many seconds can overlap save?",
         right=Answer(
             "4*65536/2e6",
             "The backward pass takes 4 x 33 ms, and that much of the 224 ms of gradients can hide behind it. In the "

@@ -54,6 +54,11 @@ class Matched:
 class Collective(Matched):
     """One call of a built-in, by those ranks of its group that made it. `ranks` are the group, in its order."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether no rank of the group is missing. Of one that is not the library may have written any part."""
+        return len(self.calls) == len(self.ranks)
+
 
 class Message(Matched):
     @property
@@ -115,17 +120,18 @@ def match(runs: list[dict]) -> tuple[list[Message], list[Collective], list[Call]
     )
 
 
-def effect(collective: Matched, tensor) -> list[tuple]:
+def effect(collective: Collective, tensor) -> list[tuple]:
     """(src, dst, source, target, op) of all that a call moves. `tensor(call, side, index)` is the region of one of its
     tensors, or None."""
     name, calls, order = kind_of(collective), {call.rank: call for call in collective.calls}, collective.ranks
-    if name not in HELD or len(calls) < len(order):  # a call that some rank never made moves nothing
-        return []
+    if name not in HELD or not (collective.complete or HELD[name][0].only_root):
+        return []  # some rank never made the call, so no rank has its result, unless that is the root's data alone
     peer = collective.calls[0].event["peer"]
     root = order.index(peer) if name in ROOTED and peer in calls else None
 
     def parts(rank: int, side: str, share: Share) -> list[Region | None]:
-        return parts_of(calls[order[rank]], side, share, len(order), tensor)
+        call = calls.get(order[rank])
+        return parts_of(call, side, share, len(order), tensor) if call else []
 
     found = []
     for src, dst, source, target in straight(name, len(order), root, parts):
@@ -174,7 +180,7 @@ class _Tensor(NamedTuple):
 class Effect:
     """What a built-in left in the tensors of its ranks, worked out once, when the first rank goes on."""
 
-    def __init__(self, item: Matched, leaves: Leaves):
+    def __init__(self, item: Collective, leaves: Leaves):
         self.item, self.leaves = item, leaves
         self.calls = {call.rank: call for call in item.calls}
         self.how = item.calls[0].event["reduce"].lower() or "sum"

@@ -174,12 +174,11 @@ class Replay(Order):
 
     def _end(self, rank: _Rank, number: int) -> None:
         """What a call receives is in its rank's memory now."""
-        event, item = rank.open.get(number), self.items.get((rank.number, number))
-        if isinstance(item, Collective) and len(item.calls) < len(item.ranks):
-            return  # a rank never made this call, so it is never over: what the library has written so far is no data
+        event = rank.open.get(number)
         super()._end(rank, number)
         if event is None or event["kind"] == "send":
             return
+        item = self.items.get((rank.number, number))
         if rank.memory.first_arrival is None and event["outs"]:
             rank.memory.first_arrival = event["looks"][1]
         arrived = self._arrived(rank, item) if item is not None and self._ready(item) else {}
@@ -187,7 +186,7 @@ class Replay(Order):
             pieces = arrived.get(index)
             if span is None:
                 continue
-            if pieces is None and isinstance(item, Collective) and span in event["ins"]:
+            if pieces is None and isinstance(item, Collective) and span in event["ins"] and item.complete:
                 # A rank that is not the root of a reduce keeps its data, or finds what the library left there.
                 rank.memory.left.append(span)
                 continue

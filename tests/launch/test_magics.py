@@ -209,6 +209,20 @@ def test_a_collective_that_one_rank_never_calls_moves_nothing(four):
     assert first and not any(later)
 
 
+@pytest.mark.parametrize(
+    ("call", "absent", "holds", "symbols"),
+    [
+        ("dist.broadcast(x, 0)", 3, [0, 0, 0, 30], ["a0", "a0", "a0", ""]),
+        ("dist.scatter(x, parts, 0)", 1, [0, 10, 2, 3], ["a0", "", "a2", "a3"]),
+    ],
+)
+def test_what_a_root_hands_out_is_in_the_picture_though_one_rank_never_calls(four, call, absent, holds, symbols):
+    cell = "x = torch.tensor([10.0 * rank])\nparts = None if rank else [*torch.arange(4.0).split(1)]"
+    assert four.run(f"%%ranks --record\n{cell}\nif rank != {absent}: {call}").ename == "DeadlockError"
+    assert four.value("[float(x) for x in launch.pull('x')]") == holds
+    assert four.value("[str(row[0]) for row in launch.recording().states(-1).cells['x']]") == symbols
+
+
 def test_an_error_before_the_first_message_is_shown_without_an_empty_picture(four):
     output = four.run("%%ranks --watch\nraise ValueError('too early')")
     assert output.ename == "RankError" and not any("Player" in str(display) for display in output.displays)
