@@ -1,7 +1,7 @@
 """A schedule as one still picture: its start and steps side by side, for wherever no browser runs the Player.
 
-It has a few kB: at most eight frames, chosen evenly, and one column per rank instead of single cells where there are
-very many.
+It stays below 40 kB: at most eight frames, chosen evenly, and one column per rank instead of single cells where there
+are very many.
 
 Columns are ranks, rows are chunks, with the buffer's name where there are several; an arrow leads from the rank that
 sends to the one that receives. A cell has the text of the live one: the run's numbers where these are short and nothing

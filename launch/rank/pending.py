@@ -90,6 +90,8 @@ class PendingCalls:
         self.made: tuple[int, list[tuple[str, int, str]]] = (0, [])  # number of a cell, and the groups that it has made
         self.works: dict[int, PendingCall] = {}  # by id(work)
         self.over: dict[int, Handle] = {}  # by id(work): messages that were waited for and whose Work is still there
+        # (Work, addresses it writes to, event) of recorded collectives that were over before anybody waited for them
+        self.swept: list[tuple[weakref.ref, tuple[int, ...], tuple]] = []
         self._lock = threading.RLock()
         os.register_at_fork(after_in_child=self._lock._at_fork_reinit)  # type: ignore[attr-defined]  # else held forever
         self.reset()
@@ -365,7 +367,18 @@ class PendingCalls:
             work = pending.held
             # Held by the pending call, `work`, and the call of getrefcount itself: the student has let go of it.
             if pending.kind == "collective" and sys.getrefcount(work) <= 3 and work.is_completed():
-                self._end(id(work), pending)
+                if self._end(id(work), pending) and pending.event is not None:
+                    # C++ may still have it: on its way to the student, or kept for the wait of a functional collective.
+                    self.swept.append((weakref.ref(work), pending.memory, pending.event))
+
+    def event_of_swept(self, work=None, tensor=None) -> tuple | None:
+        """(recorder, event) of a call that was swept and is waited for only now, by its Work or by what it wrote to."""
+        for swept in reversed(self.swept):
+            known, memory, event = swept
+            if _address(tensor) in memory if work is None else known() is work:
+                self.swept.remove(swept)
+                return event
+        return None
 
     def _end(self, key: int, pending: PendingCall) -> bool:
         """Close the call unless a thread has closed it or a reset has dropped it; `key` is the id of its Work."""

@@ -90,6 +90,7 @@ class Tap:
 
     def _end_recording(self) -> Recorder | None:
         recorder, self.recorder = self.recorder, None
+        self.calls.swept.clear()
         if recorder is not None:
             recorder.op_log.__exit__(None, None, None)
         return recorder
@@ -221,7 +222,7 @@ class Tap:
         @_not_compiled
         def wait_tensor(keyset, tensor):
             pending = calls.waits_for_memory(tensor)
-            recorded = self.recorded(pending)
+            recorded = self.recorded(pending) if pending else calls.event_of_swept(tensor=tensor)
             if recorded:
                 recorded[0].waits(recorded[1])
             try:
@@ -255,7 +256,7 @@ def replace_waits(tap: Tap) -> list[Callable[[], None]]:
     def _wait(work, *args, **kwargs):
         """The flight recorder says what is waited for, and the recording when it came."""
         pending = calls.waits(work)
-        recorded = tap.recorded(pending)
+        recorded = tap.recorded(pending) if pending else calls.event_of_swept(work)
         if recorded:
             recorded[0].waits(recorded[1])
         try:
@@ -271,8 +272,9 @@ def replace_waits(tap: Tap) -> list[Callable[[], None]]:
                 raise first  # noqa: B904
             raise
         calls.waited(pending, work)
-        if recorded and pending is not None:
-            recorded[1].peer = pending.peer  # known only now, if it received from any source
+        if recorded:
+            if pending is not None:
+                recorded[1].peer = pending.peer  # known only now, if it received from any source
             recorded[0].end(recorded[1])
         return result
 

@@ -374,6 +374,38 @@ PendingCalls.issued = issued
 """
 
 
+SWEPT_TOO_SOON = """
+import time
+import torch.distributed._functional_collectives as functional
+from launch.rank.pending import PendingCalls
+issued = PendingCalls.issued
+def issued_and_swept(calls, pending, work):
+    issued(calls, pending, work)
+    while pending.held is not None and not pending.held.is_completed():
+        time.sleep(0)
+    del work
+    look = threading.Thread(target=tap.refresh)
+    look.start()
+    look.join()
+import threading
+PendingCalls.issued = issued_and_swept
+x = torch.arange(4.0) + 10 * rank
+dist.all_reduce(x, async_op=True).wait()
+first = functional.all_reduce(x, "sum", dist.group.WORLD)
+second = functional.all_reduce(2 * x, "sum", dist.group.WORLD)
+y = first + second
+PendingCalls.issued = issued
+swept = len(tap.calls.swept)
+"""
+
+
+def test_a_collective_that_is_over_before_its_caller_has_it_was_waited_for(gang):
+    """The watchdog looks at any time, also while only C++ has the Work: on its way to the student, or in a registry."""
+    for answer in gang.run(SWEPT_TOO_SOON, 2, keep=["swept"]):
+        assert (answer["error"], answer["keep"]["swept"]) == ("", 0)
+        assert [event["times"][3] is not None for event in answer["recording"]["events"]] == [True] * 3
+
+
 def test_a_look_that_comes_before_the_caller_has_its_handle_drops_no_message(gang):
     answers = gang.run(LOOKED_AT_TOO_SOON, 2, keep=["dropped"])
     assert [(answer["error"], answer["keep"]["dropped"], answer["open"]) for answer in answers] == [("", 0, [])] * 2
