@@ -49,7 +49,7 @@ EXERCISES = (
         why_steps=AT_ONCE,
         hints=(
             "Distances 1, 2, 4, ...: in each round both partners send what they have and add what they get.",
-            "The partner at distance d is rank ^ d: it flips the bit of d, and so is mutual.",
+            "The partner at distance d is rank ^ d. It flips one bit, so your partner's partner is you.",
             "irecv first, then send, then wait for what you receive, then add: both directions run at once, and x has "
             "left before you change it.",
         ),
@@ -128,8 +128,8 @@ EXERCISES = (
             lambda p: Fraction(2 ** doublings(p) - 1, p): "in the last round send only the chunks that are missing",
         },
         hints=(
-            "Keep your own chunk first, and behind it the chunks of rank + 1, rank + 2, ...: what you have is always "
-            "a run that starts at yourself.",
+            "Keep your own chunk first, and behind it the chunks of rank + 1, rank + 2, ...: row i is the chunk of "
+            "rank + i.",
             "With d chunks in hand: send the first of them to rank - d, get the next ones from rank + d.",
             "In the last round only p - d chunks are missing: send min(d, p - d).",
             "At the end chunk 0 is yours, chunk 1 that of rank + 1: torch.roll(chunks, rank, 0) puts rank 0 first.",

@@ -121,8 +121,8 @@ NOTES = Notes(
         ),
         Reply(
             "what would a plain script say",
-            "Perhaps nothing. Both halves give their group the same number and disagree about its members: one "
-            "half may get its sum, and the other waits for the time-out.",
+            "Perhaps nothing. Both halves give their group the same number and disagree about its members. Their "
+            "connections get mixed up, and ranks wait for the time-out.",
         ),
     ),
 )

@@ -105,7 +105,7 @@ NOTES = Notes(
         ),
         Mistake(
             "topology_switch",
-            "Ask which copies the switch makes. Up goes N, down comes N, and no rank sends the sum to seven others.",
+            "Ask which copies the switch makes. Each rank sends N and receives N; none sends its sum to seven others.",
         ),
         Mistake(
             "topology_one_gpu_each",

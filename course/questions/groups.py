@@ -79,7 +79,7 @@ QUESTIONS = (
         ),
         wrong=(
             Answer("1", "That needs the gradients of all eight. Here nothing goes from one machine to the other."),
-            Answer("8", "That is without the line. The four ranks of a machine do add up their gradients."),
+            Answer("8", "That would be without any all_reduce. The four ranks of a machine do add up their gradients."),
             Answer("4", "Four ranks share a model, in each of two machines."),
         ),
         unit="models",

@@ -8,9 +8,7 @@ QUESTIONS = (
         topic="topology",
         text="NVLink 900 GB/s, bidirectional; NIC 400 Gbit/s. How many times as fast does a GPU send over NVLink as "
         "through its NIC?",
-        right=Answer(
-            "9", "900 GB/s is both directions together, 450 each way. 400 Gbit/s are 50 GB/s. 450 / 50 is the answer."
-        ),
+        right=Answer("9", "900 GB/s is both directions together, 450 each way. 400 Gbit/s are 50 GB/s. 450 / 50 = 9."),
         wrong=(
             Answer("18", "900 GB/s is both directions together. What a GPU sends is half of it, 450 GB/s."),
             Answer("2.25", "900 are gigabytes and 400 are gigabits. 400 Gbit/s are 50 GB/s. And 900 is both ways."),
@@ -86,12 +84,15 @@ QUESTIONS = (
         text="Which wins for 1 GB when all eight GPUs of a machine share one Ethernet NIC?",
         answers=(
             Answer("A ring for each GPU", "There is one NIC. Eight rings bring 1.94 GB to it, as one ring does."),
-            Answer("Halving-doubling, farthest first", "12 GB through that NIC: the worst of all."),
+            Answer(
+                "Halving-doubling, farthest first",
+                "That sends 12 GB through the one NIC, eight times as much as nearest first.",
+            ),
             Answer(
                 "Halving-doubling, nearest first",
                 "Only 1.5 GB leave each machine, and it has few steps. (The hierarchy sends as much, in more steps.)",
             ),
-            Answer("Recursive doubling", "It sends whole vectors. It is for short ones."),
+            Answer("Recursive doubling", "It sends whole vectors, 16 GB through the one NIC. It is for short vectors."),
         ),
         right=2,
     ),
@@ -126,8 +127,8 @@ QUESTIONS = (
         text="The switch adds, and copies. How much must each of the 8 ranks send now, in all?",
         right=Answer(
             "1",
-            "7/8 N for the chunks that the others finish. Then its own finished chunk, N/8, once: the switch makes the "
-            "copies.",
+            "7/8 N: its part of the chunks that the others finish. Then its own finished chunk, N/8, once: the switch "
+            "makes the copies.",
         ),
         wrong=(
             Answer("2(p - 1)/p", "That is without the switch, where each rank sends its sum to seven others itself."),

@@ -1,4 +1,4 @@
-"""Both partners send what they have added so far, so both know twice as much afterwards.
+"""Both partners send what they have added so far, so afterwards each has the sum of twice as many ranks.
 
 Two mistakes: adding into x while x is still being sent; and send before recv on both sides, which waits forever.
 Another way: halving-doubling: twice the steps, and far fewer bytes for long vectors.

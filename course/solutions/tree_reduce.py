@@ -14,7 +14,7 @@ def tree_reduce(x):
     arriving = torch.empty_like(x)
     distance = 1
     while distance < world_size:
-        if rank % (2 * distance) == distance:  # odd multiples of the distance hand over and are done
+        if rank % (2 * distance) == distance:  # odd multiples of the distance send and are done
             dist.send(x, rank - distance)
             return
         if rank + distance < world_size:
