@@ -81,7 +81,7 @@ QUESTIONS = (
             Answer(
                 "2", "2 is 9/4 rounded down. `chunk` rounds up to pieces of 3, and then counts how many that makes."
             ),
-            Answer("9", "`chunk` takes the number of pieces, not their length."),
+            Answer("9", "9 would be pieces of one number each. `chunk(4)` makes at most four pieces."),
         ),
         unit="pieces",
     ),
