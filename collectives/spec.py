@@ -38,7 +38,7 @@ SAYS = {
     "All-gather backwards.",
     "all_reduce": "Every rank has a vector of N bytes; at the end every rank has the sum of all of them.",
     "all_to_all": "Every rank has a chunk for every rank; at the end rank d has, in order of rank, what all had for d.",
-    "barrier": "Nobody leaves before everybody has come. Nothing is sent but the news, so messages have no bytes.",
+    "barrier": "No rank leaves before every rank has entered. Only that news is sent, so messages have no bytes.",
     "send_recv": "Patterns of plain send and recv that programs are full of: "
     "a token, a shift, and the exchange of edges.",
 }

@@ -29,7 +29,7 @@ EXERCISES = (
         peers=only_the_root,
         talks="rank 0",
         hints=(
-            "On rank 0, whose x arrives from src, and where in rank order does it belong?",
+            "What arrives from src is rank src's x. Where in rank order does it belong?",
             "chunks is a list with one tensor for each rank. What arrives from src belongs in chunks[src].",
         ),
     ),

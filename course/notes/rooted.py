@@ -11,14 +11,10 @@ NOTES = Notes(
             "knows it tells one more per clap. Count the claps. Then `broadcast_tree`.",
         ),
         Part(
-            6,
-            "Scatter",
-            "`scatter_root`: the difference to a broadcast is one word, *its own* chunk.",
-        ),
-        Part(
-            6,
-            "Gather",
-            "All arrows reversed. `gather_busiest`: sent is not received.",
+            12,
+            "Scatter and gather",
+            "`scatter_root`: the difference to a broadcast is one word, *its own* chunk. Then all arrows reversed, and "
+            "`gather_busiest`: sent is not received.",
         ),
         Part(
             10,
@@ -46,14 +42,9 @@ NOTES = Notes(
             "have it before round k?",
         ),
         Part(
-            8,
-            "Scatter",
-            "As in the short plan. Which of the four chunks never travels?",
-        ),
-        Part(
-            12,
-            "Gather",
-            "As in the short plan, with the blank of `flat_gather`.",
+            20,
+            "Scatter and gather",
+            "As in the short plan. Which of the four chunks never travels? Then the blank of `flat_gather`.",
         ),
         Part(
             14,

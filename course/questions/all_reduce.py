@@ -12,7 +12,7 @@ QUESTIONS = (
         wrong=(
             Answer("p-1", "That is one way only: seven vectors go in. The seven sums have to come back, too."),
             Answer("p*(p-1)", "That would be every rank to every other rank. Ranks 1 to 7 only talk to rank 0."),
-            Answer("2*p", "That has rank 0 send to itself and back. Rank 0 has its own vector already."),
+            Answer("2*p", "That counts two messages from rank 0 to itself. It has its own vector already."),
             Answer("6", "That was for 4 ranks. Now seven other ranks send a vector and get the sum."),
         ),
         unit="messages",
@@ -28,7 +28,7 @@ QUESTIONS = (
         wrong=(
             Answer("1", "That is what ranks 1 to 3 send. Rank 0 sends the whole sum three times.", 4),
             Answer("2*(p-1)", "That adds up what rank 0 sends and what it receives: 3 N out and 3 N in."),
-            Answer("p", "That has rank 0 send the sum to itself. It has it already: three messages of N."),
+            Answer("p", "That counts a message from rank 0 to itself. It has the sum already: three messages of N."),
         ),
         unit="N",
         p=4,
@@ -158,7 +158,7 @@ QUESTIONS = (
         topic="all_reduce",
         text="A vector of 1 GB, a ring all-reduce: with twice as many ranks it takes about twice as long.",
         true=False,
-        why="From 4 to 8 ranks the busiest rank sends 1.75 N instead of 1.5 N. A long vector takes a sixth longer. "
-        "Latency aside, it never takes twice as long as on 2 ranks.",
+        why="On 4 ranks the busiest rank sends 1.5 N, on 8 ranks 1.75 N. That is a sixth more. For a long vector the "
+        "ring never takes twice as long as on 2 ranks.",
     ),
 )

@@ -106,7 +106,7 @@ QUESTIONS = (
         answers=(
             Answer("reduce_scatter", "Each rank sends 75 MB, and gets just the quarter that it needs."),
             Answer("all_reduce", "The numbers are right, but each rank sends 150 MB and throws away three quarters."),
-            Answer("reduce, then scatter", "Right numbers, but all of it goes through the root: 300 MB come in there."),
+            Answer("reduce, then scatter", "The numbers are right, but the root receives all of them: 300 MB."),
             Answer("scatter", "A scatter hands out one rank's numbers. Nothing is added up."),
         ),
         right=0,
@@ -137,7 +137,7 @@ QUESTIONS = (
             Answer("all_to_all", "Each rank sends 75 MB: each token goes to its expert and nowhere else."),
             Answer(
                 "four scatters, one from each rank",
-                "The same bytes; but one root works at a time, so four times as long.",
+                "The same bytes, but only one root sends at a time. It takes four times as long.",
             ),
         ),
         right=2,
@@ -172,8 +172,8 @@ QUESTIONS = (
         topic="reduce_scatter",
         text="On 8 ranks reduce_scatter sends half the bytes of all_reduce, so each rank gets half of the sum.",
         true=False,
-        why="Half the bytes, yes. But each rank has one eighth of the sum: the other half of the bytes would bring "
-        "it the rest.",
+        why="Half the bytes, yes. But each rank gets one eighth of the sum. The second half of an all_reduce brings it "
+        "the rest.",
     ),
     Choose(
         name="choose_lookup",
@@ -188,7 +188,7 @@ QUESTIONS = (
             Answer("broadcast from each rank in turn", "The same 192 MB as all_gather, only one root after the other."),
             Answer(
                 "all_to_all of the ids, then of the rows",
-                "A quarter of the 1,000 rows is its own. It asks for 750 ids of 8 bytes and gets 750 rows of 256 "
+                "A quarter of the 1,000 rows is its own. A rank sends 750 ids of 8 bytes and 750 rows of 256 "
                 "bytes: 0.2 MB.",
             ),
             Answer(

@@ -49,8 +49,8 @@ QUESTIONS = (
     Choose(
         name="gather_busiest",
         topic="gather",
-        text="4 ranks with a quarter of N bytes each; rank 0 puts them together. Which rank carries the most, and how "
-        "much?",
+        text="4 ranks with a quarter of N bytes each; rank 0 puts them together. Which rank has the largest load, and "
+        "how large is it?",
         answers=(
             Answer("rank 0: it sends 3/4 N", "Rank 0 sent that in a scatter. In a gather all arrows point at it.", 1),
             Answer("ranks 1 to 3: each sends 1/4 N", "They send that, but rank 0 has to take in all three of them.", 3),
@@ -82,7 +82,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "its own numbers, all 10",
-                "So it was in your version by hand. The built-in does not promise it: run it.",
+                "That is what your version by hand leaves. The built-in does not promise it: run it.",
             ),
             Answer(
                 "anything: nothing is promised",

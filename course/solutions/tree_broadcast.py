@@ -1,4 +1,4 @@
-"""The ranks that have x double in each round.
+"""The number of ranks that have x doubles in each round.
 
 Two mistakes: a partner that does not exist when p is no power of two, and a rank that receives twice.
 Another way: the farthest half first.
