@@ -15,7 +15,7 @@ arrows. Left out: which cell an arrow is about (the frame says it); the caption 
 import math
 from html import escape
 
-from collectives.columns import REDUCE
+from collectives.columns import NEW, REDUCE
 from collectives.run import Run
 from collectives.state import letter
 from collectives.units import size
@@ -161,12 +161,14 @@ class _Grid:
 
 def numbers(schedule) -> list[dict] | None:
     """What cells hold at the start and after each step, as numbers, by (buffer, rank, chunk), where the live Player
-    opens with numbers: those of a run whose values are all short, until there are sums (js/labels.js)."""
+    opens with numbers: those of a run whose values are all short, if there are no sums or ranks compute new data
+    (js/labels.js)."""
     first = [*schedule.start_values(), *schedule.stale_values()]
     steps = [schedule.values(index) for index in range(len(schedule.steps))]
     known = [text for *_, text in [*first, *sum(steps, [])]]
-    sums = any(REDUCE in step.columns.op for step in schedule.steps)
-    if not schedule.start_values() or not any(steps) or sums or not all(0 < len(text) <= SHORT for text in known):
+    sums, made = (any(op in step.columns.op for step in schedule.steps) for op in (REDUCE, NEW))
+    symbols = sums and not made  # the letter of new data would not tell what it is
+    if not schedule.start_values() or not any(steps) or symbols or not all(0 < len(text) <= SHORT for text in known):
         return None
     held = [{(name, rank, chunk): text for rank, name, chunk, text in first}]
     for index, values in enumerate(steps):

@@ -352,8 +352,21 @@ def test_a_run_with_short_numbers_shows_them_and_dims_what_is_written_over(show)
     assert cells(page) == ["20", "10", "20"] and texts(page, ".rs-stale") == ["10"]
 
 
+def sum_and_half() -> Schedule:
+    """Like a recorded run: rank 0 adds rank 1's 20 to its 10, and computes half of the sum."""
+    steps = [
+        ("reduce", "Rank 1 sends.", [Transfer(1, 0, 0, "reduce")]),
+        ("copy", "Rank 0 computes.", [Transfer(0, 0, 1, "new", dst_chunk=0)]),
+    ]
+    run = Schedule.from_steps("recorded", "recorded", 2, 1, steps)
+    run.start_values = lambda: [(0, "data", 0, "10"), (1, "data", 0, "20")]
+    run.values = lambda index: [(0, "data", 0, ("30", "15")[index])]
+    return run
+
+
 STILLS = {
     "numbers": broadcast_run,
+    "a sum and what is computed of it": sum_and_half,
     "long numbers": lambda: broadcast_run(start_values=[(2, "data", 0, "20 21 22 ...")]),
     "an unknown number": lambda: broadcast_run(start_values=[(2, "data", 0, "")]),
     "sums": lambda: all_reduce.naive(3),
@@ -400,7 +413,8 @@ def test_a_run_whose_numbers_do_not_fit_or_are_not_known_shows_letters(show, tex
     assert page.input_value(".rs-view") == "symbols" and cells(page)[2] == "c0"
 
 
-def test_a_run_that_adds_shows_letters(show):
+def test_a_run_that_adds_shows_letters_unless_its_ranks_compute_new_data(show):
+    assert show(Player(sum_and_half())).input_value(".rs-view") == "numbers"
     ring = all_reduce.ring(ranks=2)
     ring.start_values = lambda: [(rank, "data", chunk, "1") for rank in range(2) for chunk in range(2)]
     ring.values = lambda index: [(0, "data", 0, "2")]

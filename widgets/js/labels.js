@@ -8,18 +8,21 @@
 import { shorten } from "./captions.js";
 import { letter } from "./cell.js";
 import { barHeight } from "./inside.js";
-import { sums } from "./schedule.js";
+import { makes, sums } from "./schedule.js";
 
 export const VIEWS = ["symbols", "contributors", "numbers"];
 
 const SHORT = 6; // characters of a value that can stand in a cell
 
-/** What cells show at first: the numbers of a run whose values are all short, until there are sums; else symbols. */
+/**
+ * What cells show at first: the numbers of a run whose values are all short, if there are no sums or ranks compute new
+ * data, whose letters would not tell what they are; else symbols.
+ */
 export function viewFor(/** @type {import("./schedule.js").Schedule} */ schedule) {
   const { start_values: begin, stale, values, steps } = schedule;
   if (!begin || !values || values.length < steps) return "symbols";
   const texts = [...begin, ...(stale ?? []), ...values.flat()].map(([, , , text]) => text);
-  return !sums(schedule) && texts.every((text) => text && text.length <= SHORT) ? "numbers" : "symbols";
+  return (!sums(schedule) || makes(schedule)) && texts.every((text) => text && text.length <= SHORT) ? "numbers" : "symbols";
 }
 
 const WIDTH = 0.61; // of a character of the monospaced font, in its size

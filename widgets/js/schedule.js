@@ -109,8 +109,18 @@ export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number}
 }
 
 /** Whether anything is ever combined. */
-export function sums(/** @type {Schedule} */ { first, steps, records }) {
-  return range(first[steps]).some((i) => records.getUint8(i * RECORD + 14) & REDUCE);
+export function sums(/** @type {Schedule} */ schedule) {
+  return has(schedule, REDUCE);
+}
+
+/** Whether a rank ever makes new data. */
+export function makes(/** @type {Schedule} */ schedule) {
+  return has(schedule, NEW);
+}
+
+/** Whether any transfer has that bit. */
+function has(/** @type {Schedule} */ { first, steps, records }, /** @type {number} */ bit) {
+  return range(first[steps]).some((i) => records.getUint8(i * RECORD + 14) & bit);
 }
 
 /** The messages of step `k` (from 0): its transfers between two ranks, gathered. @returns {Message[]} */
