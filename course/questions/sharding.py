@@ -113,8 +113,8 @@ QUESTIONS = (
     Number(
         name="estimate_sharded_memory",
         topic="estimate",
-        text="Estimate 1. A model has 8 billion parameters. Weights and gradients take 2 bytes each; the optimizer "
-        "takes 12: a weight in float32 and Adam's two averages. What does each of 16 GPUs keep under ZeRO-2?",
+        text="A model has 8 billion parameters. Weights and gradients take 2 bytes each; the optimizer takes 12: a "
+        "weight in float32 and Adam's two averages. What does each of 16 GPUs keep under ZeRO-2?",
         right=Answer("(2+14/p)*8e9", "Whole weights: 16 GB. A sixteenth of gradients and optimizer: 14 x 8 / 16 = 7."),
         wrong=(
             Answer("16*8e9", "That is plain data parallel. ZeRO-2 cuts the gradients and the optimizer's state."),

@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def bucketed_average(grads, cap, group=None, all_reduce=dist.all_reduce):
-    """Leave in each gradient the mean of everyone's: one all_reduce a bucket, closed at cap numbers, the last first."""
+    """Overwrite each gradient with its mean over all ranks: one all_reduce for each bucket, the last first."""
 
     def average(held):
         bucket = torch.cat([grad.flatten() for grad in held])

@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def gathered(x):
-    """Return the whole of which x is this rank's shard; the backward pass brings each rank its shard's gradient."""
+    """Return all ranks' shards x as one vector; backward gives each rank the summed gradient of its shard."""
     world_size = dist.get_world_size()
 
     class Gather(torch.autograd.Function):

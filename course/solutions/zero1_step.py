@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def zero1_step(x, w, m):
-    """Return the weights after a step of SGD with momentum, of which this rank keeps its piece m only."""
+    """Return the weights after a step of SGD with momentum; m is the momentum of this rank's chunk."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     g = torch.empty_like(m)
     dist.reduce_scatter_single(g, x)

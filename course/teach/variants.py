@@ -123,7 +123,7 @@ VARIED = {
         _each("optimizer", "bits", "numbers", of=(("Adam", 32, 4), ("SGD with momentum", 32, 3), ("Adam", 64, 4))),
     ),
     "estimate_sharded_memory": Varied(
-        "Estimate 1. A model has {billion} billion parameters. Weights and gradients take 2 bytes each; the optimizer "
+        "A model has {billion} billion parameters. Weights and gradients take 2 bytes each; the optimizer "
         "takes 12: a weight in float32 and Adam's two averages. What does each of {p} GPUs keep under ZeRO-2?",
         "(2+14/{p})*{billion}e9",
         "The weights whole, gradients and the optimizer's 12 bytes cut.",
