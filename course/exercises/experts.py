@@ -57,18 +57,18 @@ def _trial_whole(x):
 
 
 def as_it_lies(trial, rank: int) -> np.ndarray:
-    """What comes of to_heads if x is sent as it lies in memory, its first tokens to rank 0."""
+    """What to_heads returns if x is sent as it is in memory, its first tokens to rank 0."""
     return np.concatenate([x.reshape(trial.p, -1)[rank] for x in trial.given]).reshape(trial.expected[rank].shape)
 
 
 def by_sender_last(trial, rank: int) -> np.ndarray:
-    """What comes of to_heads if token 0 of every rank stands before token 1 of any."""
+    """What to_heads returns if token 0 of every rank comes before token 1 of any."""
     pieces = np.stack([np.split(x, trial.p, axis=1)[rank] for x in trial.given])
     return pieces.swapaxes(0, 1).reshape(trial.expected[rank].shape)
 
 
 def other_heads(trial, rank: int) -> np.ndarray:
-    """What comes of to_heads if rank r gets the heads r, r + p, r + 2p, ..."""
+    """What to_heads returns if rank r gets the heads r, r + p, r + 2p, ..."""
     return np.concatenate([x[:, rank :: trial.p] for x in trial.given])
 
 

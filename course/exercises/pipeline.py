@@ -241,9 +241,8 @@ EXERCISES = (
         hints=(
             "Begin with 1F1B and write I for the backward pass: p - r forward passes, then I and F in turns. Where do "
             "the W go?",
-            "The stage before waits for I, and no rank waits for W. The stage before waits for I, and no rank waits "
-            "for W. On rank 0 no stage waits for I either: there W follows its I at once. The last rank puts its W "
-            "off longest.",
+            "The stage before waits for I, and no rank waits for W. On rank 0 no stage waits for I either: there W "
+            "follows its I at once. The last rank puts its W off longest.",
             "W of micro-batch i comes right behind I of micro-batch i + r, on rank r. The last r of them come at the "
             "end.",
         ),

@@ -24,7 +24,8 @@ QUESTIONS = (
             ),
             Answer(
                 "To the ranks that rank 1 has sent its own tokens to",
-                "Those ranks have the gradients of rank 1's tokens. It sends them nothing, unless they sent it tokens.",
+                "Those ranks have the gradients of rank 1's own tokens. A gradient goes to the rank that its token "
+                "came from.",
             ),
         ),
         right=2,

@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def moe(x, choice, expert):
-    """What expert choice[i] makes of row i of x, for each i; expert is this rank's."""
+    """Row i is what expert choice[i] computes from row i of x; expert is this rank's."""
     order = choice.argsort(stable=True)
     goes = choice.bincount(minlength=dist.get_world_size())
     comes = torch.empty_like(goes)

@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def ring_attention(x):
-    """Attention of my queries x[0] to everyone's keys and values, which travel round the ring, one block at a time."""
+    """Attention of my queries x[0] to all ranks' keys and values, which travel round the ring, one block at a time."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     q, block = x[0], x[1:]  # the block: keys and values
     largest = q.new_full((len(q), 1), -torch.inf)
