@@ -47,7 +47,7 @@ QUESTIONS = (
             ),
             Answer(
                 "The expert's alone",
-                "The expert has seen all of its tokens already. It is the router whose copies saw different ones.",
+                "The expert has seen all of its tokens already. The router's copies saw different ones.",
             ),
             Answer("None", "Then the copies of the router drift apart, as the models of chapter 0 did."),
         ),

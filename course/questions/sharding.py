@@ -150,7 +150,7 @@ QUESTIONS = (
         "matrix.",
         true=False,
         why="Newton-Schulz makes rows perpendicular to each other. A rank does that to its own "
-        "rows only, and knows nothing of the rows of other ranks.",
+        "rows only: it does not have those of the other ranks.",
     ),
     FindLine(
         name="sharding_clipped",
