@@ -8,7 +8,7 @@
 import { shorten } from "./captions.js";
 import { letter } from "./cell.js";
 import { barHeight } from "./inside.js";
-import { makes, sums } from "./schedule.js";
+import { sums } from "./schedule.js";
 
 export const VIEWS = ["symbols", "contributors", "numbers"];
 
@@ -22,7 +22,7 @@ export function viewFor(/** @type {import("./schedule.js").Schedule} */ schedule
   const { start_values: begin, stale, values, steps } = schedule;
   if (!begin || !values || values.length < steps) return "symbols";
   const texts = [...begin, ...(stale ?? []), ...values.flat()].map(([, , , text]) => text);
-  return (!sums(schedule) || makes(schedule)) && texts.every((text) => text && text.length <= SHORT) ? "numbers" : "symbols";
+  return !sums(schedule) && texts.every((text) => text && text.length <= SHORT) ? "numbers" : "symbols";
 }
 
 const WIDTH = 0.61; // of a character of the monospaced font, in its size

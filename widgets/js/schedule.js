@@ -108,19 +108,10 @@ export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number}
   return transfers;
 }
 
-/** Whether anything is ever combined. */
-export function sums(/** @type {Schedule} */ schedule) {
-  return has(schedule, REDUCE);
-}
-
-/** Whether a rank ever makes new data. */
-export function makes(/** @type {Schedule} */ schedule) {
-  return has(schedule, NEW);
-}
-
-/** Whether any transfer has that bit. */
-function has(/** @type {Schedule} */ { first, steps, records }, /** @type {number} */ bit) {
-  return range(first[steps]).some((i) => records.getUint8(i * RECORD + 14) & bit);
+/** Whether anything is ever combined, and no rank makes new data. */
+export function sums(/** @type {Schedule} */ { first, steps, records }) {
+  const ever = range(first[steps]).reduce((bits, i) => bits | records.getUint8(i * RECORD + 14), 0);
+  return (ever & (REDUCE | NEW)) === REDUCE;
 }
 
 /** The messages of step `k` (from 0): its transfers between two ranks, gathered. @returns {Message[]} */
