@@ -157,7 +157,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
             Answer(
                 "torchrun on machine 0 ends its ranks and waits for a second machine",
                 "Its ranks get an error: a closed connection, or a time-out. torchrun ends them and starts a new "
-                "rendezvous, which needs two machines with --nnodes=2.",
+                "rendezvous, which needs two machines with --nnodes=2. By default it gives up after 10 minutes.",
             ),
             Answer(
                 "The job ends at once, on machine 0 too",

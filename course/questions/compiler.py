@@ -154,9 +154,9 @@ QUESTIONS = (
     FindLine(
         name="xla_wrong_axis",
         topic="tensor parallel",
-        text="A colleague's training step, for `shard_map` with `check_vma=False`, on the 2 x 2 mesh: `x` is cut along "
-        "`data`, the columns of `w` along `model`. It runs, and learns nonsense. In the compiled program the gradients are summed in the groups "
-        "{0,1} {2,3}. Which line is wrong?",
+        text="A colleague's training step, for `shard_map` with `check_vma=False`, on the 2 x 2 mesh: `x` is cut "
+        "along `data`, the columns of `w` along `model`. It runs, and learns nonsense. In the compiled program the "
+        "gradients are summed in the groups {0,1} {2,3}. Which line is wrong?",
         source="""def step(w, x):
     def loss(w):
         return jnp.square(x @ w).mean(axis=0).sum()

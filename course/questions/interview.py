@@ -328,10 +328,9 @@ QUESTIONS = (
         answers=(
             Answer(
                 "FSDP over all 512",
-                "Each GPU has a sequence of its own: 8,192 tokens, and about 2,500 are enough, since the eight NICs "
-                "of a "
-                "machine send 400 GB/s together. 1.05 s of sending hides behind 3.5 s of computing, or 4.6 s with the "
-                "recomputation below.",
+                "Each GPU has a sequence of its own: 8,192 tokens. About 2,500 are enough, since the eight NICs of a "
+                "machine send 400 GB/s together: 1.05 s of sending hides behind 3.5 s of computing (4.6 s if "
+                "activations are recomputed).",
             ),
             Answer(
                 "Tensor parallel over 64, FSDP over 8",
@@ -339,15 +338,14 @@ QUESTIONS = (
             ),
             Answer(
                 "Tensor parallel over 8, FSDP over 64",
-                "It works, but its all_reduces are not hidden, and the NICs gain nothing: 52 GB through each, as "
-                "before. A GPU has an eighth of the FSDP bytes, but all of them go through its NIC. Take it when there "
-                "are fewer sequences than GPUs.",
+                "It works, but its all_reduces are not hidden, and the NICs gain nothing. A GPU has an eighth of the "
+                "FSDP bytes, and now all of them go through its own NIC: 52 GB, as with FSDP alone. Take it when "
+                "there are fewer sequences than GPUs.",
             ),
             Answer(
                 "Tensor parallel over 8, a pipeline of 64 stages",
                 "80 layers cannot be divided evenly among 64 stages. Some have two layers, and all others wait for "
-                "them. "
-                "And with 512 sequences the bubble is 11 %.",
+                "them. And with 512 sequences the bubble is 11 %.",
             ),
         ),
         right=0,
@@ -386,8 +384,8 @@ QUESTIONS = (
             ),
             Answer(
                 "Ulysses over the 8 GPUs of a machine, a zig-zag ring over the machines",
-                "8 KV heads on 8 GPUs, over NVLink. Between machines only keys and values travel, hidden behind the "
-                "matrices, and zig-zag gives all ranks the same number of scores.",
+                "8 KV heads on 8 GPUs, over NVLink. Between machines only keys and values travel, hidden behind "
+                "computing, and zig-zag gives all ranks the same number of scores.",
             ),
             Answer(
                 "A ring over all 32, in the order of the text",
