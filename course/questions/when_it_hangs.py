@@ -110,7 +110,7 @@ counts
         answers=(
             Answer(
                 "Each rank gets its left-hand neighbour's x",
-                "The messages were started, but a message lives only as long as its handle, and no rank kept it.",
+                "The messages were started, but in gloo one lives only as long as its handle, and no rank kept it.",
             ),
             Answer(
                 "All wait in the barrier: their sends are not over yet",
