@@ -13,6 +13,7 @@ different. One look proves nothing: the driver compares two (`kernel.watchdog`).
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import signal
@@ -57,6 +58,9 @@ class Requests:
         self._beginning = threading.Lock()
         self._signalled: set[int] | None = None  # children that the stop button reached; None if it was not pressed
         self._interrupted = False  # the cell has ended or was interrupted
+        self._forking = threading.Lock()  # held while Python forks
+        over = self._forking.release
+        os.register_at_fork(before=self._forking.acquire, after_in_parent=over, after_in_child=over)
         on_main_thread = {"regroup": self.regroup, "leave": self.leave, "renumber": tap.reset}
         on_main_thread |= {"has": self.has, "changed": self.changed, "network": self.play}
         at_any_time = {"interrupt": self.interrupt, "deaf": self.why_deaf, "free": self.free}
@@ -189,9 +193,16 @@ class Requests:
 
     def _on_signal(self, signum, frame) -> None:
         """KeyboardInterrupt, once for each SIGINT. ipykernel cancels coroutines."""
-        if not self._interrupted or self._in_cell(frame):
+        if self._forking.locked():  # Python forgets what is raised in the functions that it calls then
+            _thread.start_new_thread(self._interrupt_when_forked, ())
+        elif not self._interrupted or self._in_cell(frame):
             self._interrupted = True
             raise KeyboardInterrupt
+
+    def _interrupt_when_forked(self) -> None:
+        with self._forking:
+            main = threading.main_thread().ident
+        signal.pthread_kill(main, signal.SIGINT)  # type: ignore[arg-type]
 
     def cell_has_ended(self) -> None:
         """Only IPython's own work is left, such as showing a traceback; it is not interrupted."""

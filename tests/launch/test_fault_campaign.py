@@ -701,6 +701,30 @@ def test_a_child_that_is_forked_while_the_stop_button_looks_for_children_ends_to
         time.sleep(0.01)
 
 
+FORKS_SLOWLY = """
+import logging, signal
+parent, limit = os.getpid(), time.monotonic() + 30
+class Slow(logging.Handler):
+    def _at_fork_reinit(self):  # Python calls it in the child before fork() returns there
+        if os.getpid() != parent: os.kill(os.getpid(), signal.SIGINT)
+        super()._at_fork_reinit()
+slow = Slow()
+pid = os.fork()
+if not pid:
+    while True: time.sleep(0.1)
+del slow
+while not (ended := os.waitpid(pid, os.WNOHANG)[0]) and time.monotonic() < limit: time.sleep(0.01)
+if not ended: os.kill(pid, signal.SIGKILL)
+ended == pid
+"""
+
+
+def test_an_interrupt_that_comes_while_python_forks_is_heard(ranks):
+    of_size(ranks, 2)
+    answers, error = run(ranks, THERE + FORKS_SLOWLY)
+    assert error is None and [answer.value["data"]["text/plain"] for answer in answers] == ["True"] * 2
+
+
 # One stop ends each of these on rank 1, and rank 1 with it: (cell, why, as a pattern).
 DEAF_CELLS = {
     "ignores the signal": (
