@@ -53,7 +53,7 @@ QUESTIONS = (
         "drops its last two numbers afterwards.",
         true=True,
         why="12 numbers are 4 chunks of 3. The two zeros are added up to zeros, at the end of rank 3's chunk. FSDP "
-        "pads like this. For a maximum you would have to pad with minus infinity.",
+        "pads like this. With `MAX` zeros are fine, too: they meet only zeros, and are dropped.",
     ),
     Number(
         name="two_halves",
@@ -106,7 +106,10 @@ QUESTIONS = (
         answers=(
             Answer("reduce_scatter", "Each rank sends 75 MB, and gets just the quarter that it needs."),
             Answer("all_reduce", "The numbers are right, but each rank sends 150 MB and throws away three quarters."),
-            Answer("reduce, then scatter", "The numbers are right, but the root receives all of them: 300 MB."),
+            Answer(
+                "reduce, then scatter",
+                "The numbers are right, but all of it goes through the root. In the flat plan 300 MB arrive there.",
+            ),
             Answer("scatter", "A scatter hands out one rank's numbers. Nothing is added up."),
         ),
         right=0,

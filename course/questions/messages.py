@@ -127,7 +127,7 @@ shift(x)
 """,
         right=(4,),
         why="The handle that `isend` returns is not kept, so Python deletes it. gloo then drops the message, unless "
-        "its receiver is already waiting for it. Sometimes most ranks get their numbers, and the bug stays hidden for "
+        "its receiver is already waiting for it. If the receivers are usually there first, the bug stays hidden for "
         "months. Keep every handle, and wait for it.",
         wrong=(
             Answer("2", "This line only names the function."),

@@ -1,7 +1,7 @@
 """Twice round the ring: p - 1 steps in which chunks collect, p - 1 in which finished chunks are copied.
 
-Two mistakes: adding in the second half, too; and beginning it with the wrong chunk: it is the one that was finished
-last.
+Two mistakes: adding in the second half, too; and starting it with the wrong chunk: the right one is the chunk that
+this rank has just finished.
 Another way: your ring_reduce_scatter, then x.copy_(ring_all_gather(chunk rank of x)).
 """
 

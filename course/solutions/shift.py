@@ -1,7 +1,7 @@
 """All messages leave at once because isend does not block.
 
 Two mistakes: dropping the handle of isend, and receiving into x, which is still leaving.
-Another way: batch_isend_irecv, which also holds on GPUs.
+Another way: batch_isend_irecv, which also works on GPUs.
 """
 
 import torch
