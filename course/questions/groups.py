@@ -31,7 +31,7 @@ QUESTIONS = (
                 "All ranks make every group, in the same order, members or not. torch gives each group an ID by "
                 "counting, and the IDs must match.",
             ),
-            Answer("Rank 0", "Rank 0 is no server. It knows nothing about a group that it only names."),
+            Answer("Rank 0", "Rank 0 is no server: each rank makes its own handle and connections."),
             Answer(
                 "Ranks 4 to 7",
                 "It looks that way. But torch gives each group an ID by counting. Ranks 0 to 3 would have counted one "
