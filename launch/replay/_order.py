@@ -4,10 +4,10 @@ The op logs of all ranks are read side by side, row by row. A receive waits here
 rank, a collective until all its ranks have called it. So the step of a message comes after everything that was over, on
 either of its two ranks, when that rank began its side of the call. Nothing here depends on times.
 
-Left out: what was in the messages, and in memory (`replay._replay`, which does both at once).
+Left out: what was in the messages, and in memory (`replay._replay`, which carries the rows out in this order).
 """
 
-from typing import Any
+from collections.abc import Iterator
 
 from launch.replay._calls import Call, Collective, Matched, early_uses, match
 from launch.replay._numbers import Snapshots
@@ -18,19 +18,21 @@ from launch.shared.capture import BEGIN, BLIND, END, LOOK
 # At the end of a call that another rank has not begun: a rank never goes on, or it does if it gets no data.
 WAITS, GETS_NOTHING = 0, 1
 
+Over = list[tuple[int, bool]]
+"""(call, whether all its ranks had begun it) of the calls of a rank that are over."""
+
 
 class Rank:
-    """How far one rank's op log has been read. `early`: what `early_uses` says of it, if that is known already."""
+    """One rank's op log, and how far it has been read."""
 
-    def __init__(self, run: dict, early: tuple[set[int], dict[int, bool]] | None = None):
+    def __init__(self, run: dict):
         op_log = run["op_log"]
         self.number, self.events = run["rank"], run["events"]
         self.rows, self.ops = op_log["rows"], [parse(text) for text in op_log["ops"]]
         self.views = [View(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]]
         self.snapshots = Snapshots(run["snapshots"])
-        self.changed, self.early = early or early_uses(self.rows, self.ops, self.views, self.events)
+        self.changed, self.early = early_uses(self.rows, self.ops, self.views, self.events)
         self.step = -1  # the latest that is over
-        self.blind = False
         self.open: dict[int, dict] = {}  # event -> itself, while it is under way
         self.waiting: dict[int, list[int]] = {}  # storage -> events that write there, without a wait so far
         self.spans: dict[int, list] = {number: [None, None] for number in range(len(self.events))}  # event -> rows
@@ -38,39 +40,41 @@ class Rank:
 
 class Order:
     """messages, collectives, unmatched   of all ranks, with their steps; `matched` are the first two
+    items                                 (rank, number of a call) -> the message or collective that it is part of
+    rows                                  (rank, row, Over) of all rows, causes first; at last each rank's end
     variables                             by rank: its `Variables`
     """
-
-    ranks: dict[int, Any]  # by number: a Rank, or what is made of one
 
     def __init__(self, runs: list[dict]):
         self.runs = runs
         self.variables = {run["rank"]: Variables(run["snapshots"]) for run in runs}
         prefer(self.variables, runs)
         self.ranks = {run["rank"]: Rank(run) for run in runs}
-        self._put_in_order(runs)
-
-    def _put_in_order(self, runs: list[dict]) -> None:
         self.messages, self.collectives, self.unmatched = match(runs)
         self.matched: list[Matched] = [*self.messages, *self.collectives]
         self.items = {(call.rank, call.number): item for item in self.matched for call in item.calls}
-        self.pairs: dict[tuple[int, int], int] = {}
-        self.groups: dict[tuple, int] = {}
-        cursors = {number: 0 for number in self.ranks}
+        self._pairs: dict[tuple[int, int], int] = {}
+        self._groups: dict[tuple, int] = {}
+        self.rows = [*self._in_order()]
+
+    def _in_order(self) -> Iterator[tuple[int, int, Over]]:
+        cursors = dict.fromkeys(self.ranks, 0)
         forced = WAITS
-        while True:
+        while any(cursors[number] < len(rank.rows) for number, rank in self.ranks.items()):
             moved = False
             for number, rank in self.ranks.items():
-                at = cursors[number]
-                while at < len(rank.rows) and self._step(rank, at, forced):
-                    at, forced = at + 1, WAITS
-                moved |= at > cursors[number]
-                cursors[number] = at
-            if all(cursors[number] == len(rank.rows) for number, rank in self.ranks.items()):
-                return
+                while cursors[number] < len(rank.rows):
+                    over = self._read(rank, cursors[number], forced)
+                    if over is None:
+                        break
+                    yield number, cursors[number], over
+                    cursors[number] += 1
+                    moved, forced = True, WAITS
             # No rank can go on. Then the root of a broadcast may, since it gets nothing from the others. If there is
             # none, a rank has read data before they had arrived, and the first rank goes on.
             forced = WAITS if moved else forced + 1
+        for number, rank in self.ranks.items():
+            yield number, len(rank.rows), self._end(rank, [*rank.open])
 
     def row_of(self, call: Call, end: bool) -> int:
         """The row at which a call began, or its wait was over (the last one if it was not waited for)."""
@@ -78,8 +82,8 @@ class Order:
         row = rank.spans[call.number][end]
         return len(rank.rows) if row is None else row
 
-    def _step(self, rank, at: int, forced: int) -> bool:
-        """Carries out one row; False if it has to wait for another rank."""
+    def _read(self, rank: Rank, at: int, forced: int) -> Over | None:
+        """The calls that are over at one row; None if it has to wait for another rank."""
         row = rank.rows[at]
         if row[0] == BEGIN:
             self._begin(rank, row[1], at)
@@ -87,27 +91,21 @@ class Order:
             item = self.items.get((rank.number, row[1]))
             if item is not None and not self._ready(item):
                 if forced == WAITS or forced == GETS_NOTHING and not _gets_nothing(rank, row[1]):
-                    return False
+                    return None
             rank.spans[row[1]][1] = at
-            self._end(rank, row[1])
-            self._look(rank, at, rank.events[row[1]]["looks"][1])
-        elif row[0] == LOOK:
-            self._look(rank, at, row[1])
-        elif row[0] == BLIND:
-            rank.blind = True
-        else:
-            for number in [*row[1], *row[2]] if rank.waiting else ():
-                for event in rank.waiting.get(rank.views[number].storage, ())[:] if number >= 0 else ():
-                    if not self._ready(self.items[rank.number, event]) and forced <= GETS_NOTHING:
-                        return False
-                    self._end(rank, event)  # read without a wait: DDP waits in C++
-            self._carry_out(rank, row)
-        return True
+            return self._end(rank, [row[1]])
+        elif row[0] not in (LOOK, BLIND) and rank.waiting:
+            touched = dict.fromkeys(rank.views[number].storage for number in [*row[1], *row[2]] if number >= 0)
+            unawaited = [number for storage in touched for number in rank.waiting.get(storage, ())]
+            if forced <= GETS_NOTHING and not all(self._ready(self.items[rank.number, n]) for n in unawaited):
+                return None
+            return self._end(rank, unawaited)  # read without a wait: DDP waits in C++
+        return []
 
     def _ready(self, item) -> bool:
         return item.begun == len(item.calls)
 
-    def _begin(self, rank, number: int, at: int) -> None:
+    def _begin(self, rank: Rank, number: int, at: int) -> None:
         event = rank.events[number]
         rank.spans[number][0] = at
         rank.open[number] = event
@@ -128,35 +126,34 @@ class Order:
         """Gives a call its step, once all its sides have begun."""
         step = 1 + item.after
         if isinstance(item, Collective):
-            step = max(step, self.groups.get(item.ranks, 0))
+            step = max(step, self._groups.get(item.ranks, 0))
             # Collectives of a group never share a step, even if nothing waits for them, as in DDP.
-            self.groups[item.ranks] = step + 1
+            self._groups[item.ranks] = step + 1
         else:
             pair = (item.src, item.dst)
-            step = max(step, self.pairs.get(pair, 0))
-            self.pairs[pair] = step + 1  # messages from one rank to another never share a step
+            step = max(step, self._pairs.get(pair, 0))
+            self._pairs[pair] = step + 1  # messages from one rank to another never share a step
         item.step = step
 
-    def _end(self, rank, number: int) -> None:
-        """The call is over for this rank."""
-        event = rank.open.pop(number, None)
-        if event is None:
-            return
-        for span in event["outs"]:
-            if span and number in rank.waiting.get(span.storage, ()):
-                rank.waiting[span.storage].remove(number)
-        item = self.items.get((rank.number, number))
-        if item is not None and self._ready(item):
-            rank.step = max(rank.step, item.step)
+    def _end(self, rank: Rank, numbers: list[int]) -> Over:
+        """These calls are over for this rank, but for those that were before."""
+        over = []
+        for number in numbers:
+            event = rank.open.pop(number, None)
+            if event is None:
+                continue
+            for span in event["outs"]:
+                if span and number in rank.waiting.get(span.storage, ()):
+                    rank.waiting[span.storage].remove(number)
+            item = self.items.get((rank.number, number))
+            complete = item is not None and self._ready(item)
+            if complete:
+                rank.step = max(rank.step, item.step)
+            over.append((number, complete))
+        return over
 
-    def _look(self, rank, at: int, snapshot: int) -> None:
-        """At this row the rank's memory was looked at."""
 
-    def _carry_out(self, rank, row: list) -> None:
-        """This row is one of torch's ops."""
-
-
-def _gets_nothing(rank, number: int) -> bool:
+def _gets_nothing(rank: Rank, number: int) -> bool:
     """Whether a call brings nothing in: a send, the root of a broadcast, one that gathers for another rank."""
     event = rank.events[number]
     root = event["op"] == "broadcast" and event["peer"] == rank.number

@@ -13,18 +13,22 @@ import numpy as np
 
 from launch.replay._calls import Collective, Effect, Message
 from launch.replay._memory import Memory
-from launch.replay._numbers import EACH, Numbers, in_a_row
-from launch.replay._order import Order, Rank
+from launch.replay._numbers import EACH, Numbers, Snapshots, in_a_row
+from launch.replay._order import Order, Over, Rank
 from launch.replay._places import Variables
 from launch.replay._torch_ops import Meaning
 from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Span, Value, meeting, moved
+from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 
-class _Rank(Rank):
-    """Beside how far its op log has been replayed, what is in its memory then."""
+class _Rank:
+    """How far one rank's op log has been replayed, and what is in its memory then."""
 
-    def __init__(self, run: dict, read: Rank, variables: Variables, leaves: Leaves):
-        super().__init__(run, (read.changed, read.early))
+    def __init__(self, run: dict, log: Rank, variables: Variables, leaves: Leaves):
+        self.log, self.number, self.events = log, log.number, log.events
+        self.snapshots = Snapshots(run["snapshots"])
+        self.blind = False
+        self.open: dict[int, dict] = {}  # event -> itself, while it is under way
         storages = variables.storages
         kept = {b.span.storage for b in variables.bindings}
         kept |= {span.storage for event in self.events for span in [*event["ins"], *event["outs"]] if span}
@@ -41,8 +45,8 @@ class _Rank(Rank):
         self.seen_at: dict[int, list[tuple[int, int]]] = {}  # storage -> those of them that saw it
 
 
-class Replay(Order):
-    """The run, carried out. Everything about it that pictures and names are made of; beyond an Order:
+class Replay:
+    """The run, carried out: everything about it that pictures and names are made of; what an `Order` knows, and:
 
     writes                             by rank: what it wrote itself, in order
     starts                             by rank: storage -> pieces, as they were when it made its first call
@@ -50,7 +54,8 @@ class Replay(Order):
     """
 
     def __init__(self, order: Order):
-        self.variables = order.variables
+        self.variables, self.items, self.row_of = order.variables, order.items, order.row_of
+        self.messages, self.collectives, self.matched = order.messages, order.collectives, order.matched
         self._replay(order, EACH)
         if self.contradicted:  # again, with a check at every call, to find where it began
             self._replay(order, 1)
@@ -67,9 +72,8 @@ class Replay(Order):
         self.effects: dict[int, Effect] = {}  # id of a collective -> its effect, until all its ranks have gone on
         self.taken: dict[int, int] = {}
         self.starts: dict[int, dict[int, list[Piece]]] = {}
-        self._put_in_order(order.runs)
-        for rank in self.ranks.values():
-            self._close(rank)
+        for number, at, over in order.rows:
+            self._carry_out(self.ranks[number], at, over)
         for rank in self.ranks.values():
             self._check(rank, rank.final)
         self.writes = {number: rank.memory.writes for number, rank in self.ranks.items()}
@@ -91,16 +95,24 @@ class Replay(Order):
         """Whether the op log of the rank reaches to the end of the cell."""
         return not self.ranks[rank].blind
 
-    def _step(self, rank: _Rank, at: int, forced: int) -> bool:
+    def _carry_out(self, rank: _Rank, at: int, over: Over) -> None:
+        """One row; at last what was not waited for, and the last snapshot."""
+        row = rank.log.rows[at] if at < len(rank.log.rows) else (LOOK, rank.last_snapshot)
         rank.memory.row = at
-        return super()._step(rank, at, forced)
-
-    def _carry_out(self, rank: _Rank, row: list) -> None:
-        op, outs, ins, numbers, alpha, rank.memory.line = row
-        outs, ins = ([rank.views[n] for n in views if n >= 0] for views in (outs, ins))
-        aliases = {view.storage for view in ins} if rank.ops[op].name in ("_unsafe_view", "wait_tensor") else ()
-        outs = [view for view in outs if view.numel and view.storage not in aliases]
-        rank.meaning.carry_out(rank.ops[op], outs, [view for view in ins if view.numel], numbers, alpha)
+        for number, complete in over:
+            self._end(rank, number, complete)
+        if row[0] == BEGIN:
+            self._begin(rank, row[1], at)
+        elif row[0] in (LOOK, END):
+            self._look(rank, at, row[1] if row[0] == LOOK else rank.events[row[1]]["looks"][1])
+        elif row[0] == BLIND:
+            rank.blind = True
+        else:
+            number, outs, ins, numbers, alpha, rank.memory.line = row
+            op, views = rank.log.ops[number], rank.log.views
+            outs, ins = ([views[n] for n in each if n >= 0 and views[n].numel] for each in (outs, ins))
+            aliases = {view.storage for view in ins} if op.name in ("_unsafe_view", "wait_tensor") else ()
+            rank.meaning.carry_out(op, [view for view in outs if view.storage not in aliases], ins, numbers, alpha)
 
     def _begin(self, rank: _Rank, number: int, at: int) -> None:
         event, memory = rank.events[number], rank.memory
@@ -124,12 +136,12 @@ class Replay(Order):
         item = self.items.get((rank.number, number))
         if item is not None:
             item.carries[rank.number] = [self._held(rank, span) for span in event["ins"]]
-            if sent and number in rank.changed:  # which numbers went out is not known
+            if sent and number in rank.log.changed:  # which numbers went out is not known
                 item.carries[rank.number] = [[Piece(0, sent[0].hi - sent[0].lo, self._unseen(rank.number))]]
         elif not rank.blind:
             for span in sent:
                 memory.held(span)
-        super()._begin(rank, number, at)
+        rank.open[number] = event
 
     def _learn(self, rank: _Rank, spans) -> None:
         """Keeps the numbers of the leaves in this memory, except where a receive is in flight."""
@@ -172,16 +184,15 @@ class Replay(Order):
             found.append(p._replace(value=value))
         return moved(found, span.lo)
 
-    def _end(self, rank: _Rank, number: int) -> None:
+    def _end(self, rank: _Rank, number: int, complete: bool) -> None:
         """What a call receives is in its rank's memory now."""
-        event = rank.open.get(number)
-        super()._end(rank, number)
-        if event is None or event["kind"] == "send":
+        event = rank.open.pop(number)
+        if event["kind"] == "send":
             return
         item = self.items.get((rank.number, number))
         if rank.memory.first_arrival is None and event["outs"]:
             rank.memory.first_arrival = event["looks"][1]
-        arrived = self._arrived(rank, item) if item is not None and self._ready(item) else {}
+        arrived = self._arrived(rank, item) if complete else {}
         for index, span in enumerate(event["outs"]):
             pieces = arrived.get(index)
             if span is None:
@@ -240,13 +251,6 @@ class Replay(Order):
             memory.dirty.pop(storage, None)
             if memory.left:
                 memory.left = [left for left in memory.left if left.storage != storage]
-
-    def _close(self, rank: _Rank) -> None:
-        """After the last row: ends the calls that were not waited for, and reads the last snapshot."""
-        rank.memory.row = len(rank.rows)
-        for number in list(rank.open):
-            self._end(rank, number)
-        self._look(rank, len(rank.rows), rank.last_snapshot)
 
 
 def _is_coming(rank: _Rank, span: Span) -> bool:
