@@ -51,7 +51,8 @@ HELD = {  # before and after
     "reduce_scatter": (BLOCKS, BLOCK),
     "all_to_all": (BLOCKS, BLOCKS),
 }
-ROOTED = ("broadcast", "reduce", "gather", "scatter")
+ROOTED = ("reduce", "gather", "broadcast", "scatter")
+REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 
 Chunks = list[Region | None]
 Parts = Callable[[int, str, Share], Sequence["Region | None"]]

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from collectives.as_if import HELD, ROOTED, Region, Share, straight
+from collectives.as_if import HELD, REDUCING, ROOTED, Region, Share, straight
 from launch.replay._torch_ops import Op, View, makes, spans
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Span, cut, meeting, moved
+from launch.replay.provenance import Kind, Leaves, Piece, Ranges, Span, cut, meeting, moved
 from launch.shared.capture import BEGIN, END
 
-SUMMING = ("all_reduce", "reduce", "reduce_scatter")
 ITSELF = """_unsafe_view wait_tensor _wrap_tensor_autograd all_gather_into_tensor all_reduce all_to_all_single broadcast
 reduce_scatter_tensor""".split()
 """Ops that only hand their tensor on, and the functional collectives, which are the call itself."""
@@ -139,7 +138,7 @@ def effect(collective: Collective, tensor) -> list[tuple]:
             continue
         if source.hi - source.lo == target.hi - target.lo > 0:  # all_to_all_single may have a split of 0
             # a rank's own part is copied first, then the others' are added to it
-            op = "reduce" if name in SUMMING and src != dst else "copy"
+            op = "reduce" if name in REDUCING and src != dst else "copy"
             found.append((order[src], order[dst], source, target, op))
     return found
 
@@ -225,13 +224,13 @@ class Effect:
             for p in self._together(lo, hi, sources, rank):
                 ranges.write(p.lo, p.hi, p.value)
         for a, b in ranges.gaps(0, size):
-            ranges.write(a, b, self.leaves.fresh(rank, Kind.LIBRARY, frozenset((rank, OUTSIDE))))
+            ranges.write(a, b, self.leaves.fresh(rank, Kind.LIBRARY))
         return ranges.pieces
 
     def _together(self, lo: int, hi: int, sources: list[list[Piece]], rank: int) -> list[Piece]:
         """The pieces of bytes lo up to hi, where these sources meet; each source is counted from its own first byte."""
         if not all(sources):
-            return [Piece(lo, hi, self.leaves.fresh(rank, Kind.LIBRARY, frozenset((rank, OUTSIDE))))]
+            return [Piece(lo, hi, self.leaves.fresh(rank, Kind.LIBRARY))]
         key = (lo, *map(id, sources))  # `arriving` keeps them all
         if key not in self._known:
             self._known[key] = self._joined([moved(pieces, -lo) for pieces in sources], rank)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from launch.replay._numbers import SIZES
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Ranges, Span, Value, gaps_in
+from launch.replay.provenance import Kind, Leaves, Piece, Ranges, Span, Value, gaps_in
 
 
 class LocalExpr(NamedTuple):
@@ -82,8 +82,7 @@ class Memory:
         then."""
         first = self.firsts.get(storage)
         early = self.first_arrival is None or first is not None and first <= self.first_arrival
-        ranks = frozenset((self.rank,) if early else (self.rank, OUTSIDE))
-        value = self.leaves.fresh(self.rank, Kind.OWN if early else Kind.UNSEEN, ranks)
+        value = self.leaves.fresh(self.rank, Kind.OWN if early else Kind.UNSEEN)
         self.leaves.given.add(value.terms[0][0])
         return value
 

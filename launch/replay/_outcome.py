@@ -21,6 +21,7 @@ from itertools import accumulate, chain
 from operator import mul
 from typing import NamedTuple
 
+from collectives.as_if import HELD, REDUCING, ROOTED
 from collectives.catalogue import CATALOGUE
 from collectives.errors import ScheduleError
 from collectives.schedule import Schedule
@@ -31,9 +32,6 @@ from launch.replay._places import Binding, content, elements
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges, Value, cut, meeting, moved
 
-REDUCING = ("all_reduce", "reduce_scatter", "reduce")
-ROOTLESS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-ROOTED = ("reduce", "gather", "broadcast", "scatter")
 HANDING_OUT = ("broadcast", "scatter")
 MOST_ROWS = 512  # of a matrix into whose columns something is gathered
 VALUE = "the cell's value"
@@ -76,8 +74,8 @@ class Namer:
             return []
         if not all(map(self.replay.seen, self.ranks)):
             return []
-        rooted = [(name, root) for name in ROOTED for root in self.ranks]
-        for collective, root in [*((name, None) for name in ROOTLESS), *rooted]:
+        rootless = [(name, None) for name in HELD if name not in ROOTED]
+        for collective, root in [*rootless, *((name, root) for name in ROOTED for root in self.ranks)]:
             if found := [*self._as(collective, root)]:
                 return found
         return []

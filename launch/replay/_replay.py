@@ -17,7 +17,7 @@ from launch.replay._numbers import EACH, Numbers, Snapshots, in_a_row
 from launch.replay._order import Order, Over, Rank
 from launch.replay._places import Variables
 from launch.replay._torch_ops import Meaning
-from launch.replay.provenance import OUTSIDE, Kind, Leaves, Piece, Span, Value, meeting, moved
+from launch.replay.provenance import Kind, Leaves, Piece, Span, moved, within
 from launch.shared.capture import BEGIN, BLIND, END, LOOK
 
 
@@ -87,9 +87,7 @@ class Replay:
 
     def held_first(self, rank: int, span: Span) -> list[Piece]:
         """The pieces of a range when the rank made its first call."""
-        storage, lo, hi = span
-        inside = meeting(self.starts.get(rank, {}).get(storage, ()), lo, hi)
-        return [p._replace(lo=max(p.lo, lo), hi=min(p.hi, hi)) for p in inside]
+        return within(self.starts.get(rank, {}).get(span.storage, ()), span.lo, span.hi)
 
     def seen(self, rank: int) -> bool:
         """Whether the op log of the rank reaches to the end of the cell."""
@@ -137,7 +135,9 @@ class Replay:
         if item is not None:
             item.carries[rank.number] = [self._held(rank, span) for span in event["ins"]]
             if sent and number in rank.log.changed:  # which numbers went out is not known
-                item.carries[rank.number] = [[Piece(0, sent[0].hi - sent[0].lo, self._unseen(rank.number))]]
+                item.carries[rank.number] = [
+                    [Piece(0, sent[0].hi - sent[0].lo, self.leaves.fresh(rank.number, Kind.UNSEEN))]
+                ]
         elif not rank.blind:
             for span in sent:
                 memory.held(span)
@@ -165,17 +165,14 @@ class Replay:
                 for a, b in self.numbers.differing(value, first.lo, raw) if raw else ():
                     self.contradicted |= kind is Kind.UNSEEN
                     wrong = span._replace(lo=first.lo + a, hi=first.lo + b)
-                    rank.memory.write(wrong, self._unseen(rank.number, kind))
-
-    def _unseen(self, rank: int, kind: Kind = Kind.UNSEEN) -> Value:
-        return self.leaves.fresh(rank, kind, frozenset((rank,) if kind is Kind.OWN else (rank, OUTSIDE)))
+                    rank.memory.write(wrong, self.leaves.fresh(rank.number, kind))
 
     def _held(self, rank: _Rank, span: Span | None) -> list[Piece] | None:
         """What is there now, counted from its first byte; None where that is not known."""
         if span is None:
             return None
         if rank.blind:
-            return [Piece(0, span.hi - span.lo, self._unseen(rank.number))]
+            return [Piece(0, span.hi - span.lo, self.leaves.fresh(rank.number, Kind.UNSEEN))]
         found = []
         for p in rank.memory.held(span):
             value = self.leaves.settled(p.value, rank.number)
@@ -202,8 +199,7 @@ class Replay:
                 rank.memory.left.append(span)
                 continue
             if pieces is None:
-                kind = Kind.LIBRARY if isinstance(item, Collective) else Kind.UNSEEN
-                left = self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE)))
+                left = self.leaves.fresh(rank.number, Kind.LIBRARY if isinstance(item, Collective) else Kind.UNSEEN)
                 pieces = [Piece(0, span.hi - span.lo, left)]
             for p in moved(pieces, -span.lo):
                 if p.hi <= span.hi:
@@ -245,7 +241,7 @@ class Replay:
             by_library = [left for left in memory.left if any(map(left.meets, spans))]
             for span in [*by_library, *(span for span in spans if not any(map(span.meets, by_library)))]:
                 kind = Kind.LIBRARY if span in by_library else Kind.OUTSIDE
-                memory.write(span, self.leaves.fresh(rank.number, kind, frozenset((rank.number, OUTSIDE))))
+                memory.write(span, self.leaves.fresh(rank.number, kind))
         for storage in rank.snapshots.looked[snapshot]:
             rank.seen_at.setdefault(storage, []).append((at, snapshot))
             memory.dirty.pop(storage, None)

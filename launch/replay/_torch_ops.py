@@ -15,7 +15,7 @@ import numpy as np
 
 from launch.replay._memory import Types
 from launch.replay._numbers import SIZES
-from launch.replay.provenance import Kind, Piece, Span, Value
+from launch.replay.provenance import Kind, Piece, Span, Value, moved
 
 MOST_RUNS = 512  # runs of memory that one op is followed through
 MOST_SUMMED = 256  # rows that are added up by one op
@@ -390,13 +390,7 @@ class Meaning:
         start = first * size
         pieces = self.memory.read(Span(view.storage, start, start + length * size))
         if view.dtype == out.dtype and view.lazy == out.lazy:
-            by = start - lo
-            if by == 0:
-                return [(p.lo, p.hi, p.value, p.expr) for p in pieces]
-            return [
-                (p.lo - by, p.hi - by, p.value.shifted(by), None if p.expr is None else p.expr.shifted(by))
-                for p in pieces
-            ]
+            return moved(pieces, start - lo)
         found = []
         for p in pieces:
             a = lo + (p.lo - start) // size * out.itemsize

@@ -32,10 +32,12 @@ class Kind(Enum):
     UNSEEN = auto()
 
 
+OF_ANY_RANK = (Kind.OUTSIDE, Kind.LIBRARY, Kind.UNSEEN)
+
+
 class Leaf(NamedTuple):
     """Data whose origin is not followed further."""
 
-    rank: int  # in whose memory it first was
     kind: Kind
     ranks: frozenset[int]  # whose data is in it
 
@@ -68,13 +70,10 @@ class Leaves:
         self.given: set[int] = set()  # leaves that no op has made, such as `torch.tensor([1, 2])`
         self.made_by: dict[int, str] = {}  # leaf -> the torch op that made it, if that is not followed
 
-    def new(self, rank: int, kind: Kind, ranks=None) -> int:
-        self.all.append(Leaf(rank, kind, frozenset((rank,)) if ranks is None else ranks))
-        return len(self.all) - 1
-
-    def fresh(self, rank: int, kind: Kind, ranks=None) -> Value:
-        """A copy of a new leaf."""
-        return Value("sum", ((self.new(rank, kind, ranks), 0, 1),))
+    def fresh(self, rank: int, kind: Kind, ranks: frozenset[int] | None = None) -> Value:
+        """A copy of a new leaf in the memory of a rank."""
+        self.all.append(Leaf(kind, ranks or frozenset((rank, OUTSIDE) if kind in OF_ANY_RANK else (rank,))))
+        return Value("sum", ((len(self.all) - 1, 0, 1),))
 
     def computed(self, rank: int, ranks: frozenset[int], own: Kind = Kind.OWN, by: str = "") -> Value:
         """New data, of kind `own` if only this rank's data went in; `by` is the op that made it."""
@@ -97,9 +96,7 @@ class Leaves:
         by = value.terms[0][1]
         inside = value.shifted(-by)
         if inside not in self._compound:
-            ranks = self.ranks_of(value)
-            kind = Kind.OWN if ranks == {rank} else Kind.COMPUTED
-            self._compound[inside] = number = self.new(rank, kind, ranks)
+            self._compound[inside] = number = self.computed(rank, self.ranks_of(value)).terms[0][0]
             self.inside[number] = inside
         return Value("sum", ((self._compound[inside], by, 1),))
 
@@ -177,19 +174,31 @@ def joined(pieces, lo: int = 0) -> Pieces:
 
 def moved(pieces, lo: int) -> list[Piece]:
     """The pieces counted from byte `lo`."""
-    return [Piece(p.lo - lo, p.hi - lo, p.value.shifted(lo)) for p in pieces]
+    if lo == 0:
+        return [*pieces]
+    return [Piece(p.lo - lo, p.hi - lo, p.value.shifted(lo), p.expr and p.expr.shifted(lo)) for p in pieces]
 
 
 def cut(pieces, lo: int, hi: int) -> list[Piece]:
     """What of some pieces lies between two bytes, counted from the first of them."""
+    return moved(within(pieces, lo, hi), lo)
+
+
+def within(pieces, lo: int, hi: int) -> list[Piece]:
+    """The pieces of a range, cut at its ends."""
     inside = meeting(pieces, lo, hi)
-    return [Piece(max(p.lo, lo) - lo, min(p.hi, hi) - lo, p.value.shifted(lo)) for p in inside]
+    return [p if lo <= p.lo and p.hi <= hi else p._replace(lo=max(lo, p.lo), hi=min(hi, p.hi)) for p in inside]
 
 
 def meeting(pieces, lo: int, hi: int):
-    """The pieces that have bytes in a range. They are in order, so none before it is looked at."""
+    """The pieces that have bytes in a range."""
+    return pieces[slice(*_found(pieces, lo, hi))]
+
+
+def _found(pieces, lo: int, hi: int) -> tuple[int, int]:
+    """Which pieces have bytes in a range. They are in order, so none before it is looked at."""
     first = bisect_right(pieces, lo, key=attrgetter("hi"))
-    return pieces[first : bisect_left(pieces, hi, first, key=attrgetter("lo"))] if lo < hi else pieces[:0]
+    return first, bisect_left(pieces, hi, first, key=attrgetter("lo")) if lo < hi else first
 
 
 def gaps_in(pieces, lo: int, hi: int) -> list[tuple[int, int]]:
@@ -205,28 +214,12 @@ def gaps_in(pieces, lo: int, hi: int) -> list[tuple[int, int]]:
 class Ranges:
     """One storage: which value each range of it has. What was never written has none."""
 
-    __slots__ = ("los", "pieces")
-
     def __init__(self):
-        self.los: list[int] = []
         self.pieces: list[Piece] = []
 
     def read(self, lo: int, hi: int) -> list[Piece]:
         """The pieces of a range, cut at its ends; gaps are left out."""
-        at = bisect_right(self.los, lo) - 1
-        if at >= 0:
-            first = self.pieces[at]
-            if first.hi >= hi:
-                return [first if first.lo == lo and first.hi == hi else first._replace(lo=lo, hi=hi)]
-            at += first.hi <= lo
-        at, found = max(at, 0), []
-        while at < len(self.pieces) and self.pieces[at].lo < hi:
-            piece = self.pieces[at]
-            if piece.lo < lo or piece.hi > hi:
-                piece = piece._replace(lo=max(lo, piece.lo), hi=min(hi, piece.hi))
-            found.append(piece)
-            at += 1
-        return found
+        return within(self.pieces, lo, hi)
 
     def gaps(self, lo: int, hi: int) -> list[tuple[int, int]]:
         """The parts of a range that have no value yet."""
@@ -234,21 +227,11 @@ class Ranges:
 
     def write(self, lo: int, hi: int, value: Value, expr=None) -> None:
         """The range holds `value` from now on."""
-        at = bisect_left(self.los, lo)
-        if (
-            at < len(self.los) and self.los[at] == lo and self.pieces[at].hi == hi
-        ):  # the usual case: exactly what one piece covers
-            self.pieces[at] = Piece(lo, hi, value, expr)
-            return
-        first = max(bisect_right(self.los, lo) - 1, 0)
-        if first < len(self.pieces) and self.pieces[first].hi <= lo:
-            first += 1
-        last = bisect_left(self.los, hi)
+        first, end = _found(self.pieces, lo, hi)
         new = [Piece(lo, hi, value, expr)]
-        if first < last:
+        if first < end:
             if self.pieces[first].lo < lo:
                 new.insert(0, self.pieces[first]._replace(hi=lo))
-            if self.pieces[last - 1].hi > hi:
-                new.append(self.pieces[last - 1]._replace(lo=hi))
-        self.pieces[first:last] = new
-        self.los[first:last] = [piece.lo for piece in new]
+            if self.pieces[end - 1].hi > hi:
+                new.append(self.pieces[end - 1]._replace(lo=hi))
+        self.pieces[first:end] = new
