@@ -6,11 +6,9 @@ Left out: which calls belong together (`replay._calls`).
 from collections import Counter
 from typing import Any, NamedTuple
 
-from collectives.timed import Match
-from launch.replay._calls import Message
+from collectives.timed import TIMES, Match
+from launch.replay._calls import Call, Message
 from launch.replay._order import Order
-
-TIMES = ("start", "issued", "wait", "end", "finished")
 
 
 class Event(NamedTuple):
@@ -33,7 +31,6 @@ class Event(NamedTuple):
     shape: list
     line: int
     code: str
-    file: str
     match: Match | None
     start: float
     issued: float | None
@@ -48,11 +45,8 @@ def events_of(runs: list[dict], order: Order) -> list[Event]:
     """All events of all ranks."""
     zero = min((event["times"][0] for run in runs for event in run["events"]), default=0)
     matches = _matches(runs, order)
-    return [
-        _event(run, event, order, zero, matches.get((run["rank"], number)))
-        for run in runs
-        for number, event in enumerate(run["events"])
-    ]
+    calls = [(run, Call(run["rank"], number, event)) for run in runs for number, event in enumerate(run["events"])]
+    return [_event(run, call, order, zero, matches.get(call[:2])) for run, call in calls]
 
 
 def _matches(runs: list[dict], order: Order) -> dict[tuple[int, int], Match]:
@@ -73,30 +67,26 @@ def _matches(runs: list[dict], order: Order) -> dict[tuple[int, int], Match]:
     return found
 
 
-def _event(run: dict, event: dict, order: Order, zero: int, match: Match | None) -> Event:
-    value = order.ranks[run["rank"]].snapshots.value
-    file, line, code = next(iter(run["sites"][event["site"]]), ("", 0, ""))
+def _event(run: dict, call: Call, order: Order, zero: int, match: Match | None) -> Event:
+    event, value = call.event, order.ranks[call.rank].snapshots.value
+    line, code = order.code(call)
     spans = [span for span in event["ins" if event["kind"] == "send" else "outs"] if span]
     dtype = event["dtype"]
-    before, after = ([_numbers(value(span, snapshot, dtype)) for span in spans] for snapshot in event["looks"])
+    seen = ([value(span, snapshot, dtype) for span in spans] for snapshot in event["looks"])
+    before, after = ([None if numbers is None else numbers.tolist() for numbers in each] for each in seen)
     seconds = [None if t is None else (t - zero) / 1e9 for t in event["times"]]
     times: dict[str, Any] = dict(zip(TIMES, seconds, strict=True))
     return Event(
         **{key: event[key] for key in ("op", "peer", "bytes", "dtype", "shape")},
         **times,
-        rank=run["rank"],
+        rank=call.rank,
         group=tuple(run["groups"][event["group"]]["ranks"]),
         line=line,
         code=code,
-        file=file,
         match=match,
         before=before,
         after=after,
     )
-
-
-def _numbers(value) -> list | None:
-    return None if value is None else value.tolist()
 
 
 def text_of(value, count: int | None = None) -> str:

@@ -27,7 +27,7 @@ class Rank:
 
     def __init__(self, run: dict):
         op_log = run["op_log"]
-        self.number, self.events = run["rank"], run["events"]
+        self.number, self.events, self.sites = run["rank"], run["events"], run["sites"]
         self.rows, self.ops = op_log["rows"], [parse(text) for text in op_log["ops"]]
         self.views = [View(s, o, tuple(shape), tuple(stride), *kind) for s, o, shape, stride, *kind in op_log["places"]]
         self.snapshots = Snapshots(run["snapshots"])
@@ -81,6 +81,11 @@ class Order:
         rank = self.ranks[call.rank]
         row = rank.spans[call.number][end]
         return len(rank.rows) if row is None else row
+
+    def code(self, call: Call) -> tuple[int, str]:
+        """(line, text) of the innermost line of the cell that made a call; 0 and "" if there is none."""
+        stack = self.ranks[call.rank].sites[call.event["site"]]
+        return (stack[0][1], stack[0][2]) if stack else (0, "")
 
     def _read(self, rank: Rank, at: int, forced: int) -> Over | None:
         """The calls that are over at one row; None if it has to wait for another rank."""

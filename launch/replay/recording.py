@@ -107,7 +107,7 @@ class Captures:
     def changed(self) -> list[tuple[int, int]]:
         """(rank, line) of the sends whose data were written to while they were being sent: what went out is not
         known."""
-        return [(m.src, self.code(m.send)[0]) for m in self.order.messages if m.changed]
+        return [(m.src, self.order.code(m.send)[0]) for m in self.order.messages if m.changed]
 
     @property
     def used_before_wait(self) -> list[tuple[int, str, int, int, bool]]:
@@ -118,7 +118,7 @@ class Captures:
             for rank in self.order.ranks.values()
             for number, wrote in sorted(rank.early.items())
         ]
-        return [(c.rank, c.event["op"], self.code(c)[0], c.event["wait_line"], wrote) for c, wrote in early]
+        return [(c.rank, c.event["op"], self.order.code(c)[0], c.event["wait_line"], wrote) for c, wrote in early]
 
     @property
     def ops(self) -> int:
@@ -146,15 +146,6 @@ class Captures:
             use for b in self.variables[rank].last(name) for use in self.places.uses.get((rank, b.span.storage), ())
         )
         return max((use.row for use in uses if use.writes), default=-1)
-
-    def code(self, call) -> tuple[int, str]:
-        """(line, text) of the innermost line of the cell that made a call; 0 and "" if there is none."""
-        _, line, text = next(iter(self._sites[call.rank][call.event["site"]]), ("", 0, ""))
-        return line, text
-
-    @cached_property
-    def _sites(self) -> dict[int, list]:
-        return {run["rank"]: run["sites"] for run in self.runs}
 
     def text(self, spot: Spot) -> str:
         """The numbers at a spot, before anything else was written there; "" if no snapshot has them."""
@@ -214,7 +205,7 @@ class Recording(Run):
         self._layout = layout = Layout(shown.moves, _together(shown, places), begin)
         self._found = self._shown_of([] if part else of.found)
         symbols = Symbols(layout, begin, of.ranks, self._found.given)
-        self._laid_out = steps_of(shown, layout, symbols.new, of.code, {} if as_if else places.divided)
+        self._laid_out = steps_of(shown, layout, symbols.new, of.order.code, {} if as_if else places.divided)
         parts: dict[str, Any] = {"buffers": layout.buffers, "chunk_bytes": layout.chunk_bytes}
         plain = Schedule.from_steps("recorded", "recorded", of.ranks, layout.chunks, self._laid_out.steps, **parts)
         goal, parts["result"] = self._proved(plain, symbols.start)
@@ -231,7 +222,7 @@ class Recording(Run):
             "counts": self._counted,
             "events": lambda: of.events,
             "built_ins": [(calls[0].event["op"], calls[0].event["bytes"], len(calls)) for calls in called],
-            "unmatched": [(c.rank, c.event["op"], c.event["peer"], of.code(c)[0]) for c in of.order.unmatched],
+            "unmatched": [(c.rank, c.event["op"], c.event["peer"], of.order.code(c)[0]) for c in of.order.unmatched],
             "dropped": sum(run["dropped"] for run in of.runs),
             "step_seconds": self._measured,
             "network": of.network,
@@ -297,13 +288,6 @@ class Recording(Run):
                 for chunk in range(first, first + count):
                     goal[buffer][rank, chunk] = state.cells[buffer][rank, chunk] or None
         return goal, result
-
-    def __repr__(self):
-        return (
-            f"Recording({self.collective}, ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}, "
-            f"events={sum(len(run['events']) for run in self._captures.runs)}"
-            f"{f', dropped={self.dropped}' if self.dropped else ''})"
-        )
 
     def as_if(self, **algorithms: str) -> "Recording":
         """This run as if the library had used other algorithms inside: `recording.as_if(all_reduce="ring")`.
