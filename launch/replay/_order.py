@@ -151,9 +151,9 @@ class Order:
                 if span and number in rank.waiting.get(span.storage, ()):
                     rank.waiting[span.storage].remove(number)
             item = self.items.get((rank.number, number))
-            complete = item is not None and self._ready(item)
-            if complete:
-                rank.step = max(rank.step, item.step)
+            complete = False
+            if item is not None and self._ready(item):
+                rank.step, complete = max(rank.step, item.step), True
             over.append((number, complete))
         return over
 

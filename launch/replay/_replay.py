@@ -95,7 +95,7 @@ class Replay:
 
     def _carry_out(self, rank: _Rank, at: int, over: Over) -> None:
         """One row; at last what was not waited for, and the last snapshot."""
-        row = rank.log.rows[at] if at < len(rank.log.rows) else (LOOK, rank.last_snapshot)
+        row: list = rank.log.rows[at] if at < len(rank.log.rows) else [LOOK, rank.last_snapshot]
         rank.memory.row = at
         for number, complete in over:
             self._end(rank, number, complete)
