@@ -51,19 +51,6 @@ class Contents:
         inside = cut(self._variable(rank, name), lo, hi)
         return joined([p._replace(value=self.places.cleaned(p.value)) for p in inside])
 
-    def found_in(self, rank: int, value: Value) -> list[tuple[str, int]]:
-        """(name, byte) of where that value may begin in the variables that a rank had when it made its first call."""
-        if rank not in self.variables or not value.terms:
-            return []
-        leaf, shift, _ = value.terms[0]
-        found = []
-        for name in self.variables[rank].by_place:
-            for p in self._variable(rank, name):
-                for other, by, _ in self.places.cleaned(p.value).terms[:1]:
-                    if other == leaf and p.lo <= shift - by < p.hi:
-                        found.append((name, shift - by))
-        return found
-
     def _variable(self, rank: int, name: str) -> list[Piece]:
         return content([b.span for b in self.variables[rank].named(name, 0)], partial(self.replay.held_first, rank))
 

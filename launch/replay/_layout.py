@@ -281,9 +281,6 @@ class Symbols:
         for (r, place), held in self.begin.began.items():
             if r == rank and not nameless(place):
                 found |= {(place, p.lo) for p in held.pieces if joined(held.read(p.lo, p.lo + size), p.lo) == pieces}
-        for name, lo in self.begin.found_in(rank, pieces[0][2]):
-            if self.begin.at_first(rank, name, lo, lo + size) == pieces:
-                found.add((name, lo))
         return found
 
     def new(self, move: Move) -> int:
