@@ -63,6 +63,11 @@ def scaled_by(norms):
     return scaled
 
 
+def as_it_was(trial, rank: int) -> np.ndarray:
+    """x, where it should have been scaled."""
+    return trial.given[rank]
+
+
 def norm_of_all(trial) -> float:
     """The norm of all ranks' x together."""
     return float(np.linalg.norm(np.concatenate([x.astype(np.float64) for x in trial.given])))
@@ -169,8 +174,12 @@ EXERCISES = (
         call_bytes=a_few,
         rtol=1e-4,
         slips={
+            as_it_was: "the answer must be in x itself, and the norm of all ranks' x together is above the limit, so "
+            "every rank has to scale: x *= limit / norm",
             scaled_by(lambda norms, rank: norms[rank]): "scaled by this rank's norm alone; the norm of all ranks' x "
             "together needs the squares of all ranks",
+            scaled_by(lambda norms, rank: max(norms)): "scaled by the largest of the ranks' norms; the norm of all "
+            "ranks' x together needs the squares of all ranks",
             scaled_by(lambda norms, rank: sum(norms)): "scaled by the sum of the ranks' norms, and norms do not add "
             "up; add up their squares",
             lambda trial, rank: trial.given[rank] * trial.draw.limit / norm_of_all(trial): "scaled, though the norm "

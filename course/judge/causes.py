@@ -139,6 +139,8 @@ def _untouched_letters(case: Case) -> str:
     """The right pieces and the wrong numbers: x was another before the first message."""
     if case.has != case.wants:
         return ""
+    if case.wants.keys() == {(case.wrong.rank, case.wrong.element)}:
+        return "this rank changed its own x before its first message; it should have stayed as it was"
     return "the right pieces are in it, but some rank changed its x before its first message; send x as it is"
 
 
@@ -248,6 +250,8 @@ def _stray(case: Case) -> str:
 
 def _rest(case: Case) -> str:
     if len(case.wants) == 1 and len(case.has) > 1:
+        if case.answers.in_place and (case.wrong.rank, case.wrong.element) in case.wants:
+            return f"{_stray(case)}; that is this rank's own piece, and should stay as it was"
         return f"{_stray(case)}; receive into that place, or copy_ there, instead of adding"
     return f"{_stray(case) or 'something else is in it'}; put in what belongs there, and nothing else"
 

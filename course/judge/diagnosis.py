@@ -139,7 +139,7 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
         return f"{text}: {silent}"
     if luck := raced(trial.calls) or hurried(trial.calls):
         return f"{text}: {luck}"
-    if slip := _slip(trial, wrong.rank):
+    if slip := slip_of(trial, wrong.rank):
         return f"{text}: {slip}"
     bad = np.flatnonzero(~np.isfinite(wrong.values.astype(np.float64)))
     if len(bad):
@@ -153,13 +153,20 @@ def _in_numbers(trial, wrong: Wrong, answers: Answers) -> str:
     return text + place_in_x(trial, wrong.rank)
 
 
-def _slip(trial, rank: int) -> str:
-    """Which typical mistake of the exercise would have led to just this answer; "" if none."""
-    values, close = trial.answers[rank]["values"].astype(np.float64).ravel(), max(trial.exercise.rtol, 1e-6)
+def slip_of(trial, rank: int) -> str:
+    """Which typical mistake of the exercise would have led to just this answer, and to those of the other ranks that
+    are wrong; "" if none."""
+    close = max(trial.exercise.rtol, 1e-6)
+
+    def holds(rank: int, made) -> bool:
+        values, made = (np.asarray(each, np.float64).ravel() for each in (trial.answers[rank]["values"], made))
+        return made.shape == values.shape and np.abs(values - made).max() <= close * np.abs(made).max()
+
+    others = [r for r in range(trial.p) if r != rank and trial.expected[r] is not None]
     with np.errstate(all="ignore"):  # a slip may well divide by zero
+        others = [r for r in others if not holds(r, trial.expected[r])]
         for slip, why in trial.exercise.slips.items():
-            made = np.asarray(slip(trial, rank), np.float64).ravel()
-            if made.shape == values.shape and np.abs(values - made).max() <= close * np.abs(made).max():
+            if all(holds(r, slip(trial, r)) for r in (rank, *others)):
                 return why
     return ""
 

@@ -14,6 +14,7 @@ Left out: a student who is bent on cheating. A rank is a whole Python process.
 """
 
 import base64
+import os
 import random
 import re
 import threading
@@ -380,11 +381,24 @@ def _execute(
             watchdog.cancel()
     hear(answers)
     if late.is_set():
-        raise LaunchError(f"it had not ended after {LIMIT} s and was stopped: is there a loop without an end?")
+        raise LaunchError(
+            f"it had not ended after {LIMIT} s and was stopped: is there a loop without an end?{_busy(ranks)}"
+        )
     if any(answer.was_doing for answer in answers):
         raise Stopped("it was stopped before it had ended")
     output.raise_failures(answers)
     return answers
+
+
+def _busy(ranks: Ranks) -> str:
+    """What to say of a function that was stopped where other programs take its time: a right one may be slow, too."""
+    others, processors = os.getloadavg()[0] - ranks.size, os.cpu_count() or 1
+    if others <= processors:
+        return ""
+    return (
+        f" Or is it the machine? About {others:.0f} other tasks want its {processors} processors, so a right answer "
+        "may be as slow: check again when they are done"
+    )
 
 
 def _shown(answers: list[Answer]) -> list:

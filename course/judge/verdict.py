@@ -138,8 +138,8 @@ def _result(trial) -> str:
     if not wrong:
         return ""
     if trial.exercise.in_place and not _changed(trial):
-        how = f"x += y, or x.copy_(y){_list_items(trial)}"
-        return f"{name_ranks(wrong)}: x is as it was; the answer must be in x itself: {how}"
+        why = f"the answer must be in x itself: x += y, or x.copy_(y){_list_items(trial)}"
+        return f"{name_ranks(wrong)}: x is as it was; {diagnosis.slip_of(trial, wrong[0]) or why}"
     others = f"; {name_ranks(wrong[1:])} {'are' if len(wrong) > 2 else 'is'} wrong too" if wrong[1:] else ""
     same = [rank for rank in wrong if trial.answers[rank].get("is x") and trial.calls.events]
     if not trial.exercise.in_place and same and not _changed(trial):

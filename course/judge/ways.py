@@ -85,7 +85,11 @@ def elsewhere(case: Case) -> str:
                     "chunks[i] = ... only puts another tensor into the list"
                 )
             everyones = any(block.lo <= case.wrong.element < block.hi for block in answers.blocks(rank))
-            do = "pass it on to every rank" if everyones else "begin with another chunk, so that its last stop is here"
+            do = "look at which part each rank keeps in which round"
+            if everyones:
+                do = "pass it on to every rank"
+            elif answers.trial.exercise.peers:  # a ring
+                do = "begin with another chunk, so that its last stop is here"
             return f"that sum is finished on rank {rank}, but not here; {do}"
     return ""
 

@@ -104,6 +104,7 @@ class _Picker:
         self._find_steps()
         self.begun: dict[tuple[int, str], float] = {}  # (rank, place) -> the row of its first use in a call
         self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes after the rank's first call
+        self.begins: dict[int, float] = {}
         self._sort_places()
         self.places.nothing = self._zeros_that_begin_sums()
         self.scales = {1 / len(self.variables), *(1 / len(item.ranks) for item in replay.collectives)}
@@ -116,7 +117,7 @@ class _Picker:
 
     def _sort_places(self) -> None:
         """What each place is used for."""
-        begins: dict[int, float] = {}  # rank -> the row at which its first call reads or writes anything
+        begins = self.begins  # rank -> the row at which its first call reads or writes anything
         for (rank, _), uses in self.uses.items():
             row = next((use.row for use in uses if not isinstance(use.by, LocalWrite)), None)
             if row is not None:
@@ -233,7 +234,8 @@ class _Picker:
         own = all([self.leaves.is_own(write.value, rank) for write in done.pieces])
         begun = self.begun.get((rank, done.region.place))
         if begun is not None:
-            if own and done.row < begun or self._unread(done):
+            early = done.row < (self.begins.get(rank, begun) if len(done.parts) > 1 else begun)
+            if own and early or self._unread(done):
                 return False
             if self._scales(done):
                 self.places.divided[done.step] = round(1 / done.terms[0].times)
@@ -280,8 +282,9 @@ class _Picker:
         """Whether it divides a sum in place by the number of ranks: a mean of the same data."""
         if (done.rank, done.region.place) in self.told or len(done.terms) != 1:
             return False
-        times = done.terms[0].times
-        return times in self.scales and times != 1 and self._from(done, 0) == done.region
+        times, held = done.terms[0].times, [self.places.cleaned(value) for value in done.values(0)]
+        sums = all([value.how == "sum" and len(value.terms) > 1 for value in held])
+        return times in self.scales and times != 1 and sums and self._from(done, 0) == done.region
 
     def _unread(self, done: LocalWrite) -> bool:
         """Whether it is overwritten before anything has read it."""

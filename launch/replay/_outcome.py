@@ -253,10 +253,8 @@ class Namer:
             for whole in (_gathered(vectors, nbytes, count) for count in (1, *rows) if nbytes % count == 0):
                 yield {rank: (p * nbytes, 0, whole) for rank in takers}
             if nbytes % p == 0:
-                whole = _after_another(
-                    [cut(mine[rank], rank * block, (rank + 1) * block) for rank in self.ranks], block
-                )
-                yield {rank: (nbytes, 0, whole) for rank in takers}
+                own = [cut(mine[rank], rank * block, (rank + 1) * block) for rank in self.ranks]
+                yield {rank: (nbytes, 0, _after_another(own, block)) for rank in takers}
         elif nbytes % p == 0:
             if collective == "all_to_all":
                 blocks = {r: [cut(mine[s], r * block, (r + 1) * block) for s in self.ranks] for r in self.ranks}
@@ -303,7 +301,7 @@ class Namer:
             sent = [p for m in self.replay.messages if m.src == root for p in m.carries[root][0] or ()]
             if any(leaf in own for p in sent for leaf, *_ in p.value.terms):
                 return False
-        if collective == "reduce" and self._returned(root, name):
+        if collective == "reduce" and self._is_on_others(root, name):
             return False
         known: dict[int, Ranges] = {}
         for p in chain(*(self.starts[rank][name] for rank in self._givers(collective, root))):
@@ -311,8 +309,9 @@ class Namer:
                 known.setdefault(leaf, Ranges()).write(p.lo + shift, p.hi + shift, p.value)
         return all(leaf in known and not known[leaf].gaps(lo, hi) for leaf, lo, hi in self.carried)
 
-    def _returned(self, root: int | None, name: str) -> bool:
-        """Whether the finished sum went on to several ranks: then it is an all_reduce that one of them has lost."""
+    def _is_on_others(self, root: int | None, name: str) -> bool:
+        """Whether the finished sum went on to several ranks, or is left on others: then it is an all_reduce that one of
+        them has lost."""
         if any(kind_of(item) == "all_reduce" for item in self.replay.collectives):
             return True
         owner = {t[0]: rank for rank in self.ranks for p in self.starts[rank][name] for t in p.value.terms}
@@ -321,8 +320,10 @@ class Namer:
             for p in m.carries[m.src][0] or ():
                 finished = {owner[t[0]] for t in p.value.terms if t[0] in owner} == {*self.ranks}
                 sent[m.src] += (p.hi - p.lo) * finished
-        whole = self.starts[self.ranks[0]][name][-1].hi
-        return any(nbytes > (0 if rank == root else whole) for rank, nbytes in sent.items())
+        (((_, (whole, _, total)),),) = [promise.items() for promise in self._promises("reduce", root, name, ())]
+        idle = chain(*(self.ends[r].values() for r in self.ranks if r != root and sent[r] < whole))
+        left = any(held[-1].hi == whole and self._is(held, 0, total, set()) for held in idle)
+        return left or any(nbytes > (0 if rank == root else whole) for rank, nbytes in sent.items())
 
     @cached_property
     def carried(self) -> set[tuple[int, int, int]]:
@@ -349,9 +350,7 @@ class Namer:
             nbytes, ranks = sent.get((m.step, m.src, m.dst), (0, set()))
             ranks = ranks | {owner[t[0]] for p in m.carries[m.src][0] or () for t in p.value.terms if t[0] in owner}
             sent[m.step, m.src, m.dst] = (nbytes + m.nbytes, ranks)
-        mine = Counter(
-            (src, dst, _share(nbytes, whole), tuple(sorted(by))) for (_, src, dst), (nbytes, by) in sent.items()
-        )
+        mine = Counter((src, dst, _share(n, whole), tuple(sorted(by))) for (_, src, dst), (n, by) in sent.items())
         steps = sorted({step for step, *_ in sent})
         pairs = [{(src, dst) for step, src, dst in sent if step == each} for each in steps]
         alike = []

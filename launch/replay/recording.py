@@ -159,10 +159,11 @@ class Captures:
         return self._text(spot, snapshot)
 
     def text_before(self, spot: Spot) -> str:
-        """The numbers at a spot when it was first seen, before the call that read it."""
-        rows = [row for row, _ in self.replay.ranks[spot.rank].looks]
-        at = max([i for i, row in enumerate(rows) if row <= spot.row], default=0)
-        return self._text(spot, self.replay.ranks[spot.rank].looks[at][1] if rows else 0)
+        """The numbers at a spot when it was first seen, before the call that read it; "" if it was written between."""
+        looks = self.replay.ranks[spot.rank].looks
+        row, snapshot = max((look for look in looks if look[0] <= spot.row), default=looks[0] if looks else (-1, 0))
+        later = self.places.next_write(spot._replace(row=row))
+        return "" if later is not None and later < spot.row else self._text(spot, snapshot)
 
     def _text(self, spot: Spot, snapshot: int) -> str:
         dtype, (_, lo, hi) = self.variables[spot.rank].type_in(spot.span.storage), spot.span
@@ -256,9 +257,17 @@ class Recording(Run):
             return f"your run: {listed(ops)}{BUILT_IN}"
         names = [name for name in (self._found.collective, self._found.algorithm) if name != "recorded"]
         names += [] if self._found.how in ("", "sum") else [f"({WAYS.get(self._found.how, self._found.how)})"]
-        about = f" of {self._found.of}" if self._found.of != self._found.into else ""
-        about += f" into {self._found.into}" if about and self._found.into != VALUE else ""
-        return f"your run: {' '.join(names)}{about}" if names else "your run"
+        if not names:
+            return "your run"
+        of, into = self._found.of, self._found.into
+        about = f" of {of}" if of != into or self._is_in_part() else ""
+        about += f" into {into}" if into not in (of, VALUE) else ""
+        return f"your run: {' '.join(names)}{about}"
+
+    def _is_in_part(self) -> bool:
+        """Whether the result is a part of a larger tensor: chunks of a vector whose last numbers are in none."""
+        memory, whole = self._captures.variables, self.cuts(self.result)[-1]
+        return any(sum(b.nbytes for b in memory[r].last(name)) < whole for r, (name, *_) in self._found.held.items())
 
     def _shown_of(self, found: list[Found]) -> Found:
         """Of the same result in several variables one that the picture shows on every rank."""
@@ -326,7 +335,7 @@ class Recording(Run):
 
     def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
         """(buffer, first chunk, chunks) of a variable that a rank has when the cell has ended; None if it is not
-        shown."""
+        shown. Where a name went over to new memory (`y = x; y = y + b`), x's was there before y's."""
         return next(self._places_of(rank, name), None)
 
     def _places_of(self, rank: int, name: str, lo: int = 0, hi: int = sys.maxsize) -> Iterator[tuple[str, int, int]]:

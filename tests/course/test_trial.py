@@ -1,5 +1,8 @@
 """A trial on real ranks: what the function is given, what it cannot see, and that it leaves nothing behind."""
 
+import os
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -271,3 +274,14 @@ def test_ranks_that_are_ended_are_not_mended_before(monkeypatch):
     for end in ("1 / 0", "dist.recv(x, (rank + 1) % 3)", "__import__('os')._exit(3)"):
         assert tried(f"def shift(x):\n    {end}\n").fault() and not trial.grader_ranks(3).lost(), end
     assert not mended
+
+
+@pytest.mark.parametrize("load, said", [(3.9, False), (40.0, True)])
+def test_a_function_that_was_stopped_on_a_busy_machine_may_be_a_right_one(monkeypatch, load, said):
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0, 0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    words = trial._busy(SimpleNamespace(size=4))
+    assert words == said * (
+        " Or is it the machine? About 36 other tasks want its 2 processors, so a right answer may be as slow: check "
+        "again when they are done"
+    )

@@ -515,6 +515,14 @@ def test_a_sum_divided_by_the_number_of_its_terms_is_shown_as_an_average(gang, h
 def test_what_is_no_average_is_not_called_one(gang, how):
     (recording,) = told(gang, UNDIVIDED[how], 4, ("origin",))
     assert not [index for index in range(len(recording.steps)) if "avg" in str(recording.states(index))]
+    assert how != "no sum" or not [step for step in recording.steps if "the sum is divided" in step.caption]
+
+
+def test_a_result_that_is_a_part_of_a_larger_tensor_says_which(gang):
+    cut_off = "y = torch.cat([x, x[:2]])\nx = [y[r * n : r * n + n] for r in range(p)]\n"
+    ring = (RING + COLLECT).replace("c = list(x.chunk(p))", "c = x\ndel x")
+    (recording,) = told(gang, cut_off + ring, 4, ("ints",))
+    assert recording.title == "your run: all_reduce ring of c"
 
 
 BRUCK = """
@@ -578,6 +586,13 @@ OTHERWISE = {
     "an all_reduce that one rank has lost": "y, b = x.clone(), torch.empty_like(x)\nif rank == 0:\n"
     + "    for r in others: dist.recv(b, r); y += b\n    for r in others: dist.send(y, r)\n"
     + "else:\n    dist.send(x, 0); dist.recv(b if rank == 3 else y, 0)\n    b.zero_()\n",
+    "an all_reduce over two hosts, of which one rank is not told": "b = torch.empty_like(x)\nif rank % 2:\n"
+    + "    dist.send(x, rank - 1)\n    if rank == 1: dist.recv(x, 0)\nelse:\n    dist.recv(b, rank + 1)\n    x += b\n"
+    + "    w = dist.isend(x, 2 - rank); dist.recv(b, 2 - rank); w.wait()\n    x += b\n"
+    + "    if rank == 0: dist.send(x, 1)\n",
+    "a maximum, but on one rank": "y, b = x.clone(), torch.empty_like(x)\nfor d in (1, 2):\n"
+    + "    w = dist.isend(y, rank ^ d); dist.recv(b, rank ^ d); w.wait()\n"
+    + "    y = (torch.maximum if d == 1 or rank < 3 else torch.minimum)(y, b)\n",
     "an all_reduce of which one rank has lost a number": RING + COLLECT + "if rank == 2: x[0] = 7\n",
     "a broadcast of which one rank has lost a number": "y = x.clone()\n"
     + HANDED_OUT.replace("(x", "(y")

@@ -168,6 +168,30 @@ def test_a_temporary_is_drawn_as_it_was_when_it_was_made(gang, what):
     assert total
 
 
+AFTER_THE_MESSAGES = """
+total, seen = x.clone(), [x]
+if rank == 0:
+    for r in range(1, p):
+        seen.append(torch.empty_like(x))
+        dist.recv(seen[-1], r)
+    {own}
+    for each in seen: total += each
+else:
+    dist.send(x, 0)
+"""
+OWN = {
+    "the root adds its own twice": AFTER_THE_MESSAGES.format(own="pass"),
+    "it doubles its own first": AFTER_THE_MESSAGES.format(own="total *= 2"),
+}
+
+
+@pytest.mark.parametrize("what", OWN)
+def test_what_a_rank_did_with_its_own_data_between_is_in_the_picture(gang, what):
+    (recording,) = run(gang, ["p = world_size\nx = torch.arange(3) + 10 * rank + 1\n" + OWN[what]], 3)
+    for wrong, compared in (disagreements(recording), ends_apart(recording)):
+        assert not wrong and compared, wrong
+
+
 UNSEEN = {
     "before the first message": "threading.Thread(target=lambda: x.mul_(3))",
     "between two": "threading.Thread(target=lambda: rank == 2 and s == 2 and c[i].mul_(3))",

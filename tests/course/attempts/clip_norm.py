@@ -60,7 +60,7 @@ def clip_norm(x, limit):
     "a limit of one": (BODY.format(**GOOD | {"condition": "norm > 1", "scale": "x *= 1 / norm"}), "no  on 4 ranks"),
     "clips whenever its own is too long": (
         BODY.format(**GOOD | {"condition": "x.norm() > limit"}),
-        "no  on 3 ranks",
+        "and the norm of all ranks' x together is above the limit, so every rank has to scale",
     ),
     "not written": ("def clip_norm(x, limit):\n    ...\n", "not written yet"),
     "its own norm": (
@@ -71,13 +71,26 @@ def clip_norm(x, limit):
         BODY.format(**GOOD | {"number": "x.norm()", "norm": "number"}),
         "scaled by the sum of the ranks' norms",
     ),
+    "the largest norm": (
+        """
+def clip_norm(x, limit):
+    norm = x.norm()
+    dist.all_reduce(norm, op=dist.ReduceOp.MAX)
+    if norm > limit:
+        x *= limit / norm
+""",
+        "scaled by the largest of the ranks' norms",
+    ),
     "no root": (BODY.format(**GOOD | {"norm": "number"}), "divided by the sum of the squares; the norm is its root"),
     "upside down": (
         BODY.format(**GOOD | {"scale": "x *= norm / limit"}),
         "multiplied by norm / limit, which makes a long x longer",
     ),
     "also makes short ones longer": (BODY.format(**GOOD | {"condition": "True"}), "no  on 2 ranks"),
-    "not in place": (BODY.format(**GOOD | {"scale": "x = x * limit / norm"}), "x is as it was"),
+    "not in place": (
+        BODY.format(**GOOD | {"scale": "x = x * limit / norm"}),
+        "x is as it was; the answer must be in x itself, and",
+    ),
     "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "no  on 4 ranks"),
     "every square": (
         """

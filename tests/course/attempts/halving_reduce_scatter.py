@@ -75,6 +75,24 @@ WRONG = {
         LOOP.format(until="", runs="partner // distance * distance, rank // distance * distance"),
         "rank 0, chunk 0 holds a0 and should hold a0 + b0 + c0 + d0",
     ),
+    "the nearest first, with the halves of the farthest": (
+        """
+def halving_reduce_scatter(x):
+    lo, hi, distance = 0, len(x), 1
+    while distance < world_size:
+        half = (lo + hi) // 2
+        low, high = x[lo:half], x[half:hi]
+        keep, give = (high, low) if rank & distance else (low, high)
+        arriving = torch.empty_like(keep)
+        sending = dist.isend(give, rank ^ distance)
+        dist.recv(arriving, rank ^ distance)
+        sending.wait()
+        keep += arriving
+        lo, hi = (half, hi) if rank & distance else (lo, half)
+        distance *= 2
+""",
+        "that sum is finished on rank 2, but not here; look at which part each rank keeps in which round",
+    ),
     "a round too few": (
         LOOP.format(until=" > 1", runs="rank // distance * distance, partner // distance * distance"),
         "rank 0, chunk 0 holds a0 + c0 and should hold",

@@ -65,6 +65,31 @@ def running_sum(x):
 """,
         "rank 0: x holds zeros and should hold a0",
     ),
+    "zeroed first": (
+        """
+def running_sum(x):
+    mine = x.clone()
+    if rank > 0:
+        dist.recv(x, rank - 1)
+    else:
+        x.zero_()
+    if rank < world_size - 1:
+        dist.send(x + mine, rank + 1)
+""",
+        "this rank changed its own x before its first message; it should have stayed as it was",
+    ),
+    "from the other end": (
+        """
+def running_sum(x):
+    if rank < world_size - 1:
+        so_far = torch.empty_like(x)
+        dist.recv(so_far, rank + 1)
+        x += so_far
+    if rank > 0:
+        dist.send(x, rank - 1)
+""",
+        "b0 + c0 + d0 do not belong there; that is this rank's own piece, and should stay as it was",
+    ),
     "passes on what came": (
         """
 def running_sum(x):
