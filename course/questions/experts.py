@@ -144,8 +144,8 @@ return gate[:, None] * done[order]""",
         wrong=(
             Answer(
                 "2*(p-1)/p*4096*2*4096*2",
-                "That is half: one direction only, or one expert for each token. Forward it goes there and back, and "
-                "backward, too; each token goes to two experts.",
+                "That is half: one direction only, or one expert for each token. Each row goes there and back in the "
+                "forward pass, and again in the backward pass; each token goes to two experts.",
             ),
             Answer("4*4096*2*4096*2", "An eighth of the tokens stays on the GPU: (p - 1)/p of that."),
             Answer(
