@@ -1,4 +1,4 @@
-"""The student's own copies of the chapters: `python -m course.own` makes them and prints the folder they are in.
+"""The student's own copies of the chapters: `python -m course.own` makes them.
 
 The chapters of the repository hold their outputs, for readers on the web, for instructors and for the tests. Who works
 through them should see no answer beside its question, and should be able to write into them without a quarrel with
@@ -89,7 +89,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Hand the chapters out; the folder alone goes to standard output."""
+    """Hand the chapters out; where they are is said when the first are."""
     parser = argparse.ArgumentParser(prog="python -m course.own", description="Makes your own copies of the chapters.")
     parser.add_argument("folder", nargs="?", default=own_folder(), type=Path, help="where (default: %(default)s)")
     folder = parser.parse_args(arguments).folder
@@ -106,7 +106,6 @@ def main(arguments: list[str]) -> int:
     if not began:
         print(f"Your own copies of the chapters are in {folder}; start one afresh by deleting it.", file=sys.stderr)
     print(*told, sep="\n", end="\n" if told else "", file=sys.stderr)
-    print(folder)
     return 0
 
 

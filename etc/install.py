@@ -1,7 +1,7 @@
 """`python etc/install.py [--wheels FOLDER] EXTRA ...` installs Ringside for this Python, with lock.txt's versions.
 
-uv does it if it is on PATH or pip can get it, else pip does. pip's settings (index, find-links, no-index, certificate)
-hold for both. One line says what happens; the installer speaks only when it fails.
+uv does it if it is on PATH or pip can get it, else pip does. pip's settings (index, find-links, no-index, trusted-host,
+certificate) hold for both. One line says what happens; the installer speaks only when it fails.
 
 Left out: which build of torch. pip and uv take 2.13.0+cpu before 2.13.0 where an index or a folder has it.
 """
@@ -18,7 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "etc" / "lock.txt"
 PIP = [sys.executable, "-m", "pip"]
-TAKEN = ("index-url", "extra-index-url", "find-links", "no-index")  # pip's settings that uv takes as options
+TAKEN = {  # pip's settings that uv takes as options, and what it calls them
+    "index-url": "--index-url",
+    "extra-index-url": "--extra-index-url",
+    "find-links": "--find-links",
+    "trusted-host": "--allow-insecure-host",
+}
 
 
 def settings(listed: str) -> dict[str, str]:
@@ -36,12 +41,12 @@ def settings(listed: str) -> dict[str, str]:
 def options_for_uv(pips: dict[str, str]) -> list[str]:
     """The same settings as options of uv."""
     options = ["--index-strategy", "unsafe-best-match"]  # as pip does: the best version, whichever index has it
-    for name in TAKEN:
-        if name == "no-index":
-            options += ["--no-index"] * (pips.get(name, "").lower() in ("1", "true", "yes", "on"))
-        else:
-            options += [part for value in pips.get(name, "").split() for part in (f"--{name}", value)]
-    return options
+    for name, option in TAKEN.items():
+        values = pips.get(name, "").split()
+        if name == "find-links":  # pip passes over a folder that is not there, uv fails
+            values = [value for value in values if "://" in value or Path(value).exists()]
+        options += [part for value in values for part in (option, value)]
+    return options + ["--no-index"] * (pips.get("no-index", "").lower() in ("1", "true", "yes", "on"))
 
 
 def find_uv(wheels: list[str]) -> str | None:

@@ -19,10 +19,15 @@ install = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(install)
 
 
-def test_a_setting_of_the_environment_is_in_force_and_uv_gets_them_all():
-    listed = ":env:.find-links='/a /b'\nglobal.find-links='/c'\nglobal.index-url='https://x/simple'\nuser.no=1\n"
+def test_a_setting_of_the_environment_is_in_force_and_uv_gets_them_all(tmp_path):
+    """Of find-links only folders that are there, and addresses: uv would fail where pip says a word and goes on."""
+    listed = (
+        f":env:.find-links='{tmp_path} /not/there https://x/links'\nglobal.find-links='/'\n"
+        "global.index-url='https://x/simple'\nglobal.trusted-host='x'\nuser.no=1\n"
+    )
+    links = ["--find-links", str(tmp_path), "--find-links", "https://x/links"]
     options = install.options_for_uv(install.settings(listed))
-    assert options[2:] == ["--index-url", "https://x/simple", "--find-links", "/a", "--find-links", "/b"]
+    assert options[2:] == ["--index-url", "https://x/simple", *links, "--allow-insecure-host", "x"]
 
 
 def test_no_index_holds_for_uv_too():
@@ -83,7 +88,7 @@ def test_lab_refuses_a_folder_whose_module_would_hide_ours(tmp_path, capsys):
     assert "has a module launch, which hides Ringside's: rename it" in capsys.readouterr().err
 
 
-def test_lab_opens_the_first_chapter_and_lets_jupyter_pass_what_four_ranks_print(tmp_path, monkeypatch):
+def test_lab_opens_the_first_chapter_and_lets_jupyter_pass_what_four_ranks_print(tmp_path, monkeypatch, capsys):
     started = []
     monkeypatch.setattr("os.execv", lambda program, arguments: started.extend(arguments))
     monkeypatch.chdir(tmp_path)  # puts back where `lab` goes
@@ -91,6 +96,9 @@ def test_lab_opens_the_first_chapter_and_lets_jupyter_pass_what_four_ranks_print
     rate = "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9"
     assert {"--LabApp.default_url=/lab/tree/00_start_here.ipynb", rate, "--ip=0.0.0.0"} <= {*started}
     assert {"--log-level=WARN", "--LabApp.log_level=WARN"} <= {*started}  # only the address, warnings and errors
+    ringside.main(["lab", str(tmp_path)])
+    said = capsys.readouterr()
+    assert "Your own copies" in said.err and said.err.count("\n") == 1 and said.out == ""  # of two starts
 
 
 @pytest.mark.parametrize("command", [[], ["lab"], ["pages"], ["pack"], ["handed-in"]])

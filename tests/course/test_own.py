@@ -95,11 +95,11 @@ def test_of_a_folder_from_elsewhere_everything_counts_as_touched(course, tmp_pat
     assert set(json.loads((mine / own.GIVEN).read_text())) == {"00_start_here.ipynb", CHAPTER}
 
 
-def test_the_command_prints_the_folder_alone(tmp_path):
+def test_the_command_says_once_where_the_copies_are(tmp_path):
     command = [sys.executable, "-m", "course.own", str(tmp_path / "mine")]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
-    assert first.stdout == second.stdout == f"{tmp_path / 'mine'}\n"
-    assert "Your own copies" in first.stderr and second.stderr == ""
+    assert f"Your own copies of the chapters are in {tmp_path / 'mine'};" in first.stderr
+    assert first.stdout == second.stdout == second.stderr == ""
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path, capsys):
