@@ -298,6 +298,13 @@ class Recording(Run):
                     goal[buffer][rank, chunk] = state.cells[buffer][rank, chunk] or None
         return goal, result
 
+    def __repr__(self):
+        return (
+            f"Recording({self.collective}, ranks={self.ranks}, chunks={self.chunks}, steps={len(self.steps)}, "
+            f"events={sum(len(run['events']) for run in self._captures.runs)}"
+            f"{f', dropped={self.dropped}' if self.dropped else ''})"
+        )
+
     def as_if(self, **algorithms: str) -> "Recording":
         """This run as if the library had used other algorithms inside: `recording.as_if(all_reduce="ring")`.
 
