@@ -52,7 +52,8 @@ def told(topology: Topology, use: np.ndarray) -> list[str]:
     top = busiest(seconds)
     if not top:
         return ["Nothing was sent."]
-    name, more = topology.names(topology.ranks)[top[0]], f", and {len(top) - 1} more like it" if len(top) > 1 else ""
+    name = topology.names(topology.ranks)[top[0]].replace("nic of", "NIC (network card) of")
+    more = f", and {len(top) - 1} more like it" if len(top) > 1 else ""
     first = f"Busiest link: {name}, {_size(carried[top[0]])}, busy for {duration(seconds[top[0]])}{more}."
     ranks = topology.ranks
     if topology.local in (None, ranks):

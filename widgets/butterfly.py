@@ -26,7 +26,10 @@ ROW, BAR = 19, 13  # pixels from rank to rank, and of a bar
 HEAD = 56  # above the first rank: title, distance, amount
 THICKEST = 5
 HUE = "rs-h4"  # no other than blue: where in the bar a part is says which part of the vector
-BARS = "Bar: a rank's vector, of N bytes. Blue: the part it still works on, full when all ranks are in it."
+BARS = [
+    "Bar: the N bytes of a rank. Pale: the part that it works on. Empty: given away.",
+    "Dark: how many ranks' data is in that part; to the top: of all ranks.",
+]
 LINES = "Line: a message, thick if it is long"
 
 
@@ -60,7 +63,7 @@ class Butterfly(Followed):
             size=f"{schedules[0].ranks} ranks" + (f", {local} on each machine" if local else ""),
             told=[_before(wings), *(_sentence(wings, step) for step in range(steps))],
             phases=_phases(wings),
-            legend=[BARS, LINES + (", orange if it leaves the machine." if local else ".")],
+            legend=[*BARS, LINES + (", orange if it leaves the machine." if local else ".")],
             takes_part=[
                 f"Rank {rank} meets {'; '.join(wing.met(rank, len(wings) > 1) for wing in wings)}." for rank in ranks
             ],
@@ -292,6 +295,10 @@ def _wing(wing: _Wing, width: int) -> list[str]:
     for rank in range(ranks):
         name = f"rank {rank}" if wide else str(rank)
         parts.append(words(name, left - 8, _middle(rank) + 5, "rd-small rd-end", f' data-rank="{rank}"'))
+    if wide:
+        done = "sum" if wing.schedule.collective == "all_reduce" else "result"
+        parts.append(words("own data", xs[0] + bar, 50, "rd-small rd-light rd-end"))
+        parts.append(words(done, xs[-1] + bar / 2, 50, "rd-small rd-light rd-mid", f' data-step="{steps}"'))
     thickest = max(max(sent) for sent in wing.sent)
     for step in range(steps):
         ends = xs[step] + bar + 2, xs[step + 1] - 2

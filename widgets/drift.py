@@ -61,10 +61,13 @@ class Drift(Drawn):
         noun = "line" if at is None else "model"
         ranks, models = len(paths), len(self._alike)
         self._whose = f"one {noun} for all ranks" if models == 1 else f"{ranks} ranks, {models} {noun}s"
+        apart = f"{_apart(path[-1] for path in said)} after {last} steps"
         super().__init__(
             self._drawn(WIDE),
             self._drawn(NARROW),
-            headline=f"All ranks have one {noun}" if models == 1 else f"{self._whose}: {self._apart(said)}",
+            headline=f"{ranks} ranks learn one {noun} together"
+            if models == 1
+            else f"{ranks} ranks learn {models} {noun}s: {apart}",
             size=f"{last} steps",
             told=[self._told(step) for step in range(last + 1)],
             phases=[["training", last]],
@@ -90,19 +93,13 @@ class Drift(Drawn):
         tall = TALL + 52 + 16 * len(legend)
         return _still.image(_still.sheet(WIDE, tall, STYLE, drawn), f"{self.headline}: {self.told[-1]}")
 
-    def _apart(self, said: list) -> str:
-        """ "up to 2.1 apart", "0.02 apart at the end": at the last step, and at the x where models differ most."""
-        ends = zip(*(path[-1] for path in said), strict=True)
-        apart = max(max(ys) - min(ys) for ys in ends)
-        return f"up to {apart:.1f} apart" if apart >= 0.05 else f"{apart:.2f} apart at the end"
-
     def _told(self, step: int) -> str:
+        apart = _apart(self._ways[ranks[0]][step] for ranks in self._alike)
         if self._line:
             held = ((named(ranks).capitalize(), *self._paths[ranks[0]][step]) for ranks in self._alike)
-            return " ".join(f"{who}: {w0:.2f} {'-' if w1 < 0 else '+'} {abs(w1):.2f} x." for who, w0, w1 in held)
-        rows = [self._ways[ranks[0]][step] for ranks in self._alike]
-        apart = max(max(ys) - min(ys) for ys in zip(*rows, strict=True))
-        return f"The models are up to {apart:.2f} apart." if len(rows) > 1 else "All ranks have the same model."
+            told = [f"{who}: {w0:.2f} {'-' if w1 < 0 else '+'} {abs(w1):.2f} x." for who, w0, w1 in held]
+            return " ".join(told + [f"The lines are {apart}."] * (len(told) > 1))
+        return f"The models are {apart}." if len(self._alike) > 1 else "All ranks have the same model."
 
     def _scale(self, width: int) -> tuple[float, float, float]:
         """(pixels of 1 in x, of 1 in y, pixels at which y is 0)."""
@@ -141,6 +138,12 @@ class Drift(Drawn):
 
     def _drawn(self, width: int) -> tuple[list[str], int]:
         return [*self._ground(width), self._lines(width, -1)], TALL
+
+
+def _apart(said: Iterable) -> str:
+    """ "up to 2.1 apart", "0.02 apart": at the x where models differ most."""
+    apart = max(max(ys) - min(ys) for ys in zip(*said, strict=True))
+    return f"up to {apart:.1f} apart" if apart >= 0.05 else f"{apart:.2f} apart"
 
 
 def _hue(rank: int) -> str:

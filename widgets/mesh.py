@@ -111,7 +111,8 @@ class Mesh(Followed):
         out = sum(kind.bytes for kind in self.kinds if self._leaves(kind))
         inside = sum(kind.bytes for kind in self.kinds) - out
         if inside and out:
-            return f"Calls inside a machine: {size(inside)} a rank. Between machines: {size(out)} a rank"
+            away = " and ".join(dict.fromkeys(kind.along for kind in self.kinds if self._leaves(kind)))
+            return f"Calls {away} leave their machine: {size(out)} a rank. Others stay in it: {size(inside)}"
         sums: dict[str, list[int]] = {}
         for kind in self.kinds:
             there = sums.setdefault(kind.along, [0, 0])

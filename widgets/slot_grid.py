@@ -21,7 +21,7 @@ from widgets.base import join, styles
 from widgets.question import Asked
 
 MOST = 4_000  # actions of all orders together
-WIDTH, LEFT, RIGHT, ROW, LANE = 760, 54, 132, 19, 8  # pixels of the still picture
+WIDTH, LEFT, RIGHT, ROW, LANE = 760, 64, 94, 19, 17  # pixels of the still picture
 HUES = {"F": "#56b4e9", "B": "#e69f00", "I": "#f0e442", "W": "#3fbf98"}
 LATER = {"F": "#b4def5", "B": "#f3cf85", "I": "#f8f3b0", "W": "#a5e0cd"}  # of a rank's second stage
 LOST = "#d55e00"
@@ -134,7 +134,9 @@ def _svg(orders: list[Order], recorded: dict) -> str:
     used = {slot.action.kind for order in orders for slot in order.slots}
     names = {"F": "forward", "B": "backward", "I": "gradient of the input", "W": "gradient of the weights"}
     entries = [(f'fill="{hue}"', names[kind]) for kind, hue in HUES.items() if kind in used]
-    entries.append(('class="i"', "idle"))
+    entries.append(('class="i"', "idle: the bubble"))
+    half = " (half: one of two stages)" if any(kept % 1 for order in orders for kept in order.kept) else ""
+    entries.append((f'fill="{_still.INK}"', f"a micro-batch kept in memory{half}"))
     if any(slot.action.stage >= order.ranks for order in orders for slot in order.slots):
         entries.append((f'fill="{LATER["F"]}"', "paler: a rank's second stage"))
     parts.append(f'<text y="13">{escape(_headline(orders))}</text>')
@@ -157,7 +159,7 @@ def _svg(orders: list[Order], recorded: dict) -> str:
                 parts.append(_lane(lanes[rank], recorded["seconds"], y, wide * order.length / order.ticks))
                 y += LANE
         if lanes:
-            said = f"recorded, dark where the rank was blocked: idle {recorded['idle']:.0%} of the time"
+            said = f"recorded: idle {recorded['idle']:.0%} of the time (the stronger gray: blocked in a call)"
             parts.append(f'<g class="s"><text x="{LEFT}" y="{y + 13}">{said}</text></g>')
             y += 16
         y += 12
@@ -172,7 +174,8 @@ def _row(order: Order, rank: int, y: int, tick: float) -> str:
     mine = [slot for slot in order.slots if slot.rank == rank]
     parts = [f'<g class="s"><text y="{y + 13}">rank {rank}</text>']
     if order.kept[rank]:
-        parts.append(f'<text text-anchor="end" x="{WIDTH}" y="{y + 13}">keeps {order.kept[rank]:g}</text>')
+        after = WIDTH - RIGHT + 8 + min(math.ceil(order.kept[rank]), SQUARES) * (SQUARE + 1)
+        parts.append(f'<text x="{after}" y="{y + 13}">{order.kept[rank]:g}</text>')
     parts.append("</g>")
     lines = -(-order.kept[rank] // SQUARES)
     each = min(SQUARE + 1, (ROW - 2) / max(lines, 1))
@@ -204,6 +207,7 @@ def _row(order: Order, rank: int, y: int, tick: float) -> str:
 
 def _lane(blocked: list, took: float, y: int, wide: float) -> str:
     at = [(LEFT + a / took * wide, LEFT + b / took * wide) for a, b in blocked]
-    spans = "".join(f"M{a:.4g} {y}H{b:.4g}v5H{a:.4g}z" for a, b in at)
-    own = f'<path {_bars.WORK} d="M{LEFT} {y}h{wide:.4g}v5h{-wide:.4g}z"/>'
+    spans = "".join(f"M{a:.4g} {y}H{b:.4g}v12H{a:.4g}z" for a, b in at)
+    own = f'<g class="s"><text y="{y + 10}">recorded</text></g>'
+    own += f'<path {_bars.WORK} d="M{LEFT} {y}h{wide:.4g}v12h{-wide:.4g}z"/>'
     return f'{own}<path fill="{_still.INK}" d="{spans}"/>'

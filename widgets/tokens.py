@@ -122,8 +122,9 @@ class Tokens(Followed):
     def _headline(self) -> str:
         total = len(self.wanted)
         if self.capacity:
-            many = f"{len(self.lost)} of {total} are dropped" if self.lost else "none is dropped"
-            return f"An expert takes at most {self.capacity} token{'s' * (self.capacity > 1)} from each rank: {many}"
+            many = f"{len(self.lost)} of {total} tokens" if self.lost else "No token"
+            are = "are" if len(self.lost) > 1 else "is"
+            return f"{many} {are} dropped: an expert takes at most {self.capacity} from each rank"
         if self.lost:
             return f"{len(self.lost)} of {total} tokens did not come to the expert that the router chose"
         most, least = (f(range(self.experts), key=self.load.__getitem__) for f in (max, min))
@@ -145,7 +146,7 @@ class Tokens(Followed):
         told.append(f"{op} takes tokens to the rank of their expert. Experts get {gets}{dropped}.")
         if self.back:
             adds = " There they are added, times their weights." if self.k > 1 else ""
-            rings = " Dropped tokens pass as they are." if dropped and self.k == 1 else ""
+            rings = " A dropped token skips its expert." if dropped and self.k == 1 else ""
             told.append(f"Another {op} brings each result to the rank that it came from.{adds}{rings}")
         return told
 
@@ -153,7 +154,8 @@ class Tokens(Followed):
         lines = ["Colour: the expert. a0: token 0 of rank 0." + (" Pie: cut by weight." if self.k > 1 else "")]
         if self.lost:
             framed = " Frame: full, and more wanted in." if self.capacity else ""
-            lines.append(f"Crossed out: {'dropped' if self.capacity else 'lost'}. Empty ring: no result.{framed}")
+            what, ring = ("dropped", "skipped every expert") if self.capacity else ("lost", "no result")
+            lines.append(f"Crossed out: {what}. Ring: {ring}.{framed}")
         return lines
 
     def _of(self, rank: int) -> str:

@@ -92,10 +92,11 @@ class TopologyMap(Asked):
             return "".join(map(self._table, self.schedules))
         runs = []
         for schedule, run, use in zip(self.schedules, self.runs, self._uses, strict=True):
-            takes = "" if _carried(schedule, self.topology) else f"Takes {duration(sum(run['seconds']))}. "
+            steps = len(run["order"])
+            takes = f"{f'All {steps} steps take' if steps > 1 else 'Takes'} {duration(sum(run['seconds']))}."
             headline = f"{schedule.title} on {self.topology.name}{_wires.bottleneck(use[1])}"
-            first, *more = _wires.told(self.topology, use)
-            runs.append((headline, [takes + first, *more], use))
+            said = [] if _carried(schedule, self.topology) else [takes]
+            runs.append((headline, said + _wires.told(self.topology, use), use))
         alt = " ".join(f"{headline}. {' '.join(said)}" for headline, said, _ in runs)
         return _still.image(_wires.svg(self.topology, runs), alt)
 

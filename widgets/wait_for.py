@@ -58,7 +58,8 @@ class WaitFor(Widget):
 
 
 def headline(edges) -> str:
-    """Which ranks wait for ranks that wait for none, or for each other, or whose calls do not fit."""
+    """Who waits for whom, if that is one or two clauses; else the ranks that keep all others waiting, ranks that wait
+    for each other, or ranks whose calls do not fit."""
     if refused := sorted(rank for rank, other, _ in edges if other is None):
         return f"The calls of {named(refused)} do not fit"
     others = {rank: {other for waits, other, _ in edges if waits == rank} for rank, *_ in edges}
@@ -66,7 +67,9 @@ def headline(edges) -> str:
     missing = sorted({other for _, other, _ in edges} - set(others))
     circle = sorted(rank for rank in others if rank in reached[rank])
     if missing and not circle:
-        return f"{named(sorted(others)).capitalize()} wait{'s' * (len(others) == 1)} for {named(missing)}"
+        if len(clauses := _clauses(edges)) <= 2:
+            return "; ".join(clauses).capitalize()
+        return f"{named(missing).capitalize()} keep{'s' * (len(missing) == 1)} {named(sorted(others))} waiting"
     if circle and all(reached[rank] >= set(circle) for rank in circle):
         one_each = len(circle) > 2 and all(len(others[rank]) == 1 for rank in circle)
         how = "waits for itself" if len(circle) == 1 else "wait in a circle" if one_each else "wait for each other"
@@ -87,14 +90,18 @@ def _reached(rank: int, others: dict[int, set[int]]) -> set[int]:
 
 def text(edges) -> str:
     """Who waits for whom in words: 'ranks 0 to 3, 5 wait for rank 4; rank 4 waits for ranks 6, 7'."""
+    clauses = _clauses(edges)
+    more = [f"and {len(clauses) - MOST_CLAUSES} more"] if len(clauses) > MOST_CLAUSES else []
+    return "; ".join([*clauses[:MOST_CLAUSES], *more])
+
+
+def _clauses(edges) -> list[str]:
     alike: dict[tuple[int, ...], list[int]] = {}
     for rank in sorted({rank for rank, _, _ in edges}):
         alike.setdefault(tuple(sorted(other for waiting, other, _ in edges if waiting == rank)), []).append(rank)
-    clauses = [
+    return [
         f"{named(ranks)} wait{'s' if len(ranks) == 1 else ''} for {named(others)}" for others, ranks in alike.items()
     ]
-    more = [f"and {len(clauses) - MOST_CLAUSES} more"] if len(clauses) > MOST_CLAUSES else []
-    return "; ".join([*clauses[:MOST_CLAUSES], *more])
 
 
 def stuck(edges) -> str:

@@ -118,7 +118,7 @@ def made() -> Schedule:
         ),
     ]
     start = {"x": all_reduce.ring(ranks=3).start().cells["data"][:, :2]}
-    run = Schedule.from_steps("recorded", "recorded", 3, 2, steps, buffers=("x", "buf"), start=start)
+    run = Schedule.from_steps("recorded", "run", 3, 2, steps, buffers=("x", "buf"), start=start)
     run.ways = [["", "", "computed"], ["sum", "changed outside torch"], ["sum"]].__getitem__
     return run
 
@@ -126,7 +126,7 @@ def made() -> Schedule:
 def forgotten() -> Player:
     """A broadcast whose root has forgotten rank 3."""
     steps = [("copy", step.caption, step.transfers) for step in broadcast.flat(ranks=3).steps]
-    run = Schedule.from_steps("recorded", "recorded", 4, 1, steps)
+    run = Schedule.from_steps("recorded", "run", 4, 1, steps)
     run.stuck = [(3, 0, "recv, line 7")]
     return Player(run)
 
@@ -277,7 +277,7 @@ def broadcast_run(**run) -> Schedule:
     steps = [("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)]) for dst in (0, 1)]
     start = all_reduce.ring(ranks=3).start().cells["data"][:, :1].copy()
     start[:2] = empty_cells(2, 1)
-    schedule = Schedule.from_steps("recorded", "recorded", 3, 1, steps, start={"data": start})
+    schedule = Schedule.from_steps("recorded", "run", 3, 1, steps, start={"data": start})
     given = {"start_values": [(2, "data", 0, "20")], "stale_values": [(0, "data", 0, "0"), (1, "data", 0, "10")]} | run
     for name, values in given.items():
         setattr(schedule, name, lambda values=values: values)

@@ -21,12 +21,13 @@ SEEN = """() => [...document.querySelectorAll(".rs-drawing [data-way]")].map((li
 def test_every_line_is_where_the_rank_was_after_each_step(show, page, width):
     page.set_viewport_size({"width": width, "height": 720})
     page = show(Drift(APART, POINTS))
-    assert page.inner_text(".rs-told") == "Step 2 of 2. Rank 0: -0.50 + 1.00 x. Rank 1: -1.50 + 2.50 x."
+    held = "Rank 0: -0.50 + 1.00 x. Rank 1: -1.50 + 2.50 x."
+    assert page.inner_text(".rs-told") == f"Step 2 of 2. {held} The lines are up to 2.0 apart."
     page.focus(".rs-scrub input")
     for step in (2, 1, 0):
         assert page.evaluate(SEEN) == [[[0, w0], [2, w0 + 2 * w1]] for w0, w1 in (path[step] for path in APART)]
         page.keyboard.press("ArrowLeft")
-    assert page.inner_text(".rs-sentence") == "Rank 0: 0.00 + 0.00 x. Rank 1: 0.00 + 0.00 x."
+    assert page.inner_text(".rs-sentence") == "Rank 0: 0.00 + 0.00 x. Rank 1: 0.00 + 0.00 x. The lines are 0.00 apart."
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -36,9 +37,10 @@ def test_ranks_that_agree_share_a_line_in_stripes(show):
         repr(both) == "Drift(3 ranks, 2 lines)"
         and repr(Drift([APART[0]] * 2, POINTS)) == "Drift(one line for all ranks)"
     )
-    assert Drift([APART[0]] * 2, POINTS).headline == "All ranks have one line"
-    assert both.headline == "3 ranks, 2 lines: up to 2.0 apart"  # at 2: -0.5 + 2 of the ones, -1.5 + 5 of the other
-    assert both.told[1] == "Ranks 0, 1: 0.50 + 1.00 x. Rank 2: 1.00 + 1.00 x."
+    assert Drift([APART[0]] * 2, POINTS).headline == "2 ranks learn one line together"
+    # at 2: -0.5 + 2 of the ones, -1.5 + 5 of the other
+    assert both.headline == "3 ranks learn 2 lines: up to 2.0 apart after 2 steps"
+    assert both.told[1] == "Ranks 0, 1: 0.50 + 1.00 x. Rank 2: 1.00 + 1.00 x. The lines are up to 0.5 apart."
     of = "[node.getAttribute('stroke-dasharray'), node.getAttribute('stroke-dashoffset')]"
     stripes = show(both).locator("[data-way]").evaluate_all(f"(nodes) => nodes.map((node) => {of})")
     assert stripes == [["14 14", "0"], ["14 14", "-14"], [None, None]]
@@ -47,7 +49,7 @@ def test_ranks_that_agree_share_a_line_in_stripes(show):
 def test_a_model_that_is_no_line_is_drawn_by_what_it_says(show):
     said = [[[0.0, 0.0, 0.0], [0.0, 0.5, 2.0]], [[0.0, 0.0, 0.0], [0.0, 1.5, 2.5]]]
     drift = Drift(said, POINTS, at=[0.0, 1.0, 2.0])
-    assert drift.told == ["The models are up to 0.00 apart.", "The models are up to 1.00 apart."]
+    assert drift.told == ["The models are 0.00 apart.", "The models are up to 1.0 apart."]
     assert show(drift).evaluate(SEEN)[1] == [[0, 0], [1, 1.5], [2, 2.5]]
 
 
@@ -80,7 +82,8 @@ def test_the_still_has_the_last_lines_the_data_and_the_numbers():
     drift = Drift(APART, POINTS)
     html = drift.fallback()
     assert html == Drift(APART, POINTS).fallback() and len(html) < 6000
-    assert 'alt="2 ranks, 2 lines: up to 2.0 apart: Rank 0: -0.50 + 1.00 x. Rank 1: -1.50 + 2.50 x."' in html
+    said = "Rank 0: -0.50 + 1.00 x. Rank 1: -1.50 + 2.50 x. The lines are up to 2.0 apart."
+    assert f'alt="2 ranks learn 2 lines: up to 2.0 apart after 2 steps: {said}"' in html
     picture = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
     lines = [picture.split('opacity="1"')[1].split("</g>")[0].count("data-way"), picture.count('opacity="0.25"')]
     assert lines == [2, 1] and "Pale: step 1.<" in picture, "the end, and step 1 faintly"

@@ -57,7 +57,7 @@ def test_two_runs_race_in_the_seconds_that_were_measured(show):
     page.focus(".rs-scrub input")
     for _ in range(3):  # three steps of the ring, 42 ms each, while naive is in its first, of 162 ms
         page.keyboard.press("ArrowRight")
-    assert "126 ms: your naive 0 of 6 steps, your ring 3 of 6 steps." in page.inner_text(".ringside")
+    assert "126 ms: your naive step 1 of 6, your ring step 3 of 6." in page.inner_text(".ringside")
 
 
 def race_on_machines(show, error: float) -> list[str]:
@@ -84,4 +84,4 @@ def test_the_map_shows_what_the_links_of_the_room_carried(show):
     page = show(TopologyMap(played("ring", MACHINES, RING)))
     said = page.inner_text(".ringside")
     assert "What the ranks sent: messages as they were, built-ins as the steps" in said
-    assert "Busiest link: nic of machine 0 out, 6 MB, busy for 480 ms, and 3 more like it." in said
+    assert "Busiest link: NIC (network card) of machine 0 out, 6 MB, busy for 480 ms, and 3 more like it." in said

@@ -181,7 +181,7 @@ def test_cells_show_contributors_or_numbers_instead(ring):
 def test_copies_are_hollow_and_reductions_filled_with_a_plus(ring):
     ring.keyboard.press("ArrowRight")
     assert ring.locator(".rs-arrow.rs-reduce").count() == 4 == ring.locator(".rs-sign").count()
-    assert texts(ring, ".rs-tagtext") == ["+3", "+0", "+1", "+2"]
+    assert texts(ring, ".rs-tagtext") == ["+ chunk 3", "+ chunk 0", "+ chunk 1", "+ chunk 2"]
     ring.keyboard.press("End")
     assert ring.locator(".rs-arrow.rs-copy").count() == 4 and ring.locator(".rs-sign").count() == 0
 

@@ -101,9 +101,7 @@ def test_moments_are_the_ends_of_steps_in_order_of_time(race):
     for _ in ends:
         race.keyboard.press("ArrowRight")
     assert race.evaluate("model.get('step')") == len(ends) == int(race.get_attribute(".rs-scrub input", "max"))
-    assert "exchange 1 of 1 steps" in race.inner_text(".rs-caption") and "ring 14 of 14 steps" in race.inner_text(
-        ".rs-caption"
-    )
+    assert "all_reduce exchange step 1 of 1, all_reduce ring step 14 of 14" in race.inner_text(".rs-caption")
 
 
 def test_a_paused_race_shows_the_slower_one_under_way(race):
@@ -111,12 +109,13 @@ def test_a_paused_race_shows_the_slower_one_under_way(race):
     race.keyboard.press("ArrowRight")
     slower, faster = race.locator(".rs-lane").all()
     assert slower.locator(".rs-packets > g").count() == 8 * 7 and faster.locator(".rs-packets > g").count() == 0
-    assert "step 0 of 1" in slower.inner_text() and "step 1 of 14" in faster.inner_text()
+    assert "step 1 of 1 · busiest rank sent 7 N" in slower.inner_text() and "step 1 of 14" in faster.inner_text()
+    assert race.inner_text(".rs-title") == "Not over yet: all_reduce ring is ahead"
 
 
 def test_it_may_begin_in_the_middle(show):
     page = show(Race(all_reduce.exchange(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6, step=3))
-    assert "ring 3 of 14 steps" in page.inner_text(".rs-caption")
+    assert "ring step 3 of 14" in page.inner_text(".rs-caption")
     assert page.locator(".rs-lane >> nth=1").locator(".rs-arrow").count() == 8
 
 

@@ -141,7 +141,7 @@ def test_a_recorded_run_stands_below_the_order_that_it_ran(show):
     page = show(widget)
     assert heads(page)[0].endswith("(50 %), keeps up to 1 micro-batch; recorded: 3 s, a rank idles 50 %")
     assert page.locator("path.rs-waited").count() == 2
-    assert "recorded, dark where the rank was blocked: idle 50%" in svg(widget)
+    assert "recorded: idle 50% of the time (the stronger gray" in svg(widget)
     assert widget.measured and not SlotGrid([[1, -1], [1, -1]]).measured
 
 

@@ -33,7 +33,7 @@ def test_without_a_capacity_each_expert_has_the_tokens_that_chose_it():
 
 def test_with_a_capacity_each_rank_has_its_own_places_and_the_rest_is_dropped():
     widget = tokens()
-    assert widget.headline == "An expert takes at most 2 tokens from each rank: 3 of 24 are dropped"
+    assert widget.headline == "3 of 24 tokens are dropped: an expert takes at most 2 from each rank"
     gone = {"a3", "a5", "b3"}  # rank 0 has four tokens for expert 0, rank 1 three
     assert {f"{'abcd'[s]}{t}" for s, t, _ in widget.lost} == gone
     seen = columns(widget)
@@ -45,11 +45,13 @@ def test_with_a_capacity_each_rank_has_its_own_places_and_the_rest_is_dropped():
     assert len(taken) == len(set(taken)) == 21 and {place for *_, place in taken} == {0, 1}
     assert widget.pictures["wide"].count("data-lost") == 3
     assert widget.told[1].endswith("Experts get 8, 4, 5, 4; no place is left for a3, a5, b3.")
+    assert widget.told[2].endswith("A dropped token skips its expert.")
+    assert widget.legend[1].startswith("Crossed out: dropped. Ring: skipped every expert.")
 
 
 def test_a_capacity_that_drops_nothing_is_still_one():
     widget = Tokens(**dispatch(RANDOM, 4, capacity=6))
-    assert widget.headline == "An expert takes at most 6 tokens from each rank: none is dropped"
+    assert widget.headline == "No token is dropped: an expert takes at most 6 from each rank"
     assert len(widget.rows) == 24 and not widget.lost
 
 

@@ -104,11 +104,12 @@ def test_the_flat_ring_chokes_the_cards_and_the_hierarchy_does_not(flat):
     ends = {f"nic of gpu {8 * machine + 7} out" for machine in range(4)}
     ends |= {f"nic of gpu {8 * machine} in" for machine in range(4)}
     assert {names[link] for link in marked(flat)} == ends
-    assert "takes 39.6 ms" in flat.inner_text(".rs-counters").replace("\n", " ")
+    assert flat.inner_text(".rs-told") == "Step 62 of 62. All steps: the thicker a wire, the more it has carried."
+    assert "all 62 steps take 39.6 ms" in flat.inner_text(".rs-counters").replace("\n", " ")
     flat.select_option(".rs-run", index=1)
     assert {names[link].split()[0] for link in marked(flat)} == {"gpu"}
     said = flat.inner_text(".rs-counters").replace("\n", " ")
-    assert "takes 7.77 ms" in said and "between machines 6 GB" in said
+    assert "all 20 steps take 7.77 ms" in said and "between machines 6 GB" in said
     assert flat.evaluate("[model.get('shown'), model.get('step')]") == [1, 20]
 
 
@@ -138,11 +139,14 @@ def test_wires_of_two_schedules_are_drawn_to_one_scale(flat):
 def test_the_keyboard_steps_walks_links_and_changes_the_schedule(flat):
     flat.focus(".rs-scrub input")
     flat.keyboard.press("ArrowDown")
-    assert flat.inner_text(".rs-detail").startswith("nic of gpu 7 out: 1.94 GB, busy for 39.6 ms")
+    assert flat.inner_text(".rs-detail").startswith("NIC (network card) of gpu 7 out: 1.94 GB, busy for 39.6 ms")
+    flat.keyboard.press("ArrowLeft")
+    assert flat.inner_text(".rs-counters").startswith("steps 1 to 61 take 39 ms")
     for key in ("v", "Home", "ArrowRight"):
         flat.keyboard.press(key)
     assert flat.evaluate("model.get('step')") == 1 and flat.inner_text(".rs-where") == "Step 1 of 62."
-    assert flat.inner_text(".rs-detail") == "nic of gpu 7 out: 31.3 MB, busy for 639 µs"
+    assert flat.inner_text(".rs-detail") == "NIC (network card) of gpu 7 out: 31.3 MB, busy for 639 µs"
+    assert flat.inner_text(".rs-counters").startswith("step 1 takes 639 µs")
     flat.keyboard.press("s")
     flat.keyboard.press("ArrowLeft")
     assert flat.evaluate("[model.get('shown'), model.get('step')]") == [1, 19]
@@ -217,10 +221,12 @@ def test_the_still_has_the_wires_and_the_words_of_the_live_map(show, nic):
     assert sum(live.values()) == len(widget.room["links"])
     assert Counter((round(thick, 1), hot, up) for (thick, hot, up), n in wires.items() for _ in range(n)) == live
     title, detail = page.inner_text(".rs-title"), page.inner_text(".rs-detail").replace("µs", "us")
-    counters = re.findall(r"(takes|inside machines|between machines) ([\d.]+ \S+)", page.inner_text(".rs-counters"))
+    counters = re.findall(
+        r"(all 14 steps take|inside machines|between machines) ([\d.]+ \S+)", page.inner_text(".rs-counters")
+    )
     takes, inside, between = (amount for _, amount in counters)
     assert " ".join(said).startswith(
-        f"{title.replace(':', f' on {topology.name}:', 1)} Takes {takes}. {detail} "
+        f"{title.replace(':', f' on {topology.name}:', 1)} All 14 steps take {takes}. {detail} "
         f"Inside machines {inside}, between machines {between}."
     )
     marked = [words for words in said if words[0] in "↑↓"]

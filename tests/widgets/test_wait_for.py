@@ -45,7 +45,9 @@ def test_many_ranks_are_told_in_words_and_wrong_ones_refused():
     "edges, words",
     [
         (EDGES, "Ranks 0, 1, 3 wait for rank 2"),
-        ([(0, 1, ""), (1, 3, ""), (0, 2, "")], "Ranks 0, 1 wait for ranks 2, 3"),
+        ([(0, 1, ""), (1, 3, ""), (0, 2, "")], "Rank 0 waits for ranks 1, 2; rank 1 waits for rank 3"),
+        ([(0, 2, ""), (1, 2, ""), (3, 1, "")], "Ranks 0, 1 wait for rank 2; rank 3 waits for rank 1"),
+        ([(1, 0, ""), (2, 1, ""), (3, 2, "")], "Rank 0 keeps ranks 1 to 3 waiting"),
         ([(0, 1, ""), (1, 0, ""), (2, 0, "")], "Ranks 0, 1 wait for each other"),
         ([(0, 1, ""), (1, 2, ""), (2, 0, "")], "Ranks 0 to 2 wait in a circle"),
         ([(0, 1, ""), (1, 0, ""), (1, 2, ""), (2, 1, "")], "Ranks 0 to 2 wait for each other"),

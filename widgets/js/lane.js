@@ -69,6 +69,12 @@ export class Lane {
     );
   }
 
+  /** The number of the step that is under way at `time`, or has just been finished. */
+  stepAt(time) {
+    const done = this.doneAt(time);
+    return done + Number(done < this.schedule.steps && time > this.ends[done] + NEVER);
+  }
+
   /** Steps that are finished at `time`. */
   doneAt(time) {
     let done = 0;
@@ -79,13 +85,13 @@ export class Lane {
   /** Shows the moment `time` of a race that lasts `longest`. */
   show(time, longest) {
     const done = this.doneAt(time);
-    const flies = done < this.schedule.steps && time > this.ends[done] + NEVER;
-    if (this.run.step !== done + Number(flies) || this.flies !== flies) this.#enter(done, flies);
+    const flies = this.stepAt(time) > done;
+    if (this.run.step !== this.stepAt(time) || this.flies !== flies) this.#enter(done, flies);
     if (flies) this.stage.fly((time - this.ends[done]) / (this.ends[done + 1] - this.ends[done]));
     const reached = Math.min(time, this.total);
     this.head.style.left = `${longest ? (100 * reached) / longest : 0}%`;
     this.steps.style.clipPath = `inset(0 ${this.total ? 100 * (1 - reached / this.total) : 0}% 0 0)`; // no step to come
-    this.caption.textContent = `step ${done} of ${this.schedule.steps} · ${this.most} ${this.busiest}`;
+    this.caption.textContent = `step ${this.run.step} of ${this.schedule.steps} · ${this.most} ${this.busiest}`;
   }
 
   /** What the rank has sent that has sent most. */

@@ -2,8 +2,8 @@
  * How the messages of a step look: arrows with what they carry, frames around what was read and written, and the
  * chunks that fly.
  *
- * A copy is a hollow arrow; a reduction a filled one, with the sign of its operation (a plus for a sum) on its label and
- * at the cell it writes. A trace is drawn as the messages that brought a cell's content, of all steps at once, each with
+ * A copy is a hollow arrow; a reduction a filled one, with the sign of its operation (a plus for a sum) at the cell it
+ * writes and, where there is room, on its label. A trace is drawn as the messages that brought a cell's content, of all steps at once, each with
  * the number of its step.
  *
  * Pure: messages and layout in, SVG text out. Left out: which way an arrow goes (arrows.js), which cells stay bright
@@ -11,6 +11,7 @@
  */
 
 import { arrowOf, pathOf, pointOn, waitOf } from "./arrows.js";
+import { chunksOf } from "./captions.js";
 import { range } from "./schedule.js";
 import { fixed, rect, text, tint } from "./svg.js";
 
@@ -103,20 +104,21 @@ export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { c
     return rect(`rs-stripe ${tint(kinds[i])}`, { x: x - w / 2, y: y - h / 2, w, h });
   };
   const fits = (/** @type {string} */ words) => w >= 8 * words.length + 6;
-  const words = [held && signed(sign, held), signed(sign, layout.chunks > 1 ? rangeOf({ chunk, count }) : "")].find((one) => one && fits(one));
+  const words = [held, layout.chunks > 1 ? rangeOf({ chunk, count }) : sign].find((one) => one && fits(one));
   const label = dense || !words ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
   return `<g>${range(count).map(stripe).join("")}${label}</g>`;
 }
 
-/** The label of an arrow: which chunks go. Above a level arrow, beside an upright one, on any other. */
+/** The label of an arrow: which chunks go, as "+ chunk 2", "chunk 2" or "2". Above a level arrow, beside an upright one, on any other. */
 function tag({ chunks, scale }, curve, { parts, sign, words: given = "" }, both) {
-  const chunk = chunks === 1 ? "" : parts.length > 2 ? `${parts.length}×` : parts.map(rangeOf).join(",");
-  const words = given || signed(sign, chunk);
+  const fits = (/** @type {string} */ s) => !both && 8 * s.length < Math.abs(curve[6] - curve[0]) / scale - 4;
+  const forms = () => [`${sign} ${chunksOf(parts)}`.trim(), chunksOf(parts)];
+  const words = given || (chunks < 2 ? sign : (forms().find(fits) ?? (parts[2] ? `${parts.length}×` : `${parts.map(rangeOf)}`)));
   if (!words) return "";
   const single = parts.length === 1 && parts[0].count === 1;
   const level = curve[1] === curve[3] && curve[1] === curve[7];
   const upright = Math.abs(curve[6] - curve[0]) < 1;
-  const [w, h] = [Math.max(20, 9 * words.length + 10) * scale, 20 * scale];
+  const [w, h] = [Math.max(20, 8 * words.length + 10) * scale, 20 * scale];
   const [onX, onY] = pointOn(curve, given && both ? 0.36 : 0.5);
   const side = both && curve[7] < curve[1] ? -1 : 1;
   const aside = upright ? side * (w / 2 + 9 * scale) : both && !level ? Math.sign(curve[6] - curve[0]) * w * 0.55 : 0;
@@ -133,11 +135,6 @@ function note({ scale }, curve, { words = "" }, both) {
   const [x, y] = pointOn(curve, both ? 0.36 : 0.5);
   const above = curve[1] === curve[3] ? y - 7 * scale : Math.max(y, 8 * scale);
   return words && long > 7.5 * scale * words.length ? text("rs-step", x, above, words) : "";
-}
-
-/** @returns {string} "+2", "max 2" */
-function signed(sign, chunk) {
-  return sign[1] && chunk ? `${sign} ${chunk}` : sign + chunk;
 }
 
 /** @returns {string} "2", "0–3" */

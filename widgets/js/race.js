@@ -143,7 +143,7 @@ class RaceView {
     return this.moments[this.playback.step] ?? 0;
   }
 
-  /** Who is there says how long it took; who is fastest, and by how much, shows at the end and not before. */
+  /** Who is there says how long it took; who is fastest, and by how much, shows at the end, before it who is ahead. */
   #nameWinner(time) {
     const winner = this.lanes.reduce((best, lane) => (lane.total < best.total ? lane : best));
     const best = winner.total;
@@ -155,7 +155,8 @@ class RaceView {
     const first = tied ? close : "fastest";
     const next = Math.min(...this.lanes.filter((lane) => lane !== winner).map(({ total }) => total));
     const won = tied ? `${this.title}: ${close}` : `${winner.schedule.title} wins: the next takes ${longer(next / best)}`;
-    this.frame.entitle(ended && best && next < Infinity ? won : this.title);
+    const ahead = tied ? close : `${winner.schedule.title} is ahead`;
+    this.frame.entitle(!time || next === Infinity ? this.title : ended ? won : `Not over yet: ${ahead}`);
     for (const lane of this.lanes) {
       lane.node.classList.toggle("rs-wins", ended && alike(lane));
       const place = ended && ` · ${alike(lane) ? first : longer(lane.total / best)}`;
@@ -171,7 +172,7 @@ class RaceView {
     this.#show(time);
     this.#nameWinner(time);
     this.lanes.forEach((lane, i) => {
-      const steps = `${lane.doneAt(time)} of ${lane.schedule.steps}`;
+      const steps = `${lane.stepAt(time)} of ${lane.schedule.steps}`;
       const told = [steps, lane.busiest, lane.won.textContent || "under way"];
       told.forEach((words, column) => (this.rows[i].children[column + 1].textContent = words));
     });
@@ -193,9 +194,9 @@ class RaceView {
     return this.crowded ? 170 : 195;
   }
 
-  /** The time, and how far all are. */
+  /** The time, and at which step all are. */
   #tell(/** @type {number} */ time) {
-    const done = this.lanes.map((lane) => `${lane.schedule.title} ${lane.doneAt(time)} of ${lane.schedule.steps} steps`);
+    const done = this.lanes.map((lane) => `${lane.schedule.title} step ${lane.stepAt(time)} of ${lane.schedule.steps}`);
     return [seconds(time), `: ${done.join(", ")}.`];
   }
 

@@ -1,8 +1,8 @@
 /**
  * SlotGrid: the orders of a pipeline as grids, ranks by slots of time, one below the other on one clock.
  *
- * At the right of each rank are squares for the micro-batches it keeps: they pile up while it plays. Below a rank that was
- * recorded is a thin line: dark where the rank was blocked. An order of one's own is typed below, one line for each rank.
+ * At the right of each rank are squares for the micro-batches it keeps, and their number: they pile up while it plays.
+ * Below a rank that was recorded is a strip of when it was blocked. An order of one's own is typed below, one line for each rank.
  *
  * Left out: what an order comes to (slots.js).
  */
@@ -20,6 +20,7 @@ import { plural, seconds } from "./words.js";
 const LABEL = 58; // pixels for the names of the ranks
 const HEAD = 24; // of an order's own line above its grid
 const SQUARE = 9; // a micro-batch that is kept
+const LANE = 18; // of the strip of what was recorded
 const KINDS = /** @type {[string, string][]} */ ([
   ["F", "forward"], ["B", "backward"], ["I", "gradient of the input"], ["W", "gradient of the weights"],
   ["idle", "idle: the bubble"], ["kept", "a micro-batch kept in memory"],
@@ -116,9 +117,10 @@ class GridView {
       if (input.value !== (typed[rank] ?? "")) input.value = typed[rank] ?? "";
     });
     this.frame.entitle(this.#headline());
+    const halves = this.shown.some(({ played }) => keeps(played).some((most) => most % 1));
     const used = new Set(this.shown.flatMap(({ played }) => played.slots.map(({ action }) => action.kind)));
     this.frame.find(".rs-legend").innerHTML = KINDS.filter(([kind]) => kind.length > 1 || used.has(kind))
-      .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}</span>`).join("")
+      .map(([kind, words]) => `<span><i class="rs-${kind}"></i>${words}${kind === "kept" && halves ? " (half: one of two stages)" : ""}</span>`).join("")
       + (this.shown.some(({ played }) => played.slots.some(({ action }) => action.stage >= this.ranks)) ? PALER : "")
       + (this.model.get("recorded").blocked ? RECORDED : "");
     this.#draw();
@@ -147,9 +149,11 @@ class GridView {
     const most = Math.max(1, ...this.shown.flatMap(({ played }) => keeps(played).filter(Number.isFinite)));
     const label = LABEL * scale;
     const columns = width > 600 ? Math.min(Math.ceil(most), 8) : 0; // of squares; on a phone the number alone
-    const side = (columns * (SQUARE + 2) + (columns ? 60 : 54)) * scale;
+    const side = (columns * (SQUARE + 2) + (columns ? 36 : 54)) * scale;
     const slot = (width - label - side) / this.slots;
-    const room = this.frame.projector.on ? this.picture.clientHeight - (HEAD * scale + 8) * this.shown.length : 300;
+    const strip = recorded.blocked ? LANE * scale : 0;
+    const tall = this.frame.projector.on ? this.picture.clientHeight - (HEAD * scale + 8) * this.shown.length : 300;
+    const room = tall - strip * this.ranks;
     const row = Math.max(Math.min(room / (this.ranks * this.shown.length), 34 * scale), 18);
     this.kept = [];
     this.lines = [];
@@ -159,13 +163,13 @@ class GridView {
     const grids = this.shown.map((one, index) => {
       const { played } = one;
       const y = top + HEAD * scale;
-      const lane = recorded.blocked && !index ? 9 : 0;
+      const lane = index ? 0 : strip;
       top = y + this.ranks * (row + lane) + 8;
       this.lines.push(`${one.name}: ${verdict(played)}${lane ? this.#measured(recorded) : ""}`);
       heads.push(width > 600 || played.error || played.stuck ? this.lines[index] : `${one.name}: ${percent(played.bubble)} idle`);
       const tick = slot / played.ticks;
       const rows = one.lines.map((_, rank) => this.#row({ played, rank, tick, slot, label, row, y: y + rank * (row + lane), scale, columns, width }));
-      const lanes = lane ? recorded.blocked.map((blocked, rank) => laneOf(blocked, recorded, { x: label, y: y + rank * (row + lane) + row, w: slot * (played.length / played.ticks) })) : [];
+      const lanes = lane ? recorded.blocked.map((blocked, rank) => laneOf(blocked, recorded, { x: label, y: y + rank * (row + lane) + row, w: slot * (played.length / played.ticks), h: lane - 5 * scale })) : [];
       return `<g class="rs-order">${text("rs-order-name", 0, y - 7 * scale)}${rows.join("")}${lanes.join("")}</g>`;
     });
     this.picture.innerHTML = `<svg class="rs-grid" aria-hidden="true" width="${width}" height="${fixed(top)}" style="--rs-scale:${scale}">${grids.join("")}</svg>`;
@@ -199,13 +203,13 @@ class GridView {
     this.kept.push({ ends: mine.map(({ end: to }) => to / played.ticks), kept });
     const [size, lines] = [SQUARE * scale, Math.ceil(most / Math.max(columns, 1))];
     const each = Math.min(size + 2, (h + 2) / lines);
+    const first = width - (columns ? columns * (SQUARE + 2) + 30 : 50) * scale;
     const squares = Array.from({ length: columns && Math.ceil(most) }, (_, i) => {
-      const left = width - (columns * (SQUARE + 2) + 54) * scale + (i % columns) * (size + 2);
-      const place = { x: left, y: y + (h - lines * each) / 2 + Math.floor(i / columns) * each, w: size * Math.min(1, most - i), h: Math.min(size, each - 1) };
+      const place = { x: first + (i % columns) * (size + 2), y: y + (h - lines * each) / 2 + Math.floor(i / columns) * each, w: size * Math.min(1, most - i), h: Math.min(size, each - 1) };
       return rect("rs-kept", place, `data-kept="${i}" data-row="${this.kept.length - 1}"`);
     });
     const name = text("rs-rank-name", 0, y + h / 2, `rank ${rank}`);
-    const count = text("rs-count", width, y + h / 2, most ? `keeps ${most}` : "");
+    const count = text("rs-count", first + Math.min(Math.ceil(most), columns) * (size + 2) + 2 * scale, y + h / 2, most ? (columns ? most : `${most} ■`) : "");
     return name + idle.join("") + cells.join("") + squares.join("") + count;
   }
 
@@ -234,7 +238,7 @@ class GridView {
     }
     const [{ played }] = this.shown;
     if (played.error || played.stuck) return played.error || played.stuck;
-    const dark = this.model.get("recorded").blocked ? "; the line below is dark where it was blocked, as recorded" : "";
+    const dark = this.model.get("recorded").blocked ? "; the strips show when it was blocked, as recorded" : "";
     return `Each rank works for ${slots(3 * played.micro)} and has nothing to do for ${Math.round(10 * played.idle) / 10}${dark}`;
   }
 
@@ -252,11 +256,12 @@ class GridView {
   }
 }
 
-/** The recorded time of a rank: dark where it was blocked, from 0 to the end of the run. */
-function laneOf(/** @type {[number, number][]} */ blocked, { seconds: took }, { x, y, w }) {
+/** The recorded time of a rank: strong where it was blocked, from 0 to the end of the run. */
+function laneOf(/** @type {[number, number][]} */ blocked, { seconds: took }, { x, y, w, h }) {
   const at = (/** @type {number} */ time) => fixed(x + (w * time) / took);
-  const spans = blocked.map(([a, b]) => `M${at(a)} ${y}H${at(b)}v6H${at(a)}z`).join("");
-  return `<path class="rs-work" d="M${x} ${y}h${fixed(w)}v6h${fixed(-w)}z"/><path class="rs-waited" d="${spans}"/>`;
+  const spans = blocked.map(([a, b]) => `M${at(a)} ${y}H${at(b)}v${h}H${at(a)}z`).join("");
+  const name = text("rs-rank-name", 0, y + h / 2, "recorded");
+  return `${name}<path class="rs-work" d="M${x} ${y}h${fixed(w)}v${h}h${fixed(-w)}z"/><path class="rs-waited" d="${spans}"/>`;
 }
 
 export default () => {

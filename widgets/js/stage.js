@@ -151,7 +151,7 @@ export class Stage {
       node.classList.toggle("rs-followed", followed === rank);
       this.nodes.veils[rank].classList.toggle("rs-idle", layout.dense && idle[rank] !== "");
       this.nodes.veils[rank].classList.toggle("rs-away", followed !== null && followed !== rank);
-      if (!layout.dense) this.nodes.badges[rank].textContent = this.#badge(rank, isBusiest && !others.length, badgeOf(others) || idle[rank]);
+      if (!layout.dense) this.nodes.badges[rank].textContent = this.#badge(rank, isBusiest && !stuck[0], badgeOf(others) || (stuck[0] ? "done" : idle[rank]));
       const share = most ? run.sent[rank] / most : 0;
       const bar = this.nodes.sent[rank];
       const long = fixed(share * Number(bar.getAttribute("data-full")));

@@ -19,6 +19,7 @@ import { fixed, hue } from "./svg.js";
 import { LOOKS } from "./transport.js";
 import { plural, seconds } from "./words.js";
 
+const HAIR = 1.5; // pixels: a gap in a bar that would say nothing
 /** @type {[string, string][]} */
 const WALKS = [
   ["← →", "the rank's call before or after"],
@@ -242,7 +243,9 @@ class TimelineView {
       if (call.part) names.push(this.#nameOf(call, top + call.lane * lane, lane - 1));
       const latency = latencyOf(call);
       if (latency) this.#bar(latencies, latency, top + call.lane * lane, lane - 1);
-      for (const span of call.blocked) this.#bar(holds, span, band, solid);
+      const [calling, waiting] = call.blocked;
+      const one = waiting && (waiting[0] - calling[1]) * this.scale < HAIR; // of a call and its wait at once
+      for (const span of one ? [/** @type {import("./spans.js").Span} */ ([calling[0], waiting[1]])] : call.blocked) this.#bar(holds, span, band, solid);
       for (const span of call.unsure) this.#bar(perhaps, span, band, solid);
     }
     const { chosen, sides } = this;

@@ -146,7 +146,11 @@ class MapView {
     this.chosen = link;
     for (const [i, node] of this.nodes.entries()) node.classList.toggle("rs-chosen", i === link);
     this.#mark();
-    this.texts.detail.textContent = link < 0 ? this.#busiest() : `${this.room.links[link]}: ${this.#amount(link)}`;
+    this.texts.detail.textContent = link < 0 ? this.#busiest() : `${this.#name(link)}: ${this.#amount(link)}`;
+  }
+
+  #name(/** @type {number} */ link) {
+    return this.room.links[link].replace("nic of", "NIC (network card) of");
   }
 
   #amount(link) {
@@ -196,7 +200,8 @@ class MapView {
     const { step, steps } = playback;
     this.use = this.loads.use(this.model.get("shown"), this.from, step);
     const where = step ? `Step ${step} of ${steps}.` : `Before step 1 of ${steps}.`;
-    const words = step ? run.captions[step - 1] : "Nothing has been sent yet.";
+    const whole = step === steps && steps > 1 && this.span === SPANS[0];
+    const words = whole ? "All steps: the thicker a wire, the more it has carried." : step ? run.captions[step - 1] : "Nothing has been sent yet.";
     texts.where.textContent = where;
     texts.sentence.textContent = words;
     this.transport.update(where, words);
@@ -271,14 +276,17 @@ class MapView {
     const top = busiestLinks(this.use);
     if (!top.length) return "";
     const more = top.length > 1 ? `, and ${top.length - 1} more like it` : "";
-    return `Busiest link: ${this.room.links[top[0]]}, ${this.#amount(top[0])}${more}.`;
+    return `Busiest link: ${this.#name(top[0])}, ${this.#amount(top[0])}${more}.`;
   }
 
   /** @returns {[string, string][]} */
   #counters() {
     const { room, use, run, playback } = this;
     const time = run.seconds.slice(this.from, playback.step).reduce((sum, step) => sum + step, 0);
-    return [["takes", seconds(time)], ...carriedIn(use, room)];
+    const { step, steps } = playback;
+    const several = step === steps ? `all ${steps} steps take` : `steps 1 to ${step} take`;
+    const takes = steps < 2 || !step ? "takes" : step - this.from > 1 ? several : `step ${step} takes`;
+    return [[takes, seconds(time)], ...carriedIn(use, room)];
   }
 }
 
