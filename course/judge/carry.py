@@ -20,6 +20,8 @@ from typing import TypeGuard
 GIVEN = {"rank", "world_size", "torch", "dist"}
 """Names that every rank has anyway."""
 
+IMPORTS = ("import ", "from ")
+
 
 class CannotCarry(Exception):
     """The function uses something that has no source."""
@@ -42,9 +44,15 @@ def carry(name: str, namespace: dict) -> str:
         )
     pieces = _pieces(name, namespace)
     *used, own = (piece.rstrip("\n") + "\n" for piece in pieces.values())
-    above = inspect.unwrap(namespace[name]).__code__.co_firstlineno - 1
-    lines = "".join(used)
-    return lines + "#\n" * (above - lines.count("\n")) + own  # comments: IPython strips empty lines at the top
+    imports = "; ".join(piece.rstrip("\n") for piece in used if piece.startswith(IMPORTS))  # on one line
+    lines = imports + "\n" * bool(imports) + "".join(piece for piece in used if not piece.startswith(IMPORTS))
+    missing = line_of(name, namespace) - 1 - lines.count("\n")
+    return lines + "#\n" * missing + own  # comments: IPython strips empty lines at the top
+
+
+def line_of(name: str, namespace: dict) -> int:
+    """The line of its cell, from 1, on which the function begins."""
+    return inspect.unwrap(namespace[name]).__code__.co_firstlineno
 
 
 def cells(name: str, namespace: dict, numbers: dict[str, int]) -> dict[str, int]:

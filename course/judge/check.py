@@ -37,8 +37,9 @@ def _collected():
     found["values"] = space["values"]({name}, globals())
     found["module"] = getattr(globals().get({name}), "__module__", None)
     try:
-        source = space["carry"]({name}, globals())
-        return found | {{"source": source, "blanks": space["blanks"](source), "stub": space["is_stub"](source, {name})}}
+        source, line = space["carry"]({name}, globals()), space["line_of"]({name}, globals())
+        blanks, stub = space["blanks"](source), space["is_stub"](source, {name})
+        return found | {{"source": source, "line": line, "blanks": blanks, "stub": stub}}
     except space["CannotCarry"] as error:
         return found | {{"error": str(error)}}
 _carried = _collected()
@@ -199,12 +200,11 @@ def _unwritten(exercise: Exercise, carried: dict) -> str:
     if carried["stub"]:
         return f" (about {exercise.lines} lines). Replace the ... and run the cell"
     source, blanks = carried["source"], carried["blanks"]
-    begin = re.search(rf"^def {exercise.name}\b", source, re.MULTILINE)
     *lines, last = map(str, blanks)
-    # What the function uses travels above it, and so on other lines than in its cell.
-    if not begin:
-        where = ""
-    elif source.count("\n", 0, begin.start()) < blanks[0]:
+    # What the function uses travels above it, and so on other lines than in its cell; if that is long, it does, too.
+    own = ast.parse(source).body[-1]
+    begin = own.decorator_list[0].lineno if getattr(own, "decorator_list", ()) else own.lineno
+    if begin == carried["line"] <= blanks[0]:
         where = f"lines {', '.join(lines)} and {last}" if lines else f"line {last}"
     else:
         where = " and in ".join(_holders(source, blanks))

@@ -76,6 +76,8 @@ def test_the_function_keeps_its_lines():
     cell = "#%%ranks\ntwo = 2\n\ndef helper(x):\n    return x + two\n\n\ndef f(x):\n    return helper(x)\n"
     lines = carry("f", executed(cell)).splitlines()
     assert lines[7:] == ["def f(x):", "    return helper(x)"]
+    imports = "import math; from math import cos, sin\n\ndef f(x):\n    return math.exp(sin(x) + cos(x))\n"
+    assert carry("f", executed(imports)).splitlines()[2] == "def f(x):"
     decorated = "#%%ranks\n@torch.no_grad()\ndef f(x):\n    return x\n"
     assert carry("f", executed(decorated)).splitlines()[1] == "@torch.no_grad()"
 

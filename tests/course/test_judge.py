@@ -35,20 +35,33 @@ def check(notebook, arguments='"ring_all_reduce"'):
 
 
 @pytest.mark.parametrize(
-    "source, said",
+    "source, line, said",
     [
-        ("def shift(x):\n    y = ...\n    return y\n", ": a blank is left in line 2. Replace the ..."),
-        ("def shift(x):\n    y = ...\n    ...\n    return y\n", ": 2 blanks are left, in lines 2 and 3. Replace each"),
-        ("def turn(x):\n    return ...\n\ndef shift(x):\n    return turn(x)\n", ": a blank is left in turn. Replace"),
+        ("def shift(x):\n    y = ...\n    return y\n", 1, ": a blank is left in line 2. Replace the ..."),
+        (
+            "def shift(x):\n    y = ...\n    ...\n    return y\n",
+            1,
+            ": 2 blanks are left, in lines 2 and 3. Replace each",
+        ),
+        (
+            "def turn(x):\n    return ...\n\ndef shift(x):\n    return turn(x)\n",
+            4,
+            ": a blank is left in turn. Replace",
+        ),
         (
             "def turn(x):\n    ...\n\ndef shift(x):\n    turn(...)\n",
+            4,
             ": 2 blanks are left, in turn and in shift. Replace",
         ),
-        ("class shift:\n    def f(x):\n        ...\n", ": a blank is left. Replace the ..."),
+        (
+            "def turn(x):\n    y = x\n    return y\n\ndef shift(x):\n    ...\n",
+            1,
+            ": a blank is left in shift. Replace the",
+        ),
     ],
 )
-def test_it_says_where_blanks_are_left(source, said):
-    carried = {"source": source, "blanks": blanks(source), "stub": False}
+def test_it_says_where_blanks_are_left(source, line, said):
+    carried = {"source": source, "line": line, "blanks": blanks(source), "stub": False}
     assert _unwritten(EXERCISES["shift"], carried).startswith(said)
 
 
