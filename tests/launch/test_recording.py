@@ -407,6 +407,7 @@ def test_a_run_too_long_to_be_kept_whole_says_so_wherever_it_is_read(gang):
     source = "x = torch.ones(1)\ntap.start(limit=5)\nfor _ in range(8):\n    dist.all_reduce(x)\n"
     recording, answers = record(gang, source, 2)
     assert recording.title == "your run: all_reduce (built-in), first 5 calls of every rank"
+    assert repr(recording).endswith("events=10, dropped=6)")
     assert recording.part(1, 2).title == f"{recording.title}, steps 1 to 2 of 5"
     ranks = object.__new__(Ranks)  # without processes: their captures are there already
     ranks.supervisor = SimpleNamespace(notices=[], size=2)
