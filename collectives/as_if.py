@@ -41,7 +41,7 @@ class Held(NamedTuple):
 
 WHOLE, BLOCK, BLOCKS = Held(Share.WHOLE), Held(Share.BLOCK), Held(Share.BLOCKS)
 ROOTS_WHOLE, ROOTS_BLOCKS = Held(Share.WHOLE, only_root=True), Held(Share.BLOCKS, only_root=True)
-HELD = {  # before and after
+HELD = {  # before and after; a run is tried as each in this order, those of ROOTED last (launch/replay/_outcome.py)
     "all_reduce": (WHOLE, WHOLE),
     "broadcast": (ROOTS_WHOLE, WHOLE),
     "reduce": (WHOLE, ROOTS_WHOLE),

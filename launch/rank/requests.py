@@ -200,6 +200,8 @@ class Requests:
             raise KeyboardInterrupt
 
     def _interrupt_when_forked(self) -> None:
+        """SIGINT again, once fork() has returned. On a thread that `threading` does not know: in a child it may not be
+        ready for threads yet."""
         with self._forking:
             main = threading.main_thread().ident
         signal.pthread_kill(main, signal.SIGINT)  # type: ignore[arg-type]

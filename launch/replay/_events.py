@@ -70,7 +70,7 @@ def _matches(runs: list[dict], order: Order) -> dict[tuple[int, int], Match]:
 
 def _event(run: dict, call: Call, order: Order, zero: int, match: Match | None) -> Event:
     event, value = call.event, order.ranks[call.rank].snapshots.value
-    (line, code), stack = order.code(call), run["sites"][event["site"]]
+    file, line, code = order.site(call)
     spans = [span for span in event["ins" if event["kind"] == "send" else "outs"] if span]
     dtype = event["dtype"]
     seen = ([value(span, snapshot, dtype) for span in spans] for snapshot in event["looks"])
@@ -84,7 +84,7 @@ def _event(run: dict, call: Call, order: Order, zero: int, match: Match | None) 
         group=tuple(run["groups"][event["group"]]["ranks"]),
         line=line,
         code=code,
-        file=stack[0][0] if stack else "",
+        file=file,
         match=match,
         before=before,
         after=after,

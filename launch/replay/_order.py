@@ -82,10 +82,15 @@ class Order:
         row = rank.spans[call.number][end]
         return len(rank.rows) if row is None else row
 
+    def site(self, call: Call) -> tuple[str, int, str]:
+        """(file, line, text) of the innermost line of the cell that made a call; "", 0 and "" if there is none."""
+        file, line, text = next(iter(self.ranks[call.rank].sites[call.event["site"]]), ("", 0, ""))
+        return file, line, text
+
     def code(self, call: Call) -> tuple[int, str]:
-        """(line, text) of the innermost line of the cell that made a call; 0 and "" if there is none."""
-        stack = self.ranks[call.rank].sites[call.event["site"]]
-        return (stack[0][1], stack[0][2]) if stack else (0, "")
+        """The same without the file."""
+        _, line, text = self.site(call)
+        return line, text
 
     def _read(self, rank: Rank, at: int, forced: int) -> Over | None:
         """The calls that are over at one row; None if it has to wait for another rank."""

@@ -85,8 +85,9 @@ export class Lane {
   /** Shows the moment `time` of a race that lasts `longest`. */
   show(time, longest) {
     const done = this.doneAt(time);
-    const flies = this.stepAt(time) > done;
-    if (this.run.step !== this.stepAt(time) || this.flies !== flies) this.#enter(done, flies);
+    const step = this.stepAt(time);
+    const flies = step > done;
+    if (this.run.step !== step || this.flies !== flies) this.#enter(done, flies);
     if (flies) this.stage.fly((time - this.ends[done]) / (this.ends[done + 1] - this.ends[done]));
     const reached = Math.min(time, this.total);
     this.head.style.left = `${longest ? (100 * reached) / longest : 0}%`;
