@@ -1,12 +1,17 @@
 """A check in JupyterLab: it moves while it works, stop ends it, and nothing of that stays in the notebook."""
 
+import time
+
 import pytest
+
+from tests.lab.conftest import LIMIT
 
 pytestmark = pytest.mark.timeout(900)
 
 SLOW = """%%ranks 4
 import os, time
 def shift(x):
+    open(f"{gates}/begun on {{rank}}", "w")
     while os.path.exists(f"{gates}/{{world_size}}"):
         time.sleep(0.01)
     arriving = torch.empty_like(x)
@@ -47,7 +52,11 @@ def test_the_stop_button_ends_a_check(open_notebook, gates):
     notebook = open_notebook("stopped.ipynb", cells(gates))
     notebook.run_all()
     notebook.page.wait_for_selector("progress")
-    notebook.page.wait_for_selector(".jp-OutputArea-output:has-text('on 4 ranks, float32')")
+    # Its first line comes before the ranks are at work; stopped by then, it says that nothing more was tried.
+    limit = time.monotonic() + LIMIT / 1000
+    while len(list(gates.glob("begun on *"))) < 4:
+        assert time.monotonic() < limit, "the function has not begun"
+        notebook.page.wait_for_timeout(50)
     notebook.command("notebook:interrupt-kernel")
     notebook.wait_until_idle()
     assert "  stopped  on 4 ranks, float32: it was stopped before it had ended" in notebook.outputs()[-1]
