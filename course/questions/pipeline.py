@@ -153,13 +153,13 @@ QUESTIONS = (
             ),
             Answer(
                 "Tensor parallel over the 8 of a machine, a pipeline of 2 machines, 4 copies",
-                "What sends most stays inside. A boundary between stages sends one activation, and copies wait once "
-                "a step.",
+                "What sends most stays inside. A boundary between stages sends one activation, and the four "
+                "copies wait for each other once a step.",
             ),
             Answer(
                 "FSDP over all 64",
-                "The simplest, and on a fast network a good first try. But each step would gather all weights twice "
-                "between the machines. A pipeline sends activations there, which are far smaller.",
+                "The simplest, and on a fast network a good first try, as in the interview. But here each step would "
+                "gather all weights twice between the machines. A pipeline sends the far smaller activations.",
             ),
         ),
         right=2,
