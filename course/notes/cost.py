@@ -18,7 +18,7 @@ NOTES = Notes(
         ),
         Part(
             8,
-            "Fewer bytes: one shot or two",
+            "Above the critical size: fewer bytes",
             "`two_shot_first` by clicking. Then write both formulas side by side.",
         ),
         Part(
@@ -50,34 +50,24 @@ NOTES = Notes(
             "Sum up the ring by hand on the board; the cell says the same.",
         ),
         Part(
+            9,
+            "Below the critical size: fewer messages",
+            "`bucket_times`, then the blank of `all_reduce_many`.",
+        ),
+        Part(
+            8,
+            "Above the critical size: fewer bytes",
+            "As in the short plan.",
+        ),
+        Part(
+            14,
+            "Where the curves cross",
+            "As in the short plan. Before you move the slider: where does the crossing go with more ranks?",
+        ),
+        Part(
             10,
             "Diagnose: a slow link",
             "Everybody has the table of pairs. Rows or columns? Then `slow_link`.",
-        ),
-        Part(
-            8,
-            "Fewer bytes: one shot or two",
-            "As in the short plan.",
-        ),
-        Part(
-            8,
-            "Where the curves cross",
-            "As in the short plan.",
-        ),
-        Part(
-            6,
-            "Many curves",
-            "Before you move the slider: where does the crossing go with more ranks?",
-        ),
-        Part(
-            6,
-            "Where the model is too simple",
-            "The three protocols: why has NCCL three? Then `estimate_token` on paper.",
-        ),
-        Part(
-            9,
-            "Fewer messages: a bucket",
-            "`bucket_times`, then the blank of `all_reduce_many`.",
         ),
         Part(
             10,
@@ -88,6 +78,11 @@ NOTES = Notes(
             4,
             "Myth check",
             "`busbw_measured` and `algbw_falls`.",
+        ),
+        Part(
+            6,
+            "Extra: what the model leaves out",
+            "The three protocols: why has NCCL three? Then `estimate_token` on paper.",
         ),
     ),
     home="`two_shot_all_reduce`, and the estimates that were not reached.",
@@ -124,9 +119,9 @@ NOTES = Notes(
         "long_message",
         "half_latency",
         "one_two_crossing",
-        "estimate_token",
         "estimate_gradients",
         "estimate_overlap",
+        "estimate_token",
     ),
     replies=(
         Reply(
@@ -136,8 +131,8 @@ NOTES = Notes(
         ),
         Reply(
             "where does the crossing go with more ranks",
-            "To longer vectors. More ranks give the ring more steps, so it needs more bytes before few bytes "
-            "per rank count for more than few steps.",
+            "Down to the critical size: p/(p - 2) times alpha/beta. One-shot sends (p - 1) N, so with more ranks "
+            "it loses earlier.",
         ),
         Reply(
             "why has NCCL three",

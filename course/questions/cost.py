@@ -36,6 +36,46 @@ QUESTIONS = (
         unit="bytes",
         within=0.02,
     ),
+    Number(
+        name="bucket_times",
+        topic="cost",
+        text="4 ranks, a ring over InfiniBand: alpha = 14 microseconds, 50 GB/s. You have 20 tensors of 20 kB. Plan A "
+        "calls all_reduce for each. Plan B joins them into one tensor and calls it once. By what factor is A slower?",
+        right=Answer("20*6*(14+0.1)/(6*(14+2))", "A: 20 x 6 steps of 14 + 0.1 microseconds. B: 6 steps of 14 + 2."),
+        wrong=(
+            Answer("1", "The bytes are the same, but A has 20 times as many starts, of 14 microseconds each."),
+            Answer("20", "A has 20 times as many steps, but those of B are longer: 14 + 2 microseconds, not 14 + 0.1."),
+            Answer("120", "A has 120 steps, but B has 6 of its own: one call, 6 steps."),
+        ),
+        unit="times",
+        p=4,
+        within=0.05,
+    ),
+    Click(
+        name="two_shot_first",
+        topic="all_reduce",
+        text="In the first shot rank r collects chunk r of every other rank. Which cell on each rank does this change? "
+        "Click it.",
+        step=1,
+        why="Rank 2 needs chunk 2 of every other rank and nothing else, so chunk 2 changes there. On rank r it is "
+        "chunk r.",
+    ),
+    Number(
+        name="one_two_crossing",
+        topic="cost",
+        text="One-shot costs 3 alpha + 3 N beta, two-shot 6 alpha + 1.5 N beta. InfiniBand's alpha/beta is 700 kB. At "
+        "which N do they take the same time?",
+        right=Answer(
+            "1.4e6", "3 alpha = 1.5 N beta, so N = 2 alpha/beta: twice the critical size, in slow motion, too."
+        ),
+        wrong=(
+            Answer("0.7e6", "That is alpha/beta. Here 3 alpha = 1.5 N beta, so N is twice that."),
+            Answer("2.8e6", "You took 6 alpha. The difference of the two is 3 alpha: 3 alpha = 1.5 N beta."),
+            Answer("0.35e6", "You divided by 2. 3 alpha = 1.5 N beta, so N = 3/1.5 alpha/beta."),
+        ),
+        unit="bytes",
+        within=0.03,
+    ),
     Choose(
         name="slow_link",
         topic="cost",
@@ -53,74 +93,6 @@ QUESTIONS = (
             ),
         ),
         right=3,
-    ),
-    Click(
-        name="two_shot_first",
-        topic="all_reduce",
-        text="In the first shot rank r collects chunk r of every other rank. Which cell on each rank does this change? "
-        "Click it.",
-        step=1,
-        why="Rank 2 needs chunk 2 of every other rank and nothing else, so chunk 2 changes there. On rank r it is "
-        "chunk r.",
-    ),
-    Number(
-        name="one_two_crossing",
-        topic="cost",
-        text="One-shot costs 3 alpha + 3 N beta, two-shot 6 alpha + 1.5 N beta. With alpha = 14 ms and 50 MB/s, at "
-        "which N do they take the same time?",
-        right=Answer("1.4e6", "3 alpha = 1.5 N beta, so N = 2 alpha/beta = 2 x 14 ms x 50 MB/s."),
-        wrong=(
-            Answer("0.7e6", "That is alpha/beta. Here 3 alpha = 1.5 N beta, so N is twice that."),
-            Answer("2.8e6", "You took 6 alpha. The difference of the two is 3 alpha: 3 alpha = 1.5 N beta."),
-            Answer("11.2e6", "You multiplied by 8. MB/s already counts bytes."),
-        ),
-        unit="bytes",
-        within=0.03,
-    ),
-    Number(
-        name="estimate_token",
-        topic="estimate",
-        text="65.5 kB on 8 GPUs, a ring with LL: 0.6 microseconds for a message, 225 GB/s. How long does one "
-        "all-reduce take?",
-        right=Answer(
-            "2*(p-1)*(0.6+65.5/p/225)*1e-6",
-            "14 steps of 0.6 microseconds are 8.4, and the bytes add 0.5. (To start the call at all NCCL counts 6.6 "
-            "more.) With Simple the ring would take 48 microseconds.",
-        ),
-        wrong=(
-            Answer(
-                "2*(p-1)/p*65.5/225*1e-6",
-                "Those are the bytes alone. 14 steps have to start, too: 0.6 microseconds each.",
-            ),
-            Answer(
-                "(0.6+2*(p-1)/p*65.5/225)*1e-6",
-                "That starts one message. The ring has 2 (p - 1) = 14 steps, one after the other.",
-            ),
-            Answer(
-                "(p-1)*(0.6+65.5/p/225)*1e-6",
-                "That is one half of the ring. After the reduce-scatter comes the all-gather.",
-            ),
-            Answer("2*(p-1)*(0.6+65.5/225)*1e-6", "That sends all of N in each step. A step of the ring sends N/p."),
-            Answer("2*(p-1)*(3.4+65.5/p/450)*1e-6", "That is Simple. LL starts faster and has half the bandwidth."),
-        ),
-        unit="s",
-        p=8,
-        within=0.02,
-    ),
-    Number(
-        name="bucket_times",
-        topic="cost",
-        text="4 ranks, a ring, alpha = 14 ms, 50 MB/s. You have 20 tensors of 20 kB. Plan A calls all_reduce for each. "
-        "Plan B joins them into one tensor and calls it once. By what factor is A slower?",
-        right=Answer("20*6*(14+0.1)/(6*(14+2))", "A: 20 x 6 steps of 14 + 0.1 ms. B: 6 steps of 14 + 2 ms."),
-        wrong=(
-            Answer("1", "The bytes are the same, but there are 20 times as many starts, and a start costs 14 ms here."),
-            Answer("20", "A has 20 times as many steps, but those of B are longer: 14 + 2 ms, not 14 + 0.1."),
-            Answer("120", "A has 120 steps, but B has 6 of its own: one call, 6 steps."),
-        ),
-        unit="times",
-        p=4,
-        within=0.05,
     ),
     Number(
         name="estimate_gradients",
@@ -182,27 +154,6 @@ QUESTIONS = (
         p=8,
         within=0.01,
     ),
-    Number(
-        name="estimate_gather",
-        topic="estimate",
-        text="FSDP collects a layer of Llama 3 70B on 32 GPUs: 0.86 billion parameters of 2 bytes, 1.7 GB. Each GPU "
-        "ends with the whole layer. A ring, 50 GB/s in each direction. How long does it take, without latency?",
-        right=Answer("(p-1)/p*1.7/50", "Each GPU receives 31 of the 32 chunks: nearly the whole 1.7 GB, at 50 GB/s."),
-        wrong=(
-            Answer(
-                "1.7/50/p", "That divides by p. However many GPUs share the work, each has to receive nearly the whole."
-            ),
-            Answer("2*(p-1)/p*1.7/50", "That is an all-reduce. An all-gather is one half of it."),
-            Answer(
-                "(p-1)*1.7/50",
-                "1.7 GB is the whole layer, not one rank's chunk. Always ask which N a formula means.",
-            ),
-            Answer("8*(p-1)/p*1.7/50", "You multiplied by 8. GB/s already counts bytes."),
-        ),
-        unit="s",
-        p=32,
-        within=0.04,
-    ),
     Statement(
         name="busbw_measured",
         topic="cost",
@@ -228,5 +179,35 @@ QUESTIONS = (
         why="By the count it is half, and NCCL's ring keeps that. gloo, which your ranks use, does a "
         "whole all-reduce inside and throws most of it away. A formula is about an algorithm; "
         "your library may run another.",
+    ),
+    Number(
+        name="estimate_token",
+        topic="estimate",
+        text="65.5 kB on 8 GPUs, a ring with LL: 0.6 microseconds for a message, 225 GB/s. How long does one "
+        "all-reduce take?",
+        right=Answer(
+            "2*(p-1)*(0.6+65.5/p/225)*1e-6",
+            "14 steps of 0.6 microseconds are 8.4, and the bytes add 0.5. (To start the call at all NCCL counts 6.6 "
+            "more.) With Simple the ring would take 48 microseconds.",
+        ),
+        wrong=(
+            Answer(
+                "2*(p-1)/p*65.5/225*1e-6",
+                "Those are the bytes alone. 14 steps have to start, too: 0.6 microseconds each.",
+            ),
+            Answer(
+                "(0.6+2*(p-1)/p*65.5/225)*1e-6",
+                "That starts one message. The ring has 2 (p - 1) = 14 steps, one after the other.",
+            ),
+            Answer(
+                "(p-1)*(0.6+65.5/p/225)*1e-6",
+                "That is one half of the ring. After the reduce-scatter comes the all-gather.",
+            ),
+            Answer("2*(p-1)*(0.6+65.5/225)*1e-6", "That sends all of N in each step. A step of the ring sends N/p."),
+            Answer("2*(p-1)*(3.4+65.5/p/450)*1e-6", "That is Simple. LL starts faster and has half the bandwidth."),
+        ),
+        unit="s",
+        p=8,
+        within=0.02,
     ),
 )

@@ -195,7 +195,6 @@ FOUND = {
     "bucket_times": lambda: 20 * ratio(PLAYED, (all_reduce.ring(4), 20e3), (all_reduce.ring(4), 400e3)),
     "estimate_gradients": lambda: seconds(all_reduce.ring(16), 16e9, NIC),
     "estimate_token": lambda: seconds(all_reduce.ring(8), 65.5e3, NVLINK_LL),
-    "estimate_gather": lambda: seconds(all_gather.ring(32), 1.7e9, NIC),
     "estimate_busbw": lambda: 1e9 / 2.6e-3 * 7 / 8,
     "long_message": lambda: 20e-6 + 4e6 / 2e9,
     "half_latency": lambda: 20e-6 * 2e9,
