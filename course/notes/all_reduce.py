@@ -133,10 +133,6 @@ NOTES = Notes(
             "vector before the first sum can leave.",
             answer=1,
         ),
-        Mistake(
-            "ring_twice_the_ranks",
-            "The most useful wrong answer of the chapter. If it were so, no large training run would pay.",
-        ),
     ),
     sheet=(
         "naive_messages",
@@ -174,8 +170,8 @@ NOTES = Notes(
         ),
         Reply(
             "Just tell me which one to take",
-            "The table *Which one, when?* does: the ring for long vectors, the exchange for short ones on a few "
-            "ranks, a tree for short ones on many.",
+            "The table *Which one, when?* does: the ring for long vectors, the exchange for short ones on two or three "
+            "ranks, the algorithms of chapter 7 for short ones on more.",
         ),
         Reply(
             "Is 1.5 N measured or computed",
