@@ -65,7 +65,7 @@ NOTES = Notes(
         Part(
             8,
             "The price",
-            "The sentence first, then the table.",
+            "Let them guess what grows with p, before the cell runs. Then: half the bytes, but 1/p of the sum.",
         ),
         Part(
             10,
@@ -75,9 +75,9 @@ NOTES = Notes(
     ),
     home="Two of the three *Write it*, and the cheat sheet on paper.",
     room="choose_gradients",
-    ask="The rule to write on the board first: a rank that throws away what it receives has the wrong collective. "
-    "Then ask. `all_reduce` gets most hands, because it is the one they know. Ask those hands how much of the sum"
-    " a rank uses.",
+    ask="The rule to write on the board first: a rank that throws away what it receives, or sends zeros for data "
+    "that it does not have, has the wrong collective. Then ask. `all_reduce` gets most hands, because it is the one "
+    "they know. Ask those hands how much of the sum a rank uses.",
     wrong=(
         Mistake(
             "choose_gradients",

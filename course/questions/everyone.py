@@ -158,8 +158,8 @@ QUESTIONS = (
             ),
             Answer(
                 "all_gather",
-                "It would work, but each rank gets four whole buckets and adds them itself. It sends 3 N, where an "
-                "all_reduce sends 1.5 N.",
+                "It would work, and nothing is thrown away: the rule is silent. But every rank does all the adding "
+                "itself, and sends three buckets, where an all_reduce sends one and a half.",
             ),
             Answer(
                 "all_reduce",
@@ -169,14 +169,6 @@ QUESTIONS = (
             Answer("broadcast from rank 0", "Every rank would get the gradients of rank 0's data, and of no other."),
         ),
         right=2,
-    ),
-    Statement(
-        name="half_of_the_sum",
-        topic="reduce_scatter",
-        text="On 8 ranks reduce_scatter sends half the bytes of all_reduce, so each rank gets half of the sum.",
-        true=False,
-        why="Half the bytes, yes. But each rank gets one eighth of the sum. The second half of an all_reduce brings it "
-        "the rest.",
     ),
     Choose(
         name="choose_lookup",
