@@ -29,7 +29,8 @@ NOTES = Notes(
         Part(
             9,
             "How it chooses",
-            "`topology_chain`, then `topology_choice` and `nccl.choose`: no thresholds, an estimate for each call.",
+            "`topology_chain`, then `topology_choice`, `topology_choice_long` and `nccl.choose`: an estimate for each "
+            "call.",
         ),
         Part(
             4,
@@ -59,19 +60,15 @@ NOTES = Notes(
             "As in the short plan.",
         ),
         Part(
-            6,
-            "What NCCL does",
-            "The table, and the three protocols: what does each pay, and for what?",
-        ),
-        Part(
             12,
             "A switch that adds",
             "As in the short plan. Why is it hardly faster step by step?",
         ),
         Part(
-            12,
+            18,
             "How it chooses",
-            "As in the short plan. Guess the nine rows before you run them.",
+            "First the table of protocols: what does each pay, and for what? Then as in the short plan. Guess the nine "
+            "rows before you run them.",
         ),
         Part(
             6,

@@ -67,8 +67,8 @@ QUESTIONS = (
             ),
             Answer(
                 "1.5 nearest, 12 farthest",
-                "Nearest first, N/16 and N/32 cross and come back: 3/16 N for each of 8 GPUs. Farthest first it is "
-                "N/2 and N/4: 3/2 N for each.",
+                "Nearest first, each of 8 GPUs sends N/16 and N/32 across in the reduce-scatter, and the same in the "
+                "all-gather: 3/16 N. Farthest first it is N/2 and N/4, twice: 3/2 N.",
             ),
             Answer("12 nearest, 1.5 farthest", "The other way round: the first message is the longest, N/2."),
             Answer(
@@ -124,21 +124,21 @@ QUESTIONS = (
     Number(
         name="topology_switch",
         topic="in-network reduction",
-        text="The switch adds, and copies. How much must each of the 8 ranks send now, in all?",
+        text="The switch adds, and copies. What is the least that each of the 8 ranks must send, in all?",
         right=Answer(
             "1",
-            "7/8 N: its part of the chunks that the others finish. Then its own finished chunk, N/8, once: the switch "
-            "makes the copies.",
+            "For the 7 chunks that other ranks get, it sends its numbers to the switch: 7/8 N. Then it sends the sum "
+            "of its own chunk, N/8, once: the switch makes the copies.",
         ),
         wrong=(
             Answer("2(p - 1)/p", "That is without the switch, where each rank sends its sum to seven others itself."),
-            Answer("(p - 1)/p", "That is the first half. Its own finished chunk goes out once more."),
+            Answer("(p - 1)/p", "That is the first half. Then the sum of its own chunk goes out."),
             Answer("2", "N on the way up, and then only N/8: the switch makes the copies."),
-            Answer("1/p", "That is its finished chunk. Before that it sends its part of the other seven."),
+            Answer("1/p", "That is the sum of its own chunk. Before that it sends its numbers for the other seven."),
             Answer(
                 "1+1/p",
-                "So NVLS really does it: even the rank's own part goes through the switch. Count only what it must "
-                "send: 7/8 for the others' chunks, 1/8 for its own.",
+                "NVLS sends this much: even the rank's own part goes through the switch. The least is 7/8 for the "
+                "other ranks' chunks and 1/8 for its own.",
             ),
         ),
         unit="N",
@@ -151,8 +151,7 @@ QUESTIONS = (
         "machine, at most?",
         right=Answer(
             "8",
-            "The chunk goes round twice, and leaves a machine four times in each round. Such a hop takes 14 us; the "
-            "other 54 stay inside, at 3.4 us.",
+            "The chunk goes round twice, and leaves a machine four times in each round. The other 54 hops stay inside.",
         ),
         wrong=(
             Answer("62", "62 would mean that every hop leaves a machine. Most stay inside: 7 of 8."),
@@ -168,22 +167,49 @@ QUESTIONS = (
         topic="nccl",
         text="16 GPUs on two machines all-reduce 1 kB. What does NCCL's estimate choose?",
         answers=(
-            Answer("A ring for each NIC", "A chunk makes 30 hops one after the other. A tree has a shorter chain."),
             Answer(
-                "The switch that adds",
-                "It saves bytes, and 1 kB has few. What counts is latency, and the way through the switch has more.",
+                "A ring for each NIC",
+                "A chunk makes 30 hops, 4 of them between machines. With LL that is 4 x 2.7 + 26 x 0.6 + 6.6 = 33 us. "
+                "A tree has a shorter chain.",
             ),
             Answer(
-                "The tree",
-                "1 kB is all latency. Up the tree and down again is the shortest chain: 20 us, a ring takes 33.",
+                "The trees, and the switch adds inside",
+                "It saves bytes, and 1 kB has few. The switch has no LL: 25 us inside and 2 x 14 between, 53 us.",
             ),
             Answer(
-                "The hierarchy",
-                "NCCL's hierarchy is NVLSTree: the switch adds inside, trees between. It saves bytes, and 1 kB has "
-                "few; its latency is higher.",
+                "The trees, without the switch",
+                "1 kB is all latency. Up a tree and down again are 14 hops inside and 2 between. With LL that is "
+                "14 x 0.6 + 2 x 2.7 + 6.6 = 20 us. A ring takes 33 us.",
+            ),
+            Answer(
+                "Recursive doubling",
+                "It has the fewest steps of all, but NCCL does not have it for an all-reduce.",
             ),
         ),
         right=2,
+    ),
+    Choose(
+        name="topology_choice_long",
+        topic="nccl",
+        text="32 GPUs on four machines all-reduce 16 GB. What does NCCL's estimate choose?",
+        answers=(
+            Answer(
+                "The trees, and the switch adds inside",
+                "The switch relieves the NVLinks, but the NICs are the bottleneck. In the two trees some machine sends "
+                "four messages of N/2: 0.25 N through each of its NICs. Rings send 0.242 N.",
+            ),
+            Answer(
+                "Eight rings, each through another NIC",
+                "1.94 N leave a machine, 0.242 N through each NIC. In the two trees some machine sends four messages "
+                "of N/2: 2 N, or 0.25 N through each NIC.",
+            ),
+            Answer(
+                "The hierarchy",
+                "It would be the best, with 0.188 N through each NIC. But NCCL has no such all-reduce: you would have "
+                "to write it, as in chapter 8.",
+            ),
+        ),
+        right=1,
     ),
     Number(
         name="topology_torus",
@@ -208,8 +234,8 @@ QUESTIONS = (
         topic="nccl",
         text="NCCL uses trees below 256 kB and rings above.",
         true=False,
-        why="It estimates the time of each and takes the least. In one machine the model of NCCL takes no tree at any "
-        "size, and on two machines no ring. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
+        why="It estimates the time of each and takes the least. Our model takes no tree at any size in one machine, "
+        "and no ring on two machines. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
     ),
     Statement(
         name="topology_one_gpu_each",
