@@ -38,7 +38,7 @@ NOTES = Notes(
     ninety=(
         Part(
             9,
-            "The same in torch",
+            "A call that moves",
             "Where could the compiler put `mm` in that graph? Between the call and the wait.",
         ),
         Part(

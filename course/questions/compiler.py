@@ -154,9 +154,9 @@ QUESTIONS = (
     FindLine(
         name="xla_wrong_axis",
         topic="tensor parallel",
-        text="A colleague's training step, for `shard_map` with `check_vma=False`, on the 2 x 2 mesh: `x` is cut "
-        "along `data`, the columns of `w` along `model`. It runs, and learns nonsense. In the compiled program the "
-        "gradients are summed in the groups {0,1} {2,3}. Which line is wrong?",
+        text="A colleague's training step, for `shard_map`, on the 2 x 2 mesh (`check_vma=False`: JAX adds no sums of "
+        "its own): `x` is cut along `data`, the columns of `w` along `model`. It runs, and learns nonsense. In the "
+        "compiled program the gradients are summed in the groups {0,1} {2,3}. Which line is wrong?",
         source="""def step(w, x):
     def loss(w):
         return jnp.square(x @ w).mean(axis=0).sum()
@@ -207,6 +207,32 @@ QUESTIONS = (
         ),
         right=1,
     ),
+    Choose(
+        name="xla_product",
+        topic="placement",
+        text="On four ranks x is cut by columns, Shard(1), and w by rows, Shard(0). DTensor computes y = x @ w. What "
+        "does it send, and how is y placed?",
+        answers=(
+            Answer(
+                "x and w, by all_gather; y is Replicate",
+                "Then each rank computes the whole product. It can do less: what do its own columns and rows give?",
+            ),
+            Answer(
+                "y, by all_reduce; y is Replicate",
+                "That comes when you ask for the sum. If you want a Shard of y, a reduce_scatter sends half as much.",
+            ),
+            Answer(
+                "nothing; y is Partial",
+                "A rank's columns of x times its rows of w are one term of the sum. That is chapter 13's row-parallel "
+                "layer, before its all_reduce.",
+            ),
+            Answer(
+                "nothing; y is Shard(1)",
+                "Each rank's product is as large as y: a term of the sum, not a part of y.",
+            ),
+        ),
+        right=2,
+    ),
     Statement(
         name="xla_own_network",
         topic="compiler",
@@ -214,8 +240,8 @@ QUESTIONS = (
         "code itself.",
         true=False,
         why="You have seen JAX's processes connect with gloo. On NVIDIA GPUs XLA calls NCCL. The compiler decides "
-        "what is called, and when. (On TPUs one library, libtpu, has both. And Pallas or Triton kernels can send by "
-        "themselves.)",
+        "what is called, and when. (On TPUs the compiler and the communication are in one library, libtpu. And Pallas "
+        "or Triton kernels can send by themselves.)",
     ),
     Statement(
         name="xla_free",
