@@ -109,7 +109,7 @@ NOTES = Notes(
             answer=1,
         ),
     ),
-    sheet=("processes_with_x", "rank_21", "late_to_the_meeting", "rank_2_raises", "chunk_of_nine", "same_seed"),
+    sheet=("processes_with_x", "rank_21", "late_to_the_meeting", "rank_2_raises", "rank_0_first", "same_seed"),
     replies=(
         Reply(
             "How often does the second `print` run",

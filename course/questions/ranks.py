@@ -1,4 +1,4 @@
-"""The questions of chapter 1: own memories, a rank that fails, pieces that do not divide, and two myths."""
+"""The questions of chapter 1: own memories, a rank that fails, where rank 21 is, and two myths."""
 
 from course.questions.question import Answer, Choose, Number, Statement
 
@@ -45,45 +45,23 @@ QUESTIONS = (
     Choose(
         name="rank_2_raises",
         topic="deadlock",
-        text="Ranks 0, 1 and 3 are in `recv` from rank 2. Rank 2 raises a `ValueError`. What do the other three do?",
+        text="Ranks 0, 1 and 3 wait in `recv` from rank 2. Rank 2 raises a `ValueError`, and its process stays alive. "
+        "Which ranks learn of the error?",
         answers=(
             Answer(
-                "They raise the `ValueError` too.",
-                "An exception stays in its own process. No message tells the others about it.",
+                "All four: an exception ends the program.",
+                "There are four programs, one in each process. The exception ends only rank 2's part of the cell.",
             ),
             Answer(
-                "They wait for a message that never comes.",
-                "Rank 2 left its code before it could send anything, and nothing tells the others"
-                " that it has given up.",
+                "Rank 2 alone.",
+                "An exception stays in its own process. The other three wait for a message that never comes.",
             ),
             Answer(
-                "Their `recv` returns, and `x` stays as it was.",
-                "`recv` returns only when its message has come. There is no such thing as an empty answer.",
+                "Ranks 0, 1 and 3: their `recv` raises an error.",
+                "Their connections to rank 2 are open, so to them its message is just late. They wait.",
             ),
         ),
         right=1,
-    ),
-    Number(
-        name="chunk_of_nine",
-        topic="shares",
-        text="`torch.arange(9).chunk(4)`: how many pieces do you get?",
-        right=Answer(
-            "3",
-            "Pieces of 9/4 rounded up, which is 3 numbers. Three of them use up all 9, and rank 3 "
-            "would have none: `x.chunk(4)[3]` is an `IndexError`.",
-        ),
-        wrong=(
-            Answer(
-                "4",
-                "4 is only the maximum. `chunk` makes pieces of 3 numbers until none is left.",
-            ),
-            Answer("5", "Pieces of 9/4 rounded down, 2 numbers, would be five. `chunk` rounds up."),
-            Answer(
-                "2", "2 is 9/4 rounded down. `chunk` rounds up to pieces of 3, and then counts how many that makes."
-            ),
-            Answer("9", "9 would be pieces of one number each. `chunk(4)` makes at most four pieces."),
-        ),
-        unit="pieces",
     ),
     Choose(
         name="rank_21",
