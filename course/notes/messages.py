@@ -86,7 +86,7 @@ NOTES = Notes(
         Part(
             4,
             "Myth check",
-            "`small_never_blocks` and `immediate_never_deadlocks`, hands only.",
+            "`small_never_blocks` and `messages_in_order`, hands only. The second one is true.",
         ),
     ),
     home="`shift` and `swap` with their checks; the barrier is extra.",
@@ -113,10 +113,6 @@ NOTES = Notes(
         Mistake(
             "small_never_blocks",
             "Many have seen it work in MPI. True there up to some kilobytes, promised nowhere, and false here.",
-        ),
-        Mistake(
-            "immediate_never_deadlocks",
-            "`isend` does not wait, `wait` does. Ask in which order the two lines of one rank stand.",
         ),
     ),
     sheet=(

@@ -1,4 +1,4 @@
-"""The questions of chapter 2: what recv fills, messages and steps, deadlocks, a shift that hangs, four myths."""
+"""The questions of chapter 2: what recv fills, messages and steps, deadlocks, a shift that hangs, three myths."""
 
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
@@ -119,22 +119,24 @@ QUESTIONS = (
         source="""
 %%ranks
 def shift(x):
+    right, left = (rank + 1) % world_size, (rank - 1) % world_size
     inbox = torch.empty_like(x)
     dist.isend(x, right)
     dist.recv(inbox, left)
     return inbox
 shift(x)
 """,
-        right=(4,),
+        right=(5,),
         why="The handle that `isend` returns is not kept, so Python deletes it. gloo then drops the message, unless "
         "its receiver is already waiting for it. If the receivers are usually there first, the bug stays hidden for "
         "months. Keep every handle, and wait for it.",
         wrong=(
             Answer("2", "This line only names the function."),
-            Answer("3", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
-            Answer("5", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
+            Answer("3", "The neighbours are right, for rank 0 and the last rank too: that is what `%` is for."),
+            Answer("4", "`torch.empty_like(x)` is fine: `recv` overwrites all of it, so it need not hold anything."),
+            Answer("6", "A blocking `recv` is right here: the rank's own send has been started and does not block."),
             Answer(
-                "6",
+                "7",
                 "`inbox` may be returned: `recv` is over, so it is filled. It is the send that is never waited for.",
             ),
         ),
@@ -173,17 +175,8 @@ shift(x)
         topic="blocking",
         text="When `send` has returned, you may overwrite the tensor: the receiver still gets the old numbers.",
         true=True,
-        why="This is what a blocking `send` promises: the bytes have been copied out of the tensor. With `isend` you "
-        "have to `wait()` first. (NCCL's `send` returns when it is in the GPU's "
-        "queue. After that, only GPU work that comes later in the same stream may change the tensor.)",
-    ),
-    Statement(
-        name="immediate_never_deadlocks",
-        topic="deadlock",
-        text="A program that uses only `isend` and `irecv` cannot deadlock.",
-        true=False,
-        why="The two calls return at once, but their `wait()` does not. Here every rank waits before "
-        "any rank has sent.",
+        why="This is what a blocking `send` promises: the bytes have been copied out of the tensor, even if they have "
+        "not arrived yet. With `isend` you have to `wait()` first.",
     ),
     Statement(
         name="messages_in_order",
