@@ -140,8 +140,8 @@ EXERCISES = (
     ),
     Exercise(
         name="to_heads",
-        asks="x is this rank's tokens with all heads (tokens, heads, numbers). It returns all tokens, in order, with "
-        "this rank's heads only: (world_size * tokens, heads // world_size, numbers). One all_to_all_single; x stays "
+        asks="x is this rank's tokens with all heads (tokens, heads, d). It returns all tokens, in order, with "
+        "this rank's heads only: (world_size * tokens, heads // world_size, d). One all_to_all_single; x stays "
         "as it is",
         lines=5,
         x="torch.randint(low, high, (3, 2 * p, 2)).to(dtype) * scale",
@@ -162,7 +162,7 @@ EXERCISES = (
             "all_to_all_single sends the first 1/p of the memory to rank 0, the next to rank 1, and so on. In x the "
             "first 1/p is the first tokens. You want it to be the first heads.",
             "x.chunk(world_size, dim=1) are the pieces for the ranks; torch.stack puts one behind the other.",
-            "What comes is (world_size, tokens, heads // world_size, numbers), the tokens of rank 0 first: "
+            "What comes is (world_size, tokens, heads // world_size, d), the tokens of rank 0 first: "
             "out.flatten(0, 1).",
         ),
         dtypes=FLOATS,
@@ -170,7 +170,7 @@ EXERCISES = (
     ),
     Exercise(
         name="ring_attention",
-        asks="it returns softmax(q @ K.T / sqrt(numbers)) @ V of this rank's queries, where K and V are the keys and "
+        asks="it returns softmax(q @ K.T / sqrt(d)) @ V of this rank's queries, where K and V are the keys and "
         "values of all ranks. They travel round a ring: p - 1 steps, and in each every rank passes one rank's k and v "
         "to a neighbour. x, the stack of this rank's q, k and v, stays as it is",
         lines=20,

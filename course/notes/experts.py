@@ -21,14 +21,14 @@ NOTES = Notes(
             "`experts_way_back` and `experts_reduce`. What came goes back, and only copies need an all_reduce.",
         ),
         Part(
-            6,
+            8,
             "Too many for one expert",
-            "`experts_capacity`: dropped, and yet still in the batch.",
+            "`experts_skew` on paper, then the map: who sends, who receives, who waits?",
         ),
         Part(
-            8,
-            "An unbalanced router, seen",
-            "`experts_skew` on paper, then the map: who sends, who receives, who waits?",
+            6,
+            "A capacity, or a bias",
+            "`experts_capacity`: dropped, and yet still in the batch.",
         ),
         Part(
             8,
@@ -68,14 +68,14 @@ NOTES = Notes(
             "`experts_order` in pairs.",
         ),
         Part(
-            7,
+            10,
             "Too many for one expert",
-            "As in the short plan.",
+            "As in the short plan. Then both bottlenecks: the NIC and the computing.",
         ),
         Part(
-            10,
-            "An unbalanced router, seen",
-            "As in the short plan. Then both bottlenecks: the NIC and the computing.",
+            7,
+            "A capacity, or a bias",
+            "As in the short plan.",
         ),
         Part(
             4,
@@ -126,7 +126,7 @@ NOTES = Notes(
             answer=3,
         ),
     ),
-    sheet=("experts_way_back", "experts_reduce", "experts_capacity", "experts_skew", "cp_ring_bytes"),
+    sheet=("experts_way_back", "experts_reduce", "experts_skew", "experts_capacity", "cp_ring_bytes"),
     replies=(
         Reply(
             "what does each rank have",

@@ -82,7 +82,9 @@ return gate[:, None] * done[order]""",
         why="done is in the order of x[order]: done[i] belongs to token order[i]. done[order] sorts once more, so "
         "tokens get results of others. Right is y[order] = done, or done[order.argsort()].",
         wrong=(
-            Answer("1", "The tokens for expert 0 first, then those for 1: that is how they have to be sent."),
+            Answer(
+                "1", "Sorted by expert, as they have to be sent. (It need not be stable: one `order` serves both ways.)"
+            ),
             Answer("4", "Sorted tokens, and counts of the same choice: these fit."),
             Answer("5", "On the way back the lists change places, as they do here."),
         ),
