@@ -36,7 +36,7 @@ def _trial_counted(x):
 """
 
 SIDES = {2: (2, 1, 1), 3: (1, 1, 3), 4: (2, 1, 2), 8: (2, 2, 2)}
-"""The mesh for p ranks: copies of the model, stages of a copy (one layer each), pieces of a stage."""
+"""The mesh for p ranks: replicas of the model, stages of a replica (one layer each), pieces of a stage."""
 
 HEAD, SEQUENCES, CONTEXT, STEPS = 8, 4, 6, 10
 """Numbers of a head, of which each piece has one; sequences of a batch, tokens of a sequence; steps that are taken."""
@@ -277,7 +277,7 @@ EXERCISES = (
             "model, too, so their squares count once",
             out_of(lambda cut, copies, _: sum(cut) + copies): "that is the sum of the squares; the norm is its root",
             out_of(lambda cut, copies, everyones: math.sqrt(sum(everyones) + copies)): "the sum went over all ranks, "
-            "and so over other copies of the model, too; give all_reduce group=group",
+            "and so over other replicas, too; give all_reduce group=group",
         },
         hints=(
             "The norm is the root of a sum of squares. Squares add up over ranks, norms do not.",
@@ -345,7 +345,7 @@ EXERCISES = (
             where(lambda trial: losses_part(trial) < STEPS): "ranks of one tensor group return the same loss at first "
             "and different ones later, so their copies of a weight drift apart; f adds up the gradient where x enters "
             "the pieces, and all ranks clip by the same norm",
-            stepped(summed): "the gradients were summed over the data group and not divided by the number of copies",
+            stepped(summed): "the gradients were summed over the data group and not divided by the number of replicas",
             stepped(lambda space, clipped, p: lambda grads: grads): "the gradients were not clipped: if their norm is "
             "above 1, each is divided by it",
             stepped(piled_up): "backward() adds to the gradients of the step before; set them to None after the update",
@@ -353,11 +353,11 @@ EXERCISES = (
             "pipe group first",
         },
         hints=(
-            "mesh.get_group('data') is your data group. Your copy of the model reads "
-            "x.chunk(copies)[mesh.get_local_rank('data')]; f is F.apply(y, tensor), and g is G.apply(y, tensor).",
+            "mesh.get_group('data') is your data group. Your replica reads "
+            "x.chunk(replicas)[mesh.get_local_rank('data')]; f is F.apply(y, tensor), and g is G.apply(y, tensor).",
             "Before loss_of: p.register_post_accumulate_grad_hook(leave) for each p of w.values(). leave(p) starts "
             "dist.all_reduce(p.grad, group=data, async_op=True) and keeps what it returns. After backward() wait for "
-            "all, remove() the hooks, and divide by the number of copies.",
+            "all, remove() the hooks, and divide the loss and the gradients by the number of replicas.",
             "Then the norm: grad_norm(cut, copies, tensor), with is_cut(key) of course.gpt, is that of one stage. Its "
             "square is added up over the pipe group. If the root is above 1, multiply every gradient by 1 / root.",
             "The loss is a mean over the data group, and a sum over the pipe group: only the last stage has one, the "

@@ -4,16 +4,18 @@ from course.exercises.exercise import Exercise, nobody
 
 BY_THE_BOOK = """
 def _trial_sized(model, tokens, gpus, tensor, chip):
-    (psi, layers, hidden), (machine, flops, inside, between) = model, chip
+    (psi, layers, hidden), (machine, flops, inside, between, near, far) = model, chip
     kept = 16 * psi / gpus + 2 * layers * hidden * tokens
     summed = 6 * layers * 2 * (tensor - 1) / tensor * (tensor * tokens) * hidden * 2
     copies = gpus / tensor
     data = 3 * (copies - 1) / copies * psi / tensor * 2
     nic = data * tensor / machine
+    away = gpus / machine - 1
+    fsdp = max(data / inside, nic / between) + 3 * layers * (away * far + (copies - 1 - away) * near)
     compute = 8 * psi * tokens / flops
-    seconds = max(compute + summed / inside, data / inside, nic / between)
+    seconds = max(compute + summed / inside, fsdp)
     sizes = [kept / 1e9, summed / 1e9, nic / 1e9]
-    return torch.tensor([*sizes, seconds, 6 * psi * tokens / flops / seconds], dtype=torch.float64)
+    return torch.tensor([*sizes, fsdp, seconds, 6 * psi * tokens / flops / seconds], dtype=torch.float64)
 def _trial_numbers(sized):
     if isinstance(sized, (list, tuple)) and all(isinstance(each, (int, float, torch.Tensor)) for each in sized):
         return torch.tensor([float(each) for each in sized], dtype=torch.float64)
@@ -28,21 +30,24 @@ RUN = ", ".join(
         "256 * int(torch.randint(2, 40, ()))",
         "576 * int(torch.randint(1, 9, ()))",
         "2 ** int(torch.randint(1, 4, ()))",
-        "8 * int(torch.randint(1, 10, ()))",
+        "(8, 16, 24, 32, 48, 64, 72)[int(torch.randint(0, 7, ()))]",
         "1e12 * int(torch.randint(300, 2300, ()))",
         "1e9 * int(torch.randint(100, 1000, ()))",
         "1e9 * int(torch.randint(10, 100, ()))",
+        "1e-7 * int(torch.randint(5, 50, ()))",
+        "1e-6 * int(torch.randint(5, 30, ()))",
     ]
 )
-"""Weights, layers, hidden size; tokens, GPUs, tensor group; GPUs per machine, operations and bytes a second."""
+"""Weights, layers, hidden size; tokens, GPUs, tensor group; GPUs per machine, operations a second, bytes a second and
+latency inside and between machines."""
 
 EXERCISES = (
     Exercise(
         name="size_a_run",
-        asks="returns five numbers for one GPU and one step: GB kept (weights, gradients, Adam, layer inputs), GB "
-        "sent in "
-        "its tensor group, GB through one NIC, seconds, MFU; the function itself sends nothing",
-        lines=10,
+        asks="returns six numbers for one GPU and one step: GB kept (weights, gradients, Adam, layer inputs), GB "
+        "sent in its tensor group, GB through one NIC, seconds of FSDP, seconds of the step, MFU; the function itself "
+        "sends nothing",
+        lines=11,
         x=f"torch.tensor([{RUN}]).to(dtype)",
         expected="_trial_sized(x[:3].tolist(), *x[3:6].tolist(), x[6:].tolist())",
         in_place=False,
@@ -53,6 +58,7 @@ EXERCISES = (
             "the GB that a GPU keeps": 1,
             "the GB sent in the tensor group": 1,
             "the GB through one NIC": 1,
+            "the seconds of FSDP": 1,
             "the seconds of a step": 1,
             "the MFU": 1,
         },
@@ -61,12 +67,14 @@ EXERCISES = (
         hints=(
             "Memory: the weights are cut by tensor and again by the FSDP group, so each GPU has psi / gpus of them, 16 "
             "bytes each. Add layers * hidden * tokens numbers of 2 bytes.",
-            "The tensor group: 6 * layers all_reduces, each of tensor * tokens * hidden numbers of 2 bytes. A ring "
-            "sends "
-            "2 * (tensor - 1) / tensor of that. The FSDP group has gpus / tensor ranks: two all_gathers and a "
-            "reduce_scatter of psi / tensor numbers of 2 bytes, and each sends (ranks - 1) / ranks of that.",
-            "Computing takes 8 * psi * tokens / flops seconds. Add the tensor group's bytes / inside. Meanwhile FSDP "
-            "sends: all its bytes / inside, and a NIC's share / between. The step takes the longest of the three.",
+            "The tensor group: 2 all_reduces per layer forward, 2 forward again, 2 backward, each of tensor * tokens * "
+            "hidden numbers of 2 bytes. A ring sends 2 * (tensor - 1) / tensor of that.",
+            "FSDP has ranks = gpus / tensor: two all_gathers and a reduce_scatter of psi / tensor numbers of 2 bytes, "
+            "and each sends (ranks - 1) / ranks of that. All of it goes through NVLink, tensor / machine of it through "
+            "one NIC. Of the ranks - 1 hops of a call gpus / machine - 1 take far seconds, the others near. Seconds: "
+            "the slower of NVLink and NIC, plus 3 * layers calls.",
+            "Computing takes 8 * psi * tokens / flops seconds, and waits for the tensor group: add its bytes / inside. "
+            "FSDP sends meanwhile, so the step takes the longer of the two.",
             "MFU: 6 * psi * tokens / flops, divided by the seconds of the step.",
         ),
         world_sizes=(2, 2, 2),

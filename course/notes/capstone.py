@@ -102,7 +102,7 @@ NOTES = Notes(
         ),
         Mistake(
             "cap_gradients",
-            "Copies are alike in the tensor group, which has read the same text. The other copy of the model has not.",
+            "Copies are alike in the tensor group, which has read the same text. The other replica has not.",
             answer=1,
         ),
         Mistake("cap_f_before_norm", "Line 1 needs no f: it stands behind it, in line 2.", answer=0),

@@ -97,7 +97,7 @@ x = x + z + w["bias", i]""",
         name="cap_gradients",
         topic="bytes",
         text="The model has 105,408 weights. Each rank holds 49,408 of them in its halves of cut matrices, and 6,592 "
-        "as copies. Which gradients must it average with the other copy of the model?",
+        "as copies. Which gradients must it average with the other replica?",
         answers=(
             Answer(
                 "All 105,408",
@@ -105,24 +105,23 @@ x = x + z + w["bias", i]""",
             ),
             Answer(
                 "The 49,408 in pieces",
-                "The 6,592 agree only inside the tensor group, which has read the same text. The other copy of the "
-                "model has read other text.",
+                "The 6,592 agree only inside the tensor group, which has read the same text. The other replica "
+                "has read other text.",
             ),
             Answer(
                 "The 6,592 in copies",
-                "The other copy of the model has the same pieces, and has read other text.",
+                "The other replica has the same pieces, and has read other text.",
             ),
-            Answer("All 56,000 that it trains", "The other copy of the model trains the same 56,000, on other text."),
+            Answer("All 56,000 that it trains", "The other replica trains the same 56,000, on other text."),
         ),
         right=3,
     ),
     Number(
         name="cap_tokens_per_second",
         topic="estimate",
-        text="Two machines of two ranks; 20 MB/s inside, 0.5 MB/s between. A step trains 512 tokens, 256 in each copy "
-        "of the model. In it a rank all-reduces 8 times 65,536 bytes inside its machine, and once 224,000 bytes "
-        "between the machines. If nothing else took time, how many tokens a second would the four ranks train? Within "
-        "15 % is right.",
+        text="Two machines of two ranks; 20 MB/s inside, 0.5 MB/s between. A step trains 512 tokens. In it a rank "
+        "all-reduces 8 times 65,536 bytes inside its machine, and once 224,000 bytes between the machines. How many "
+        "tokens a second, if nothing else took time? Within 15 % is right.",
         right=Answer(
             "512/(8*65536/20e6+224000/0.5e6)",
             "A ring of two sends N: 8 x 3.3 ms inside and 448 ms between. 512 tokens in 0.474 s.",
@@ -130,10 +129,11 @@ x = x + z + w["bias", i]""",
         wrong=(
             Answer(
                 "256/(8*65536/20e6+224000/0.5e6)",
-                "That is half: one copy of the model alone, or a ring of two that sends 2 N instead of N.",
+                "That is half: one replica alone, or a ring of two that sends 2 N instead of N.",
             ),
             Answer(
-                "1024/(8*65536/20e6+224000/0.5e6)", "The two ranks of a copy train on the same tokens: count them once."
+                "1024/(8*65536/20e6+224000/0.5e6)",
+                "The two ranks of a replica train on the same tokens: count them once.",
             ),
             Answer("512/(8*65536/20e6)", "That is tensor parallel alone. The gradients take 448 ms more."),
         ),
@@ -158,6 +158,24 @@ x = x + z + w["bias", i]""",
         ),
         unit="s",
         within=0.1,
+    ),
+    Choose(
+        name="cap_bucket",
+        topic="overlap",
+        text="The same network; each of the two steps of a ring has 4 ms of latency. Which training step is faster?",
+        answers=(
+            Answer(
+                "24 small all_reduces, each started in a hook",
+                "They hide behind the backward pass, and that saves about 150 ms. But 23 more calls cost 23 x 8 ms of "
+                "latency.",
+            ),
+            Answer(
+                "One large all_reduce, when the backward pass is over",
+                "It hides nothing, but it pays for latency once: 184 ms less. Larger buckets *and* hooks beat both.",
+            ),
+            Answer("Both alike: they send the same bytes", "The bytes are alike. But one pays for latency 24 times."),
+        ),
+        right=1,
     ),
     Choose(
         name="cap_pipeline",

@@ -26,7 +26,7 @@ QUESTIONS = (
     Choose(
         name="interview_clones",
         topic="reduce_scatter",
-        text="Rank r's x is 10 r, 10 r + 1, 10 r + 2, 10 r + 3, on 4 ranks. A cheat sheet says: `out = "
+        text="Rank r's x is 10 r, 10 r + 1, 10 r + 2, 10 r + 3, on 4 ranks. Line 7 of the sheet: `out = "
         "torch.empty_like(x)`, and `dist.reduce_scatter(out, [x.clone() for _ in range(world_size)])`. What does "
         "`out` hold on rank 2?",
         answers=(
@@ -267,7 +267,9 @@ QUESTIONS = (
         text="`work = dist.all_reduce(g, async_op=True)`, then 60 ms of backward pass that does not need g, then "
         "`work.wait()`. The all_reduce alone takes 80 ms. How long do the three lines take?",
         right=Answer(
-            "80e-3", "The shorter one hides behind the longer. `wait` takes the 20 ms of the all_reduce that are left."
+            "80e-3",
+            "The shorter one hides behind the longer. `wait` takes the 20 ms of the all_reduce that are left. (On NCCL "
+            "the GPU's stream waits for them, and the CPU goes on.)",
         ),
         wrong=(
             Answer("140e-3", "That is one after the other, without async_op."),
@@ -328,8 +330,8 @@ QUESTIONS = (
         answers=(
             Answer(
                 "FSDP over all 512",
-                "Each GPU has a sequence of its own: 8,192 tokens. About 2,500 are enough, since the eight NICs of a "
-                "machine send 400 GB/s together: 1.05 s of sending hides behind 3.5 s of computing (4.6 s if "
+                "Each GPU has a sequence of its own. The eight NICs of a machine send 400 GB/s together: 1.05 s for "
+                "FSDP's bytes. Add 0.6 s for the latency of 240 calls. Both hide behind 3.5 s of computing (4.6 s if "
                 "activations are recomputed).",
             ),
             Answer(
@@ -338,9 +340,9 @@ QUESTIONS = (
             ),
             Answer(
                 "Tensor parallel over 8, FSDP over 64",
-                "It works, but its all_reduces are not hidden, and the NICs gain nothing. A GPU has an eighth of the "
-                "FSDP bytes, and now all of them go through its own NIC: 52 GB, as with FSDP alone. Take it when "
-                "there are fewer sequences than GPUs.",
+                "It works, but its all_reduces are not hidden, and the NICs send as much as before: each GPU gathers "
+                "an eighth of the bytes, but shares them with no other GPU of its machine. 52 GB through each NIC in "
+                "both meshes. Take it when there are fewer sequences than GPUs.",
             ),
             Answer(
                 "Tensor parallel over 8, a pipeline of 64 stages",

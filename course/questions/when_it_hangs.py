@@ -216,6 +216,31 @@ counts
         ),
         right=3,
     ),
+    Choose(
+        name="clinic_watchdog",
+        topic="tools",
+        text="Which patient is this?",
+        answers=(
+            Answer(
+                "Patient 1: one rank has left the loop",
+                "Then its last enqueued call would be below 610. Both are in 610.",
+            ),
+            Answer(
+                "Patient 3: the ranks pass different sizes",
+                "The same group, the same number, the same kind of call, but 56,320 numbers on rank 4 and 76,800 on "
+                "rank 6. NCCL does not compare them; it waits.",
+            ),
+            Answer(
+                "Patient 4: two groups in different orders",
+                "Then the two would be stuck in calls of different groups. These are one call of one group.",
+            ),
+            Answer(
+                "Patient 6: a slow rank",
+                "A slow rank has not made the call yet, so it reports no time-out in it.",
+            ),
+        ),
+        right=1,
+    ),
     Number(
         name="clinic_hours",
         topic="estimate",

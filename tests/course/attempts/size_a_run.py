@@ -3,12 +3,13 @@
 BODY = """
 def size_a_run(model, tokens, gpus, tensor, chip):
     psi, layers, hidden = model
-    machine, flops, inside, between = chip
-    ranks = gpus / tensor
+    machine, flops, inside, between, near, far = chip
+    ranks, leave = gpus / tensor, gpus / machine - 1
     kept = {kept}
     summed = {calls} * layers * {ring} * tensor * tokens * hidden * 2
-    fsdp = {thrice} * (ranks - 1) / ranks * {cut} * 2
-    nic = fsdp * {share}
+    sent = {thrice} * (ranks - 1) / ranks * {cut} * 2
+    nic = sent * {share}
+    fsdp = max(sent / inside, nic / between) + {latency}
     compute = {operations} * psi * tokens / flops
     seconds = {seconds}
     mfu = {mfu}
@@ -21,15 +22,18 @@ GOOD = {
     "thrice": "3",
     "cut": "psi / tensor",
     "share": "tensor / machine",
+    "latency": "3 * layers * (leave * far + (ranks - 1 - leave) * near)",
     "operations": "8",
-    "seconds": "max(compute + summed / inside, fsdp / inside, nic / between)",
+    "seconds": "max(compute + summed / inside, fsdp)",
     "mfu": "6 * psi * tokens / flops / seconds",
-    "returned": "kept / 1e9, summed / 1e9, nic / 1e9, seconds, mfu",
+    "returned": "kept / 1e9, summed / 1e9, nic / 1e9, fsdp, seconds, mfu",
 }
 
 RIGHT = {
-    "a list": BODY.format(**GOOD | {"returned": "[kept / 1e9, summed / 1e9, nic / 1e9, seconds, mfu]"}),
-    "a tensor": BODY.format(**GOOD | {"returned": "torch.tensor([kept / 1e9, summed / 1e9, nic / 1e9, seconds, mfu])"}),
+    "a list": BODY.format(**GOOD | {"returned": "[kept / 1e9, summed / 1e9, nic / 1e9, fsdp, seconds, mfu]"}),
+    "a tensor": BODY.format(
+        **GOOD | {"returned": "torch.tensor([kept / 1e9, summed / 1e9, nic / 1e9, fsdp, seconds, mfu])"}
+    ),
     "piece by piece": """
 def size_a_run(model, tokens, gpus, tensor, chip):
     psi, layers, hidden = model
@@ -39,11 +43,13 @@ def size_a_run(model, tokens, gpus, tensor, chip):
     shard, others = 2 * mine, gpus // tensor - 1
     sent = 3 * others * shard
     through_a_nic = sent / (chip[0] / tensor)
+    hidden_time = sent / chip[2] if sent / chip[2] > through_a_nic / chip[3] else through_a_nic / chip[3]
+    machines = gpus // chip[0]
+    for call in "gather", "gather again", "reduce_scatter":
+        hidden_time += layers * ((machines - 1) * chip[5] + (others + 1 - machines) * chip[4])
     step = (2 + 2 + 4) * psi * tokens / chip[1] + sent_inside / chip[2]
-    for other in sent / chip[2], through_a_nic / chip[3]:
-        if other > step:
-            step = other
-    return kept / 1e9, sent_inside / 1e9, through_a_nic / 1e9, step, 6 * psi * tokens / step / chip[1]
+    step = hidden_time if hidden_time > step else step
+    return kept / 1e9, sent_inside / 1e9, through_a_nic / 1e9, hidden_time, step, 6 * psi * tokens / step / chip[1]
 """,
 }
 
@@ -63,18 +69,27 @@ WRONG = {
     "FSDP of the whole model": (BODY.format(**GOOD | {"cut": "psi"}), "the GB through one NIC"),
     "one ring through one NIC": (BODY.format(**GOOD | {"share": "1"}), "the GB through one NIC"),
     "all one after the other": (
-        BODY.format(**GOOD | {"seconds": "compute + summed / inside + nic / between"}),
+        BODY.format(**GOOD | {"seconds": "compute + summed / inside + fsdp"}),
         "the seconds of a step",
     ),
     "all is hidden": (
-        BODY.format(**GOOD | {"seconds": "max(compute, summed / inside, fsdp / inside, nic / between)"}),
+        BODY.format(**GOOD | {"seconds": "max(compute, summed / inside, fsdp)"}),
         "the seconds of a step",
+    ),
+    "no latency": (BODY.format(**GOOD | {"latency": "0"}), "the seconds of FSDP"),
+    "one call for all layers": (
+        BODY.format(**GOOD | {"latency": "3 * (leave * far + (ranks - 1 - leave) * near)"}),
+        "the seconds of FSDP",
+    ),
+    "every hop leaves its machine": (
+        BODY.format(**GOOD | {"latency": "3 * layers * (ranks - 1) * far"}),
+        "the seconds of FSDP",
     ),
     "2 operations": (BODY.format(**GOOD | {"operations": "2"}), "no  on 2 ranks"),  # the seconds, or the MFU alone
     "counts what is recomputed": (BODY.format(**GOOD | {"mfu": "compute / seconds"}), "the MFU"),
-    "bytes": (BODY.format(**GOOD | {"returned": "kept, summed, nic, seconds, mfu"}), "no  on 2 ranks"),
-    "four numbers": (
-        BODY.format(**GOOD | {"returned": "kept / 1e9, summed / 1e9, nic / 1e9, seconds"}),
+    "bytes": (BODY.format(**GOOD | {"returned": "kept, summed, nic, fsdp, seconds, mfu"}), "no  on 2 ranks"),
+    "five numbers": (
+        BODY.format(**GOOD | {"returned": "kept / 1e9, summed / 1e9, nic / 1e9, fsdp, seconds"}),
         "no  on 2 ranks",
     ),
 }

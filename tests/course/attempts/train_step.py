@@ -85,7 +85,7 @@ WRONG = {
         "rank 0 has no all_reduce with ranks 0,2 in flight",
     ),
     "hooks not removed": (SOLVED.replace("hook.remove()", "pass"), "never waits for its all_reduce"),
-    "summed, not averaged": (SOLVED.replace("p.grad /= copies", "pass"), "not divided by the number of copies"),
+    "summed, not averaged": (SOLVED.replace("p.grad /= copies", "pass"), "not divided by the number of replicas"),
     "averaged over all ranks": (
         SOLVED.replace("(p.grad, group=data, async_op=True)", "(p.grad, async_op=True)").replace(
             "p.grad /= copies", "p.grad /= world_size"
