@@ -101,11 +101,12 @@ EXERCISES = (
             lambda p: 2 * doublings(p): "that is the whole vector in every step; send only what the partner lacks",
         },
         hints=(
-            "First blank: the partner gives you its numbers for x[keep], and you give it yours for x[give].",
+            "First blank: the first message is the longest. Which partner should get it?",
+            "The nearest: 1, 2, 4, ... as long as they are below world_size. As a list: [2**i for i in "
+            "range(world_size.bit_length() - 1)].",
+            "Second blank: the partner gives you its numbers for x[keep], and you give it yours for x[give].",
             "Begin dist.irecv into a new buffer as long as x[keep], then dist.send(x[give], partner), wait for what "
             "you receive, and add it to x[keep].",
-            "Second blank: x[keep] is finished here, and x[give] is finished on the partner. Nothing is added.",
-            "Begin dist.irecv(x[give], partner), then dist.send(x[keep], partner), then wait.",
         ),
         world_sizes=(4, 2, 8),
         more=(16,),

@@ -61,7 +61,7 @@ NOTES = Notes(
         Part(
             10,
             "Two trees, cut into chunks",
-            "As in the short plan. Then the number of chunks: why does 1 GB want many?",
+            "As in the short plan. Then `algorithms_chunk_steps`: why does 1 GB want many?",
         ),
         Part(
             10,
@@ -121,8 +121,8 @@ NOTES = Notes(
     replies=(
         Reply(
             "Which message crosses it",
-            "Only the one to the partner at distance 4. Nearest first, that is an eighth of the vector, once on "
-            "the way down and once on the way up. Farthest first, it is half of the vector, twice.",
+            "Only the one to the partner at distance 4. Nearest first, that is an eighth of the vector, once in "
+            "the reduce-scatter and once in the all-gather. Farthest first, it is half of the vector, twice.",
         ),
         Reply(
             "which row for 100 bytes, which for 1 GB",

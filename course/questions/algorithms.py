@@ -82,14 +82,18 @@ QUESTIONS = (
             ),
             Answer(
                 "Nearest first 1/4 N, farthest first 1 N",
-                "Only the partner at distance 4 is on the other machine. Nearest first it is the third partner: N/8 "
-                "there and N/8 back. Farthest first it is the first: N/2 there and N/2 back.",
+                "Only the partner at distance 4 is on the other machine. Nearest first it is the third partner: the "
+                "rank sends it N/8 in the reduce-scatter and N/8 in the all-gather. Farthest first it is the first "
+                "partner: N/2 and N/2.",
             ),
             Answer(
                 "Nearest first 1 N, farthest first 1/4 N",
                 "The other way round: what comes first is long. Farthest first sends N/2 to the other machine.",
             ),
-            Answer("Nearest first 1/8 N, farthest first 1/2 N", "That is the way there. The way back sends it again."),
+            Answer(
+                "Nearest first 1/8 N, farthest first 1/2 N",
+                "That is the reduce-scatter alone. In the all-gather the rank sends as much again.",
+            ),
         ),
         right=1,
     ),
@@ -108,6 +112,28 @@ QUESTIONS = (
         unit="N",
         p=8,
     ),
+    Number(
+        name="algorithms_chunk_steps",
+        topic="trees",
+        text="The double tree on 64 ranks with chunks=8, four in each tree. How many steps does it take?",
+        right=Answer(
+            "2*log2(p) + 8/2 - 1",
+            "12 steps for the first chunk of each tree. The other three of the tree follow one step apart: 12 + 3.",
+        ),
+        wrong=(
+            Answer("2*log2(p)", "That is the first chunk. Three more follow in the same tree, each one step later."),
+            Answer(
+                "2*log2(p) + 8 - 1", "That would be all eight chunks in one tree. The two trees run at the same time."
+            ),
+            Answer("2*log2(p) + 8/2", "The first chunk is one of the four. Only three follow it."),
+            Answer(
+                "2*log2(p)*8/2",
+                "The second chunk does not wait until the first one has arrived: it follows one step behind.",
+            ),
+        ),
+        unit="steps",
+        p=64,
+    ),
     Choose(
         name="algorithms_chunks",
         topic="trees",
@@ -117,8 +143,29 @@ QUESTIONS = (
             Answer("64", "The chunks are shorter, but there are 43 steps instead of 15: 4.1 ms, more than the ring."),
             Answer(
                 "8",
-                "15 steps, 2.7 ms. With 64 chunks there are 43 steps, with 512 there are 267, and each step starts at "
-                "least one message.",
+                "15 steps, 2.7 ms. 64 chunks take 43 steps and 512 take 267, and each step starts at least one "
+                "message.",
+            ),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="algorithms_row",
+        topic="cost",
+        text="64 ranks, 20 microseconds a message, 2 GB/s. Which plan is fastest for 8 bytes?",
+        answers=(
+            Answer(
+                "The exchange",
+                "It has one step, but in it each rank starts 63 messages, and pays 20 microseconds for each: 1.26 ms.",
+            ),
+            Answer(
+                "The tree",
+                "12 steps, up and then down: 0.24 ms. In recursive doubling both partners have the sum at once.",
+            ),
+            Answer("Recursive doubling", "6 steps with one message each: 6 x 20 microseconds are 0.12 ms."),
+            Answer(
+                "Halving-doubling",
+                "It saves bytes, and 8 bytes are nothing. It has 12 steps, recursive doubling 6.",
             ),
         ),
         right=2,

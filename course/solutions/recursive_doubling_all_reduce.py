@@ -1,6 +1,7 @@
 """Both partners send what they have added so far, so afterwards each has the sum of twice as many ranks.
 
 Two mistakes: adding into x while x is still being sent; and send before recv on both sides, which waits forever.
+On GPUs: both calls in one batch_isend_irecv.
 Another way: halving-doubling: twice the steps, and far fewer bytes for long vectors.
 """
 

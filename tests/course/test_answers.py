@@ -201,6 +201,7 @@ FOUND = {
     "algorithms_broadcast": lambda: broadcast.binomial(16).counts(nbytes=1).steps,
     "algorithms_tree_busiest": lambda: counts("tree", 8).busiest,
     "algorithms_double_tree": lambda: counts("double_tree", 8).busiest,
+    "algorithms_chunk_steps": lambda: all_reduce.double_tree(64, chunks=8).counts(nbytes=1).steps,
     "algorithms_doubling": lambda: counts("recursive_doubling", 16).steps,
     "algorithms_halving": lambda: counts("halving_doubling", 8).busiest,
     "algorithms_bruck": lambda: blocks_in_last_step(all_gather.bruck(5)),
