@@ -119,13 +119,12 @@ EXERCISES = (
         call_bytes=lambda p: 2 * 8 * TOKENS,
         rtol=1e-4,
         hints=(
-            "The loss of a row is log(sum of exp(logit)) - (the right token's logit). The sum inside the log is over "
-            "all ranks; so is the right logit, if the other ranks give 0.",
-            "Largest first, or exp overflows: m = x.detach().max(dim=1).values, then an all_reduce with "
-            "dist.ReduceOp.MAX. The loss is m + log(sum of exp(logit - m)) - ...",
-            "G.apply adds up over the ranks and lets the gradient through: G.apply(exp(x - m[:, None]).sum(1)).",
-            "Where target - rank * x.shape[1] lies from 0 up to x.shape[1], the right token's logit is in x; elsewhere "
-            "this rank gives 0. Then G.apply.",
+            "First blank: each rank has the largest logit of its own columns. dist.all_reduce with "
+            "dist.ReduceOp.MAX, in place, makes it the largest of all.",
+            "Second blank: G.apply adds up over the ranks and lets the gradient through. "
+            "G.apply(torch.exp(x - largest[:, None]).sum(dim=1)).",
+            "Third blank: one rank has the right token's logit, the others give 0, and the sum is that logit. "
+            "G.apply(torch.where(here, logit, 0)).",
         ),
         dtypes=FLOATS,
     ),

@@ -216,19 +216,18 @@ return G.apply(y)""",
     Number(
         name="tp_bound",
         topic="roofline",
-        text="FSDP over machines of 8 H100s. A GPU computes 989e12 operations a second and has a NIC of 50e9 bytes a "
-        "second; NCCL runs one ring through each NIC; 2 bytes a number. From how many tokens per GPU and micro-batch "
-        "(one forward and backward pass) does computing take longer than sending?",
+        text="FSDP over machines of 8 H100s. A GPU computes 989e12 operations a second, and its NIC sends 50e9 bytes a "
+        "second. From how many tokens per GPU and micro-batch (one forward and backward pass) does computing take "
+        "longer than sending?",
         right=Answer(
             "989e12/(8*50e9)",
-            "Each of the eight rings carries an eighth, so a machine sends B = 400 GB/s. 6 Psi T / F = 6 Psi / B, so "
-            "T = F / B: about 2,500 tokens. With fewer, the GPU waits for the NICs.",
+            "Its NIC sends 6 Psi / 8 bytes. 6 Psi T / F = 6 Psi / (8 B), so T = F / (8 B): about 2,500 tokens. With "
+            "fewer, the GPU waits for its NIC.",
         ),
         wrong=(
             Answer(
                 "989e12/50e9",
-                "That is one ring through one NIC for all the bytes. With a ring through each of the eight NICs, each "
-                "carries an eighth (chapter 9).",
+                "That sends all the bytes through one NIC. There are eight rings, so each NIC carries an eighth.",
             ),
             Answer("989e12/(8*50e9)/6", "6 operations per weight and token, 6 bytes per weight: the sixes cancel."),
             Answer("989e12/(8*50e9)*2/3", "That is plain data parallel, which sends 2 times 2 bytes for each weight."),
