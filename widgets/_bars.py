@@ -62,8 +62,8 @@ def headline(calls: list[dict], ranks: int, error: float) -> str:
     last = max(longest, key=longest.__getitem__, default=0)
     if waited and longest[last] > TOLD * end:
         times = sum(rank == last for rank, *_ in late)
-        often = f"{times} times" if times > 1 else "once"
-        return f"Rank {last} came last {often}: others waited {duration(longest[last])} of {duration(end)} for it"
+        often = f" {times} times" if times > 1 else ""
+        return f"Rank {last} came last{often}: others waited {duration(longest[last])} of {duration(end)} for it"
     blocked = _blocked(calls, ranks, end)
     most = max(range(ranks), key=blocked.__getitem__)
     if len(set(map(_share, blocked))) == 1:

@@ -27,6 +27,11 @@ FEW = 16  # busiest links that have their amounts beside them
 SLOW = "#d55e00"
 
 
+def spelled(topology: Topology) -> list[str]:
+    """The names of its links, for who does not know what a NIC is."""
+    return [name.replace("nic of", "NIC (network card) of") for name in topology.names(topology.ranks)]
+
+
 def busiest(seconds: np.ndarray) -> list[int]:
     """The links that are busy for the longest time; none where nothing was sent."""
     most = max(seconds)
@@ -52,7 +57,7 @@ def told(topology: Topology, use: np.ndarray) -> list[str]:
     top = busiest(seconds)
     if not top:
         return ["Nothing was sent."]
-    name = topology.names(topology.ranks)[top[0]].replace("nic of", "NIC (network card) of")
+    name = spelled(topology)[top[0]]
     more = f", and {len(top) - 1} more like it" if len(top) > 1 else ""
     first = f"Busiest link: {name}, {_size(carried[top[0]])}, busy for {duration(seconds[top[0]])}{more}."
     ranks = topology.ranks

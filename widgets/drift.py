@@ -19,7 +19,8 @@ HUES = (4, 5, 2, 6, 0, 1, 3, 7)  # of rank 0, rank 1 ...: the strong ones first
 TALL, LEFT, LOW = 240, 34, 24  # pixels of the picture; left of the axis and below it
 END = 2.0  # the curve x² is learned from 0 to here
 STRIPE = 14  # pixels of a line that several ranks hold
-LEGEND = "Gray: the curve x². Dots: the data of a rank. Line: what its model says; striped: of several ranks."
+LEGEND = "Gray: the curve x². Dots: the data of a rank. Line: what its model says."
+SHARED = " Striped: several ranks have it."
 GHOSTS = (1, 3, 10, 30)  # steps that the still shows faintly
 
 
@@ -65,13 +66,13 @@ class Drift(Drawn):
         super().__init__(
             self._drawn(WIDE),
             self._drawn(NARROW),
-            headline=f"{ranks} ranks learn one {noun} together"
+            headline=f"{ranks} ranks hold one {noun}, the same after every step"
             if models == 1
-            else f"{ranks} ranks learn {models} {noun}s: {apart}",
+            else f"{ranks} ranks learn {models} different {noun}s: {apart}",
             size=f"{last} steps",
             told=[self._told(step) for step in range(last + 1)],
             phases=[["training", last]],
-            legend=[LEGEND],
+            legend=[LEGEND + SHARED * (models < ranks)],
             xs=xs,
             ways=self._ways,
             **traits,

@@ -149,7 +149,16 @@ class Memory(Drawn):
             outline = f'<path class="rd-empty" d="M{_at(x, rank):g} {floor:g}h{COLUMN}V{bottom:.1f}h{-COLUMN}z"/>'
             parts.append((outline, 0, 10**6))
             parts.append(
-                (words(str(rank), _at(x, rank) + COLUMN / 2, floor + 14, "rd-small rd-light rd-mid"), 0, 10**6)
+                (
+                    words(
+                        str(rank) if rank else "rank 0",
+                        _at(x, rank) + COLUMN / 2,
+                        floor + 14,
+                        "rd-small rd-light rd-mid",
+                    ),
+                    0,
+                    10**6,
+                )
             )
         if run.ranks > COLUMNS:
             parts.append((words("…", _at(x, COLUMNS) + 1, floor + 14, "rd-small"), 0, 10**6))
@@ -234,14 +243,19 @@ def _legend(width: int, active: bool, gpu: float) -> list[tuple[str, int]]:
         for kind, hue in reversed(HUES.items())
         if kind != "activations" or active
     ]
-    entries += [("rs-h1 rs-bare", "gathered for a while"), ("rs-gauge", "one rank in all")]
+    entries += [
+        ("rs-h1 rs-bare", "gathered for a while"),
+        ("rs-gauge", "all of one rank"),
+        ("rd-line rs-peak", "its peak"),
+    ]
     if gpu:
         entries.append(("", f"what a GPU has, {size(gpu)}"))
     for name, said in entries:
         wide = 26 + 7.2 * len(said)
         if x + wide > width:
             x, y = 4.0, y + 18
-        box = f'<path class="{name}" d="M{x:g} {y:g}h13v11h-13z"/>' if name else _limit(f"M{x:g} {y + 6:g}h13")
+        shape = f"M{x:g} {y + 6:g}h13" if "rd-line" in name or not name else f"M{x:g} {y:g}h13v11h-13z"
+        box = f'<path class="{name}" d="{shape}"/>' if name else _limit(shape)
         parts.append((box + words(said, x + 18, y + 10, "rd-small rd-light"), y + 26))
         x += wide
     return parts

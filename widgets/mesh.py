@@ -105,14 +105,13 @@ class Mesh(Followed):
         if not recorded:
             leave = [kind.along for kind in self.kinds if self._leaves(kind)]
             if leave and len(leave) < len(self.kinds):
-                return f"Groups along {' and '.join(leave)} leave their machine, the others stay in it"
+                return f"Groups along {' and '.join(leave)} span machines, the others stay inside one"
             told = [f"{_many(len(kind.groups), 'group')} along {kind.along}" for kind in self.kinds]
             return f"Each rank is in {_many(len(told), 'group')}: {', '.join(told)}"
         out = sum(kind.bytes for kind in self.kinds if self._leaves(kind))
         inside = sum(kind.bytes for kind in self.kinds) - out
         if inside and out:
-            away = " and ".join(dict.fromkeys(kind.along for kind in self.kinds if self._leaves(kind)))
-            return f"Calls {away} leave their machine: {size(out)} a rank. Others stay in it: {size(inside)}"
+            return f"Calls between machines: {size(out)} a rank. Calls inside one: {size(inside)}"
         sums: dict[str, list[int]] = {}
         for kind in self.kinds:
             there = sums.setdefault(kind.along, [0, 0])
@@ -125,7 +124,7 @@ class Mesh(Followed):
         return any(map(self.slow, kind.groups))
 
     def _before(self) -> str:
-        across = " Groups that leave their machine are marked in orange." if self.local else ""
+        across = " Groups on several machines are marked in orange." if self.local else ""
         return f"Each grid is the same ranks; ranks of one colour are one group.{across}"
 
     def _sentence(self, kind: Kind) -> str:

@@ -120,17 +120,16 @@ class Tokens(Followed):
         return 0, rows
 
     def _headline(self) -> str:
-        total = len(self.wanted)
+        total, noun = len(self.wanted), "tokens" if self.k == 1 else "copies of tokens"
         if self.capacity:
-            many = f"{len(self.lost)} of {total} tokens" if self.lost else "No token"
+            many = f"{len(self.lost)} of {total} {noun}" if self.lost else "No token"
             are = "are" if len(self.lost) > 1 else "is"
             return f"{many} {are} dropped: an expert takes at most {self.capacity} from each rank"
         if self.lost:
-            return f"{len(self.lost)} of {total} tokens did not come to the expert that the router chose"
+            return f"{len(self.lost)} of {total} {noun} did not come to the expert that the router chose"
         most, least = (f(range(self.experts), key=self.load.__getitem__) for f in (max, min))
-        each = (
-            "Each token goes to its expert and back" if self.k == 1 else f"Each token goes to {self.k} experts and back"
-        )
+        to = "its expert" if self.k == 1 else f"{self.k} experts"
+        each = f"Each token goes to {to}{' and back' * self.back}"
         got = f"expert {most} gets {self.load[most]}, expert {least} {self.load[least] or 'none'}"
         if self.load[least] == self.load[most]:
             got = f"each expert gets {self.load[most]}"

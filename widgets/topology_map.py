@@ -76,7 +76,7 @@ class TopologyMap(Asked):
                 "title": topology.name,
                 "ranks": topology.ranks,
                 "local": topology.local,
-                "links": topology.names(topology.ranks),
+                "links": _wires.spelled(topology),
             },
             runs=runs,
             data=b"".join(table.tobytes() for _, table in loads),

@@ -17,16 +17,18 @@ import traitlets
 from widgets import _still
 from widgets.base import Widget, join, styles
 
-SIZE, RING, BALL = 320, 134, 17  # pixels: the picture, the circle the ranks stand on, a rank
+RING, SMALL, BALL, EDGE = 134, 74, 17, 26  # pixels: the circle the ranks stand on, that of few ranks, a rank, around it
+FEW = 8  # ranks
 MOST_RANKS = 32
 MOST_ARROWS = 200
 MOST_CLAUSES, MOST_CALLS = 8, 3  # in a sentence
 
 
 class WaitFor(Widget):
-    """`edges` are (rank, other rank, in which call): rank waits for other. `ranks` is how many there are in all.
+    """`edges` are (rank, other rank, op, line): rank waits for other in that op, called in that line (0: not known).
+    `ranks` is how many there are in all.
 
-    >>> WaitFor([(0, 1, "recv, line 3"), (1, 0, "recv, line 3")], ranks=2)
+    >>> WaitFor([(0, 1, "recv", 3), (1, 0, "recv", 3)], ranks=2)
     WaitFor(ranks=2, waiting=2)
 
     ValueError for an edge from or to a rank that there is not.
@@ -41,14 +43,14 @@ class WaitFor(Widget):
 
     def __init__(self, edges, ranks: int, **traits):
         edges = [list(edge) for edge in edges]
-        for rank, other, _ in edges:
+        for rank, other, *_ in edges:
             if not (0 <= rank < ranks and 0 <= other < ranks):
                 raise ValueError(f"rank {max(rank, other)}: there are ranks 0 to {ranks - 1} in this picture")
         picture = _svg(edges, ranks) if ranks <= MOST_RANKS else ""
         super().__init__(edges=edges, ranks=ranks, headline=headline(edges), picture=picture, **traits)
 
     def summary(self) -> str:
-        return f"ranks={self.ranks}, waiting={len({rank for rank, _, _ in self.edges})}"
+        return f"ranks={self.ranks}, waiting={len({rank for rank, *_ in self.edges})}"
 
     def fallback(self) -> str:
         words = text(self.edges)
@@ -60,11 +62,11 @@ class WaitFor(Widget):
 def headline(edges) -> str:
     """Who waits for whom, if that is one or two clauses; else the ranks that keep all others waiting, ranks that wait
     for each other, or ranks whose calls do not fit."""
-    if refused := sorted(rank for rank, other, _ in edges if other is None):
+    if refused := sorted(rank for rank, other, *_ in edges if other is None):
         return f"The calls of {named(refused)} do not fit"
-    others = {rank: {other for waits, other, _ in edges if waits == rank} for rank, *_ in edges}
+    others = {rank: {other for waits, other, *_ in edges if waits == rank} for rank, *_ in edges}
     reached = {rank: _reached(rank, others) for rank in others}
-    missing = sorted({other for _, other, _ in edges} - set(others))
+    missing = sorted({other for _, other, *_ in edges} - set(others))
     circle = sorted(rank for rank in others if rank in reached[rank])
     if missing and not circle:
         if len(clauses := _clauses(edges)) <= 2:
@@ -97,8 +99,8 @@ def text(edges) -> str:
 
 def _clauses(edges) -> list[str]:
     alike: dict[tuple[int, ...], list[int]] = {}
-    for rank in sorted({rank for rank, _, _ in edges}):
-        alike.setdefault(tuple(sorted(other for waiting, other, _ in edges if waiting == rank)), []).append(rank)
+    for rank in sorted({rank for rank, *_ in edges}):
+        alike.setdefault(tuple(sorted(other for waiting, other, *_ in edges if waiting == rank)), []).append(rank)
     return [
         f"{named(ranks)} wait{'s' if len(ranks) == 1 else ''} for {named(others)}" for others, ranks in alike.items()
     ]
@@ -106,11 +108,18 @@ def _clauses(edges) -> list[str]:
 
 def stuck(edges) -> str:
     """The same as a sentence, with the calls: 'Stuck in recv, line 7: rank 3 waits for rank 2.'; "" without edges."""
-    calls = dict.fromkeys(call for _, _, call in edges)
+    ranks: dict[str, list[int]] = {}  # by call
+    for rank, _, op, line in edges:
+        ranks.setdefault(_call(op, line), []).append(rank)
     if edges and edges[0][1] is None:
-        at = [f"{named(sorted(rank for rank, _, at in edges if at == call))} in {call}" for call in calls]
+        at = [f"{named(sorted(some))} in {call}" for call, some in ranks.items()]
         return f"Refused, since the calls do not fit: {'; '.join(at[:MOST_CLAUSES])}."
-    return f"Stuck in {' and '.join([*calls][:MOST_CALLS])}: {text(edges)}." if edges else ""
+    return f"Stuck in {' and '.join([*ranks][:MOST_CALLS])}: {text(edges)}." if edges else ""
+
+
+def _call(op: str, line: int) -> str:
+    """ "recv, line 7" """
+    return f"{op}, line {line}" if line else op
 
 
 def named(ranks) -> str:
@@ -127,25 +136,29 @@ def named(ranks) -> str:
 
 def _svg(edges, ranks: int) -> str:
     """The picture as SVG text, in colours for any page; css/wait-for.css has those of a live page."""
-    waiting = {rank for rank, _, _ in edges}
-    others = {other for _, other, _ in edges} - waiting
+    waiting = {rank for rank, *_ in edges}
+    others = {other for _, other, *_ in edges} - waiting
     scale = min(1.0, 16 / ranks)  # smaller balls for many ranks
-    places = [_place(rank, ranks) for rank in range(ranks)]
+    ring = SMALL if ranks <= FEW else RING
+    size = 2 * (ring + EDGE)
+    places = [_place(rank, ranks, ring) for rank in range(ranks)]
     arrows = [
-        _arrow(places[rank], places[other], scale, f"rank {rank} waits for rank {other}: {call}", f"{rank} {other}")
-        for rank, other, call in edges[:MOST_ARROWS]
+        _arrow(
+            places[rank], places[other], scale, f"rank {rank} waits for rank {other}: {_call(*call)}", f"{rank} {other}"
+        )
+        for rank, other, *call in edges[:MOST_ARROWS]
     ]
     balls = [_ball(places[rank], rank, rank in waiting, rank in others, scale) for rank in range(ranks)]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIZE}" height="{SIZE}" viewBox="0 0 {SIZE} {SIZE}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {size} {size}" '
         f'font-family="sans-serif" role="img"><title>{escape(text(edges))}</title>'
         f"{''.join(arrows)}{''.join(balls)}</svg>"
     )
 
 
-def _place(rank: int, ranks: int) -> tuple[float, float]:
-    turn = 2 * math.pi * rank / ranks
-    return SIZE / 2 + RING * math.sin(turn), SIZE / 2 - RING * math.cos(turn)
+def _place(rank: int, ranks: int, ring: int) -> tuple[float, float]:
+    turn, middle = 2 * math.pi * rank / ranks, ring + EDGE
+    return middle + ring * math.sin(turn), middle - ring * math.cos(turn)
 
 
 def _arrow(start, end, scale: float, words: str, ends: str) -> str:

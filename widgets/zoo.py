@@ -130,9 +130,12 @@ def _still(card: dict) -> str:
 
 def _still_table(table: dict, when: str) -> str:
     heads = "".join(f"<th>{rank}</th>" for rank in range(len(table["rows"][0])))
-    rows = []
+    rows, several = [], len(table["rows"]) > 1
     for chunk, row in enumerate(table["rows"]):
         cells = "".join(f"<td>{f'<i>({text})</i>' if left and text else text}</td>" for text, _, left in row)
-        rows.append(f'<tr style="background:{HUES[chunk % len(HUES)]};color:#000"><th>{chunk}</th>{cells}</tr>')
+        head = f"<th>{chunk if several else ''}</th>"
+        rows.append(f'<tr style="background:{HUES[chunk % len(HUES)]};color:#000">{head}{cells}</tr>')
     name = f"{when}, {table['buffer']}" if table["buffer"] else when
-    return f"<table><caption>{name}</caption><tr><th>rank</th>{heads}</tr>{''.join(rows)}</table>"
+    return (
+        f"<table><caption>{name}</caption><tr><th>rank{'<br>chunk' * several}</th>{heads}</tr>{''.join(rows)}</table>"
+    )

@@ -47,8 +47,8 @@ def _who_waits(trial) -> str:
     error = trial.error
     if not isinstance(error, DeadlockError) or trial.calls is None or not trial.exercise.allowed <= MESSAGES_ONLY:
         return ""
-    stuck = {rank for rank, _, _ in error.edges}
-    if not stuck or not all(other in stuck for _, other, _ in error.edges):
+    stuck = {rank for rank, *_ in error.edges}
+    if not stuck or not all(other in stuck for _, other, *_ in error.edges):
         return ""
     events = sorted(trial.calls.events, key=lambda event: event.start)
     waits_in = {event.rank: event.op for event in events if event.rank in stuck}  # the last one of each
@@ -59,7 +59,7 @@ def _who_waits(trial) -> str:
     begun = [event for event in events if event.op == "send"]
     if not begun:
         return RECV_FIRST
-    for rank, other, _ in error.edges:
+    for rank, other, *_ in error.edges:
         sent = [event for event in begun if event.rank == other and event.match is None]
         if sent and all(event.peer != rank for event in sent):
             return (
@@ -71,7 +71,7 @@ def _who_waits(trial) -> str:
 
 def _past_each_other(edges, waits_in: dict[int, str]) -> str:
     """About a rank that sends to one which is waiting for somebody else."""
-    waits_for = {rank: other for rank, other, _ in edges}
+    waits_for = {rank: other for rank, other, *_ in edges}
     for rank, other in waits_for.items():
         if waits_in.get(rank) == "send" and waits_in.get(other) == "recv" and waits_for[other] != rank:
             return (

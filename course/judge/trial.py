@@ -248,7 +248,7 @@ class Trial:
         whose.pop(0, None)
         plain = True
         if isinstance(self.error, DeadlockError):  # it ends with those that were waited for in vain
-            plain = {other for _, other, _ in self.error.edges} - {*self.error.ranks} == {*errors}
+            plain = {other for _, other, *_ in self.error.edges} - {*self.error.ranks} == {*errors}
         if len(whose) == 1 and plain:
             said = f"line {next(iter(whose))}"
             return "" if re.search(rf"\b{said}\b", self.failure) else f" ({said})"

@@ -288,9 +288,9 @@ def missing_group(made: dict[int, tuple[str, int, str]], others: list[int]) -> s
     )
 
 
-def in_short(call: OpenCall | Fingerprint | None) -> str:
-    """The label of an arrow in the picture: 'all_reduce, line 4'."""
-    return f"{call.op}, line {call.line}" if call is not None else "store"
+def in_short(call: OpenCall | Fingerprint | None) -> tuple[str, int]:
+    """The op and the line of an arrow in the picture."""
+    return (call.op, call.line) if call is not None else ("store", 0)
 
 
 def _distinctions(views: dict[int, View], stuck: tuple[int, ...]) -> dict[int, str]:

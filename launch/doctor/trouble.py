@@ -33,7 +33,7 @@ def find_trouble(board, answers: dict, diagnosis: Diagnosis | None, late: bool =
         return found
     if diagnosis is None:
         return _lost(board) if all(answer.how is How.LEFT for answer in answers.values()) else None
-    edges = tuple((edge.rank, edge.other, explain.in_short(edge.call)) for edge in diagnosis.edges)
+    edges = tuple((edge.rank, edge.other, *explain.in_short(edge.call)) for edge in diagnosis.edges)
     return Trouble(DeadlockError, explain.deadlock(diagnosis), diagnosis.stuck, edges)
 
 
@@ -72,7 +72,7 @@ def mismatch(board, refused: list[int]) -> Trouble | None:
 
 
 def _refused(ranks: list[int], sentence: str, calls: dict[int, Fingerprint]) -> Trouble:
-    edges = tuple((rank, None, explain.in_short(calls[rank])) for rank in sorted(calls))
+    edges = tuple((rank, None, *explain.in_short(calls[rank])) for rank in sorted(calls))
     return Trouble(MismatchError, sentence, tuple(ranks), edges)
 
 

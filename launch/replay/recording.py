@@ -72,7 +72,7 @@ class Captures:
         network: Network | Topology | None = None,
         carried: Carried | None = None,
         clocks: tuple[Clock, ...] = (),
-        stuck: tuple[tuple[int, int | None, str], ...] = (),
+        stuck: tuple[tuple[int, int | None, str, int], ...] = (),
     ):
         self.network, self.carried, self.stuck = network, carried, stuck
         runs, self.clocks = on_one_clock(runs, clocks)

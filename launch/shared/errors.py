@@ -55,19 +55,19 @@ class RankError(LaunchError):
 
 @dataclass(frozen=True)
 class Trouble:
-    """What went wrong between ranks, in a sentence, and which ranks waited: (rank, other rank, in which call). If a
+    """What went wrong between ranks, in a sentence, and which ranks waited: (rank, other rank, op, line or 0). If a
     call was refused because it does not fit, the other rank is None."""
 
     kind: type[RankError]
     sentence: str
     ranks: tuple[int, ...]
-    edges: tuple[tuple[int, Any, str], ...] = ()
+    edges: tuple[tuple[int, Any, str, int], ...] = ()
 
 
 class DeadlockError(RankError):
     """Ranks waited for something that no rank could provide any more. `edges` as in `Trouble`."""
 
-    edges: tuple[tuple[int, int, str], ...] = ()
+    edges: tuple[tuple[int, int, str, int], ...] = ()
 
 
 class MismatchError(RankError):

@@ -291,7 +291,7 @@ def test_a_run_without_messages_shows_nothing_but_who_waits_for_whom(notebook):
     assert "wait in send" in output.stdout.replace("waits", "wait")
     assert pictures(notebook, "stuck") == ["WaitFor(ranks=4, waiting=4)"]
     assert notebook.value("launch.recording().counts().messages") == 0, "the run that hung, not the one before"
-    assert notebook.value("launch.recording().stuck[0]") == (0, 1, "send, line 3")
+    assert notebook.value("launch.recording().stuck[0]") == (0, 1, "send", 3)
 
 
 def shows(notebook, cell):

@@ -179,7 +179,7 @@ def test_who_was_stuck_is_in_the_recording_and_in_the_picture(four):
         "if rank == 1: dist.send(x, 2)"
     )
     assert output.ename == "DeadlockError"
-    assert four.value("launch.recording().stuck") == ((3, 2, "recv, line 4"),)
+    assert four.value("launch.recording().stuck") == ((3, 2, "recv", 4),)
     assert four.value("(launch.recording().part(1, 1).stuck, len(launch.recording().part(2, 2).stuck))") == ((), 1)
     shown = [display for display in output.displays if "Player" in str(display)]
     assert "Stuck in recv, line 4: rank 3 waits for rank 2." in str(shown)
@@ -194,7 +194,7 @@ def test_calls_that_do_not_fit_are_in_the_recording_and_in_the_picture(four):
         "if rank in (1, 2): dist.recv(x[:3 - rank], 0)"
     )
     assert output.ename == "MismatchError"
-    assert four.value("launch.recording().stuck") == ((0, None, "send, line 5"), (2, None, "recv, line 6"))
+    assert four.value("launch.recording().stuck") == ((0, None, "send", 5), (2, None, "recv", 6))
     words = "Refused, since the calls do not fit: rank 0 in send, line 5; rank 2 in recv, line 6."
     assert words in str([display for display in output.displays if "Player" in str(display)])
     assert four.run("%%ranks --watch\ndist.all_reduce(torch.ones(rank + 1))").ename == "MismatchError"

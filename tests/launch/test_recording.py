@@ -194,7 +194,7 @@ def test_a_stuck_rank_without_the_variable_has_no_stale_value(gang):
     """As one whose first call was refused before it was recorded."""
     source = "x = torch.tensor([10. * rank])\nif rank == 0: dist.send(x, 1)\nif rank == 1: dist.recv(x, 0)"
     runs = [answer["recording"] for answer in gang.run(source, 3)]
-    assert Recording(Captures(runs, stuck=((2, None, "recv, line 3"),))).stale_values() == [(1, "x", 0, "10")]
+    assert Recording(Captures(runs, stuck=((2, None, "recv", 3),))).stale_values() == [(1, "x", 0, "10")]
 
 
 def test_events_carry_names_values_and_times(gang):

@@ -127,7 +127,7 @@ def forgotten() -> Player:
     """A broadcast whose root has forgotten rank 3."""
     steps = [("copy", step.caption, step.transfers) for step in broadcast.flat(ranks=3).steps]
     run = Schedule.from_steps("recorded", "run", 4, 1, steps)
-    run.stuck = [(3, 0, "recv, line 7")]
+    run.stuck = [(3, 0, "recv", 7)]
     return Player(run)
 
 
@@ -355,5 +355,5 @@ SCENES = {
     "still-stuck": Scene(lambda: Still(html=forgotten().fallback()), sizes=LAPTOP),
     "still-map": Scene(lambda: Still(html=small_map().fallback()), sizes=LAPTOP),
     "still-curves": Scene(lambda: Still(html=curves()._repr_mimebundle_()["text/html"]), sizes=LAPTOP),
-    "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce"), (1, 2, "all_reduce"), (3, 1, "recv")], 4)),
+    "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce", 0), (1, 2, "all_reduce", 0), (3, 1, "recv", 0)], 4)),
 }

@@ -86,7 +86,7 @@ WIDGETS = {
     "drift": (lambda: Drift([[[0, 0], [0.5, 1]], [[0, 0], [1, 2]]], [[0, 1], [1, 2]], step=0), ["ArrowRight"]),
     "memory": (lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9), ["ArrowRight"]),
     "tokens": (tokens, ["ArrowRight", "ArrowDown"]),
-    "wait-for": (lambda: WaitFor([(0, 2, "all_reduce, line 4"), (3, 1, "recv, line 7")], 4), []),
+    "wait-for": (lambda: WaitFor([(0, 2, "all_reduce", 4), (3, 1, "recv", 7)], 4), []),
 }
 
 

@@ -37,9 +37,9 @@ def test_ranks_that_agree_share_a_line_in_stripes(show):
         repr(both) == "Drift(3 ranks, 2 lines)"
         and repr(Drift([APART[0]] * 2, POINTS)) == "Drift(one line for all ranks)"
     )
-    assert Drift([APART[0]] * 2, POINTS).headline == "2 ranks learn one line together"
+    assert Drift([APART[0]] * 2, POINTS).headline == "2 ranks hold one line, the same after every step"
     # at 2: -0.5 + 2 of the ones, -1.5 + 5 of the other
-    assert both.headline == "3 ranks learn 2 lines: up to 2.0 apart after 2 steps"
+    assert both.headline == "3 ranks learn 2 different lines: up to 2.0 apart after 2 steps"
     assert both.told[1] == "Ranks 0, 1: 0.50 + 1.00 x. Rank 2: 1.00 + 1.00 x. The lines are up to 0.5 apart."
     of = "[node.getAttribute('stroke-dasharray'), node.getAttribute('stroke-dashoffset')]"
     stripes = show(both).locator("[data-way]").evaluate_all(f"(nodes) => nodes.map((node) => {of})")
@@ -83,7 +83,7 @@ def test_the_still_has_the_last_lines_the_data_and_the_numbers():
     html = drift.fallback()
     assert html == Drift(APART, POINTS).fallback() and len(html) < 6000
     said = "Rank 0: -0.50 + 1.00 x. Rank 1: -1.50 + 2.50 x. The lines are up to 2.0 apart."
-    assert f'alt="2 ranks learn 2 lines: up to 2.0 apart after 2 steps: {said}"' in html
+    assert f'alt="2 ranks learn 2 different lines: up to 2.0 apart after 2 steps: {said}"' in html
     picture = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
     lines = [picture.split('opacity="1"')[1].split("</g>")[0].count("data-way"), picture.count('opacity="0.25"')]
     assert lines == [2, 1] and "Pale: step 1.<" in picture, "the end, and step 1 faintly"

@@ -63,7 +63,7 @@ WIDGETS = {  # how it is made, what a key is pressed in, the key, and the trait 
     "Zoo": (lambda: Zoo(ranks=3, opened="all_reduce.ring"), *STEPS),
     "Timeline": (timeline, ".rs-times", "ArrowRight", "chosen"),
     "TopologyMap": (lambda: TopologyMap(all_reduce.ring(16), topology=presets.dgx_h100(2), nbytes=1e9, step=3), *STEPS),
-    "WaitFor": (lambda: WaitFor([(0, 1, "recv"), (1, 0, "recv")], 2), ".rs-wait", "ArrowDown", None),
+    "WaitFor": (lambda: WaitFor([(0, 1, "recv", 0), (1, 0, "recv", 0)], 2), ".rs-wait", "ArrowDown", None),
     "RankLog": (log, ".rs-chip", "ArrowRight", None),
 }
 

@@ -307,9 +307,10 @@ def test_the_arrow_of_a_stuck_rank_says_who_waits_for_whom(show):
         run.stuck = list(edges)
         return show(Player(run)).locator(".rs-stuckway .rs-tagtext").all_text_contents()
 
-    assert labels((3, 0, "recv")) == ["3 waits for 0"]
-    assert labels((0, 1, "recv"), (1, 0, "recv")) == ["wait for each other"]
-    assert labels((0, 1, "recv"), (1, 2, "recv"), (2, 0, "recv")) == []
+    assert labels((3, 0, "recv", 3)) == ["3 waits for 0"]
+    assert labels((0, 1, "recv", 3), (1, 0, "recv", 3)) == ["wait for each other"]
+    assert labels((0, 1, "recv", 3), (1, 2, "recv", 3), (2, 0, "recv", 3)) == []
+    assert labels((0, 3, "recv", 3), (1, 3, "recv", 3), (2, 3, "recv", 3)) == []
 
 
 @pytest.mark.parametrize("ranks", [4, 8, 16])
@@ -463,7 +464,7 @@ def test_a_player_with_a_question_or_a_step_of_its_own_does_not_begin(monkeypatc
         player._repr_mimebundle_()
         assert player.fresh == fresh
     run = all_reduce.ring(ranks=2)
-    run.stuck = ((1, 0, "recv, line 3"),)
+    run.stuck = ((1, 0, "recv", 3),)
     player = Player(run)
     player._repr_mimebundle_()
     assert player.fresh == "new" and player.step == 2, "an end that went wrong comes into view"
@@ -509,7 +510,7 @@ def test_the_lines_of_the_student_s_cell_light_up_with_their_ranks(show):
 
 def test_the_line_at_which_a_rank_is_stuck_is_red(show):
     run = Schedule.from_steps("send_recv", "recorded", 2, 1, SENDS[:1])
-    run.stuck = ((1, 0, "recv, line 3"),)
+    run.stuck = ((1, 0, "recv", 3),)
     page = show(Player(run))
     assert page.inner_text(".rs-title") == "send_recv recorded: rank 1 waits for rank 0"
     page.evaluate(CELL, ["x = 1", "    dist.send(x, 1)", "dist.recv(x)"])
@@ -522,7 +523,7 @@ def test_the_line_at_which_a_rank_is_stuck_is_red(show):
 def test_ranks_that_are_stuck_at_one_line_are_all_named_there(show):
     """Each once, however many it waits for."""
     run = Schedule.from_steps("send_recv", "recorded", 3, 1, SENDS[:1])
-    run.stuck = ((1, 0, "send, line 1"), (1, 2, "send, line 1"), (2, 0, "send, line 1"))
+    run.stuck = ((1, 0, "send", 1), (1, 2, "send", 1), (2, 0, "send", 1))
     page = show(Player(run))
     page.evaluate(CELL, ["send(x)"])
     page.focus("input[type=range]")
@@ -533,7 +534,7 @@ def test_ranks_that_are_stuck_at_one_line_are_all_named_there(show):
 
 def test_a_rank_that_passed_a_line_is_named_beside_those_that_are_stuck_there(show):
     run = Schedule.from_steps("send_recv", "recorded", 2, 1, SENDS[:1])
-    run.stuck = ((1, 0, "send, line 2"),)
+    run.stuck = ((1, 0, "send", 2),)
     page = show(Player(run))
     page.evaluate(CELL, ["x = 1", "    dist.send(x, 1)", "dist.recv(x)"])
     page.focus("input[type=range]")

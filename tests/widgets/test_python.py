@@ -86,7 +86,7 @@ def test_in_the_fallback_an_arrow_leads_from_who_sends_to_who_receives(schedule)
 
 def test_the_fallback_of_a_deadlock_shows_who_waits_for_whom_below_its_last_step():
     schedule = broadcast.flat(4)
-    schedule.stuck = [(3, 2, "recv, line 7"), (2, 0, "recv, line 7")]
+    schedule.stuck = [(3, 2, "recv", 7), (2, 0, "recv", 7)]
     *steps, last = _strip.svg(schedule).split("<g transform")
     red = _strip.WAITS.partition("{}")[0]
     assert not any(red in step for step in steps)
@@ -102,7 +102,7 @@ def test_the_fallback_of_a_deadlock_shows_who_waits_for_whom_below_its_last_step
 
 def test_the_fallback_of_calls_that_do_not_fit_has_no_arrows_between_them():
     schedule = broadcast.flat(4)
-    schedule.stuck = [(1, None, "all_reduce, line 3"), (0, None, "all_reduce, line 3")]
+    schedule.stuck = [(1, None, "all_reduce", 3), (0, None, "all_reduce", 3)]
     last = _strip.svg(schedule).split("<g transform")[-1]
     assert "; refused</text>" in last and f'{_strip.WAITS.partition("{}")[0]}"' in last
     assert "Refused, since the calls do not fit: ranks 0, 1 in all_reduce, line 3." in Player(schedule).fallback()

@@ -64,6 +64,15 @@ def test_one_of_several_is_chosen_by_its_digit_and_told_why(show):
     assert page.evaluate("model.saved") == 1 and page.locator("button:has-text('check')").count() == 0
 
 
+def test_an_answer_that_is_a_sentence_is_quoted_without_its_full_stop(show):
+    answers = Answer("It waits.", "None comes."), Answer("It goes on.", "No.")
+    page = show(asking(Choose(name="q", topic="t", text="What does it do?", answers=answers, right=0)))
+    shown = page.locator(".rs-choice span").all_text_contents()
+    press(page, str(1 + shown.index("It goes on.")), "Enter")
+    said = page.inner_text("[role=status]").split("\n\n")
+    assert said == ["You said “It goes on”. No.", "Right is “It waits”. None comes."]
+
+
 def test_a_statement_by_its_letter_lines_by_digits_and_a_line_by_its_number(show):
     page = show(asking(Statement(name="s", topic="t", text="So it is.", true=False, why="It is not.")))
     press(page, "f", "Enter")

@@ -192,3 +192,14 @@ def test_two_lanes_stand_side_by_side_beside_the_files_of_jupyterlab(show, page)
     show(Race(all_reduce.exchange(4), all_reduce.ring(4), nbytes=64e6))
     tops = page.locator(".rs-lane").evaluate_all("lanes => lanes.map((lane) => lane.getBoundingClientRect().top)")
     assert tops[0] == tops[1] and page.evaluate("document.documentElement.scrollHeight") <= 600
+
+
+def test_the_bars_of_what_was_sent_have_one_scale_in_all_lanes(show):
+    page = show(Race(all_reduce.exchange(ranks=8), all_reduce.ring(ranks=8), nbytes=64e6))
+    page.focus(".rs-scrub input")
+    page.keyboard.press("End")
+    tall = (
+        "(nodes) => nodes.map((node) => [...node.querySelectorAll('.rs-sent')].map((bar) => bar.height.baseVal.value))"
+    )
+    (exchange, *_), (ring, *_) = page.locator(".rs-lane").evaluate_all(tall)
+    assert ring / exchange == pytest.approx(1.75 / 7, abs=0.02)

@@ -234,7 +234,7 @@ def test_a_rank_that_waited_itself_is_not_blamed_for_the_next_one():
         call(1, 1.02, 1.02, 1.02, 1.03, 1.03, match=pairs[1]),
         call(2, 0, 0, 0, 1.03, 1.03, match=pairs[1]),
     ]
-    assert still(calls)[1][0] == "Rank 0 came last once: others waited 1 s of 1.03 s for it"
+    assert still(calls)[1][0] == "Rank 0 came last: others waited 1 s of 1.03 s for it"
 
 
 def test_ranks_that_wait_at_the_same_time_are_counted_once():

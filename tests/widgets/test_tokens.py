@@ -89,6 +89,14 @@ def test_without_the_way_back_there_is_one_step_and_nothing_on_the_right():
     run["run"].events = [event for event in run["run"].events if event.match.number == 0]
     widget = Tokens(**run)
     assert len(widget.told) == 2 and not columns(widget)["right"]
+    assert widget.headline.startswith("Each token goes to its expert: ")
+
+
+def test_with_two_experts_what_is_lost_is_a_copy_of_a_token():
+    run = dispatch(np.concatenate([RANDOM, (RANDOM + 1) % 4], axis=-1), 4)
+    first, second = (next(e for e in run["run"].events if e.rank == rank and e.match.number == 0) for rank in (0, 2))
+    first.after, second.after = second.after, first.after
+    assert re.match(r"\d+ of 48 copies of tokens did not come", Tokens(**run).headline)
 
 
 def test_what_is_saved_beside_it_tells_all_of_it():

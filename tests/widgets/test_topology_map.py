@@ -28,15 +28,18 @@ def by_hand(schedule, nbytes, ways):
     return steps
 
 
+NIC = "NIC (network card)"  # as the picture has it
+
+
 def own_cards(src, dst):
-    wire = "gpu" if src // 4 == dst // 4 else "nic of gpu"
+    wire = "gpu" if src // 4 == dst // 4 else f"{NIC} of gpu"
     return f"{wire} {src} out", f"{wire} {dst} in"
 
 
 def one_card(src, dst):
     if src // 4 == dst // 4:
         return f"gpu {src} out", f"gpu {dst} in"
-    return f"nic of machine {src // 4} out", f"nic of machine {dst // 4} in"
+    return f"{NIC} of machine {src // 4} out", f"{NIC} of machine {dst // 4} in"
 
 
 def around(src, dst):
@@ -86,11 +89,11 @@ def test_the_browser_adds_the_steps_up(show, schedule, step):
     page = show(TopologyMap(FLAT, NESTED, topology=DGX, nbytes=1e9, shown=schedule, step=step))
 
     def ways(src, dst):
-        wire = "gpu" if src // 8 == dst // 8 else "nic of gpu"
+        wire = "gpu" if src // 8 == dst // 8 else f"{NIC} of gpu"
         return f"{wire} {src} out", f"{wire} {dst} in"
 
     total = sum(by_hand((FLAT, NESTED)[schedule], 1e9, ways)[:step], Counter())
-    links = DGX.names(32)
+    links = [name.replace("nic", NIC) for name in DGX.names(32)]
     words = page.evaluate(WORDS, [total[name] for name in links])
     assert page.evaluate(ROWS) == dict(zip(links, words, strict=True))
 

@@ -160,6 +160,14 @@ def test_enter_traces_the_cell_that_keys_have_chosen_and_ends_it(ring):
     assert labels(ring) == before and len(bright(ring)) == 16
 
 
+def test_a_traced_cell_that_has_sent_says_what_it_sent_and_what_it_holds_now(show):
+    page = show(Player(all_reduce.naive(4), step=6))
+    page.click("[data-slot='1']")
+    assert page.locator("[data-slot='1'] ~ text").first.text_content() == "b0 → a+b+c+d"
+    page.keyboard.press("Escape")
+    assert page.locator("[data-slot='1'] ~ text").first.text_content() == "a0+b0+c0+d0"
+
+
 def test_a_click_traces_and_a_second_one_or_escape_ends_it(ring):
     ring.click("[data-slot='11']")
     assert ring.inner_text(".rs-detail") == RANK_2_CHUNK_3

@@ -8,7 +8,7 @@ import pytest
 
 from widgets.wait_for import WaitFor, stuck
 
-EDGES = [(0, 2, "all_reduce, line 4"), (1, 2, "all_reduce, line 4"), (3, 2, "all_reduce, line 4")]
+EDGES = [(0, 2, "all_reduce", 4), (1, 2, "all_reduce", 4), (3, 2, "all_reduce", 4)]
 
 
 def test_every_edge_is_an_arrow_with_its_words():
@@ -31,29 +31,29 @@ def test_the_saved_form_is_stable_and_survives_a_sanitiser():
 
 
 def test_what_is_written_on_an_arrow_is_text():
-    svg = WaitFor([(0, 1, "<script>alert(1)</script>")], 2).picture
+    svg = WaitFor([(0, 1, "<script>alert(1)</script>", 0)], 2).picture
     assert "<script>" not in svg
 
 
 def test_many_ranks_are_told_in_words_and_wrong_ones_refused():
-    assert WaitFor([(0, 63, "recv, line 1")], 64).fallback() == "<span>rank 0 waits for rank 63</span>"
+    assert WaitFor([(0, 63, "recv", 1)], 64).fallback() == "<span>rank 0 waits for rank 63</span>"
     with pytest.raises(ValueError, match="rank 4: there are ranks 0 to 3"):
-        WaitFor([(0, 4, "")], 4)
+        WaitFor([(0, 4, "", 0)], 4)
 
 
 @pytest.mark.parametrize(
     "edges, words",
     [
         (EDGES, "Ranks 0, 1, 3 wait for rank 2"),
-        ([(0, 1, ""), (1, 3, ""), (0, 2, "")], "Rank 0 waits for ranks 1, 2; rank 1 waits for rank 3"),
-        ([(0, 2, ""), (1, 2, ""), (3, 1, "")], "Ranks 0, 1 wait for rank 2; rank 3 waits for rank 1"),
-        ([(1, 0, ""), (2, 1, ""), (3, 2, "")], "Rank 0 keeps ranks 1 to 3 waiting"),
-        ([(0, 1, ""), (1, 0, ""), (2, 0, "")], "Ranks 0, 1 wait for each other"),
-        ([(0, 1, ""), (1, 2, ""), (2, 0, "")], "Ranks 0 to 2 wait in a circle"),
-        ([(0, 1, ""), (1, 0, ""), (1, 2, ""), (2, 1, "")], "Ranks 0 to 2 wait for each other"),
-        ([(0, 1, ""), (0, 2, "")], "Rank 0 waits for ranks 1, 2"),
-        ([(1, 1, "")], "Rank 1 waits for itself"),
-        ([(0, 1, ""), (1, 0, ""), (2, 3, ""), (3, 2, "")], "Ranks 0 to 3 can never go on"),
+        ([(0, 1, "", 0), (1, 3, "", 0), (0, 2, "", 0)], "Rank 0 waits for ranks 1, 2; rank 1 waits for rank 3"),
+        ([(0, 2, "", 0), (1, 2, "", 0), (3, 1, "", 0)], "Ranks 0, 1 wait for rank 2; rank 3 waits for rank 1"),
+        ([(1, 0, "", 0), (2, 1, "", 0), (3, 2, "", 0)], "Rank 0 keeps ranks 1 to 3 waiting"),
+        ([(0, 1, "", 0), (1, 0, "", 0), (2, 0, "", 0)], "Ranks 0, 1 wait for each other"),
+        ([(0, 1, "", 0), (1, 2, "", 0), (2, 0, "", 0)], "Ranks 0 to 2 wait in a circle"),
+        ([(0, 1, "", 0), (1, 0, "", 0), (1, 2, "", 0), (2, 1, "", 0)], "Ranks 0 to 2 wait for each other"),
+        ([(0, 1, "", 0), (0, 2, "", 0)], "Rank 0 waits for ranks 1, 2"),
+        ([(1, 1, "", 0)], "Rank 1 waits for itself"),
+        ([(0, 1, "", 0), (1, 0, "", 0), (2, 3, "", 0), (3, 2, "", 0)], "Ranks 0 to 3 can never go on"),
     ],
 )
 def test_the_headline_says_which_ranks_wait_for_which(show, edges, words):
@@ -69,7 +69,7 @@ def lit(page):
 
 
 def test_a_row_of_the_table_lights_up_its_arrow(show):
-    page = show(WaitFor([*EDGES[:2], (3, 1, "recv, line 7")], 4))
+    page = show(WaitFor([*EDGES[:2], (3, 1, "recv", 7)], 4))
     rows = page.locator("tbody tr")
     assert rows.all_inner_texts()[2].split("\t") == ["rank 3", "rank 1", "recv, line 7"]
     for _ in range(3):  # past the two buttons above
@@ -88,9 +88,9 @@ def test_a_row_of_the_table_lights_up_its_arrow(show):
 @pytest.mark.parametrize(
     "edges, words",
     [
-        ([(r, 5, "barrier, line 4") for r in (0, 1, 2, 3, 6)], "barrier, line 4: ranks 0 to 3, 6 wait for rank 5"),
-        ([(0, 1, "a, line 3"), (1, 0, "b")], "a, line 3 and b: rank 0 waits for rank 1; rank 1 waits for rank 0"),
-        ([(0, 1, "barrier, line 2"), (0, 2, "barrier, line 2")], "barrier, line 2: rank 0 waits for ranks 1, 2"),
+        ([(r, 5, "barrier", 4) for r in (0, 1, 2, 3, 6)], "barrier, line 4: ranks 0 to 3, 6 wait for rank 5"),
+        ([(0, 1, "a", 3), (1, 0, "b", 0)], "a, line 3 and b: rank 0 waits for rank 1; rank 1 waits for rank 0"),
+        ([(0, 1, "barrier", 2), (0, 2, "barrier", 2)], "barrier, line 2: rank 0 waits for ranks 1, 2"),
     ],
 )  # fmt: skip
 def test_who_is_stuck_is_one_sentence(edges, words):
@@ -109,5 +109,5 @@ def test_the_live_picture_has_the_colours_of_the_page(show, page, scheme, red):
 
 
 def test_calls_are_text_in_the_table_too(show):
-    page = show(WaitFor([(0, 1, "<b>recv</b>")], 2))
+    page = show(WaitFor([(0, 1, "<b>recv</b>", 0)], 2))
     assert page.inner_text("tbody td:last-child") == "<b>recv</b>"

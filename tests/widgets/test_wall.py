@@ -268,7 +268,7 @@ def test_the_zoo_shows_a_card_at_a_time_and_a_clicker_turns_them(show, ranks):
 
 @pytest.mark.parametrize("ranks", [2, 4, 32])
 def test_who_waits_for_whom_has_a_projector_mode(show, ranks):
-    page = show(WaitFor([(rank, rank + 1, "recv, line 3") for rank in range(ranks - 1)], ranks))
+    page = show(WaitFor([(rank, rank + 1, "recv", 3) for rank in range(ranks - 1)], ranks))
     project(page)
     tall = "(nodes) => nodes.map((node) => parseFloat(node.getAttribute('font-size')) * node.getScreenCTM().a)"
     assert min(page.locator(".rs-circle text").evaluate_all(tall)) >= 18

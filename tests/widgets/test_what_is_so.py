@@ -37,7 +37,7 @@ def fill(page, slot):
 def forgotten():
     """Rank 2 sends to rank 1 only; ranks 0 and 3 wait for it for good."""
     run = Schedule.from_steps("recorded", "recorded", 4, 1, [("copy", "Rank 2 sends.", [Transfer(2, 1, 0)])])
-    run.stuck = [(0, 2, "recv, line 7"), (3, 2, "recv, line 7")]
+    run.stuck = [(0, 2, "recv", 7), (3, 2, "recv", 7)]
     return run
 
 
@@ -77,7 +77,7 @@ def test_a_run_that_ended_in_a_deadlock_shows_who_waits_for_whom_at_its_end(stil
 
 def test_calls_that_do_not_fit_are_red_without_arrows(still):
     run = forgotten()
-    run.stuck = ((2, None, "send, line 5"), (3, None, "recv, line 8"))
+    run.stuck = ((2, None, "send", 5), (3, None, "recv", 8))
     page = still(Player(run))
     ranks = "nodes => nodes.map((node) => node.querySelector('.rs-name').textContent)"
     assert page.inner_text(".rs-title") == "recorded recorded: the calls of ranks 2, 3 do not fit"

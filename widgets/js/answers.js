@@ -8,6 +8,7 @@
  */
 
 import { isRight } from "./grade.js";
+import { made } from "./made.js";
 import { takesPrefix } from "./quantity.js";
 import { range } from "./schedule.js";
 
@@ -19,14 +20,6 @@ const MOST_DIGITS = 9;
 export function writeRich(/** @type {HTMLElement} */ node, /** @type {string} */ text) {
   const parts = text.split("`").map((part, i) => (i % 2 ? made("code", "", part) : part));
   node.replaceChildren(...parts);
-}
-
-/** @returns {HTMLElement} */
-export function made(/** @type {string} */ tag, name = "", text = "") {
-  const node = document.createElement(tag);
-  if (name) node.className = name;
-  node.textContent = text;
-  return node;
 }
 
 export class Choices {

@@ -7,16 +7,16 @@
  */
 
 import { Frame } from "./frame.js";
+import { made } from "./made.js";
 import { Gate } from "./predict.js";
+import { SCREEN } from "./transport.js";
 
 /** @type {[string, string][]} what the help shows */
 const KEYS = [
   ["1 … 9", "choose an answer; in projector mode: one hand for it"],
   ["⌫", "take the last one back"],
   ["Enter", "check the answer; in projector mode: show it"],
-  ["p", "projector mode; b blanks the screen, Esc leaves"],
-  ["Esc", "gives the keyboard back to the notebook"],
-  ["?", "this list"],
+  ...SCREEN,
 ];
 
 /** Shows the widget's question, if it has one, and the picture by `show` once that was answered or skipped. */
@@ -25,9 +25,8 @@ export function behindQuestion(
   /** @type {(el: HTMLElement) => any} */ show,
 ) {
   if (!model.get("question")) return show(el);
-  const asked = document.createElement("div");
-  const picture = document.createElement("div");
-  picture.className = "rs-behind";
+  const asked = made("div");
+  const picture = made("div", "rs-behind");
   el.append(asked, picture);
   return askIn({ model, el: asked, signal }, () => show(picture));
 }

@@ -2,6 +2,8 @@
  * An error inside a widget becomes a box that says so: anywidget itself leaves the output empty.
  */
 
+import { made } from "./made.js";
+
 /** Runs `build` for `el`; what it throws is shown there. */
 export async function guarded(/** @type {HTMLElement} */ el, /** @type {() => any} */ build) {
   try {
@@ -15,13 +17,11 @@ export async function guarded(/** @type {HTMLElement} */ el, /** @type {() => an
 /** Replaces the content of `el` by a sentence and, folded away, the details. */
 export function showError(/** @type {HTMLElement} */ el, /** @type {any} */ error) {
   console.error(error);
-  const box = document.createElement("div");
-  box.className = "rs-error";
+  const box = made("div", "rs-error");
   box.setAttribute("role", "alert");
-  const words = document.createElement("p");
   const what = error?.message ?? error;
-  words.textContent = `This picture could not be drawn: ${what}. Run the cell again; if it stays, please report it.`;
-  const details = document.createElement("details");
+  const words = made("p", "", `This picture could not be drawn: ${what}. Run the cell again; if it stays, please report it.`);
+  const details = made("details");
   details.innerHTML = "<summary>Details</summary><pre></pre>";
   /** @type {HTMLElement} */ (details.lastElementChild).textContent = error?.stack ?? String(error);
   box.append(words, details);

@@ -14,10 +14,11 @@
  */
 
 import { listenToKeys } from "./keys.js";
+import { made } from "./made.js";
 import { KEYS } from "./transport.js";
 
 const WALL = { width: 960, height: 720 }; // pixels that projector mode is laid out for, at least
-const SCREEN = "M3 8V3h5v2H5v3zM12 3h5v5h-2V5h-3zM3 12h2v3h3v2H3zM15 12h2v5h-5v-2h3z";
+const CORNERS = "M3 8V3h5v2H5v3zM12 3h5v5h-2V5h-3zM3 12h2v3h3v2H3zM15 12h2v5h-5v-2h3z";
 
 export class Frame {
   /**
@@ -32,7 +33,7 @@ export class Frame {
     el.innerHTML = `<div class="ringside rs-frame ${name}" role="group" tabindex="-1">
       <div class="rs-header"><strong class="rs-title"></strong><span class="rs-muted"></span><span class="rs-space"></span>
         ${picks}<button type="button" class="rs-project" aria-label="projector mode" title="projector mode">
-          <svg viewBox="0 0 20 20" aria-hidden="true"><path d="${SCREEN}"/></svg></button>
+          <svg viewBox="0 0 20 20" aria-hidden="true"><path d="${CORNERS}"/></svg></button>
         <button type="button" class="rs-help" aria-expanded="false" aria-label="keys" title="keys">?</button></div>
       <dl class="rs-keys" hidden>${keys.map(([key, what]) => `<div><dt>${key}</dt><dd>${what}</dd></div>`).join("")}</dl>
       <div class="rs-body"></div></div>`;
@@ -90,8 +91,7 @@ class Projector {
     this.root = root;
     this.changed = changed;
     this.on = false;
-    this.curtain = document.createElement("div");
-    this.curtain.className = "rs-curtain";
+    this.curtain = made("div", "rs-curtain");
     this.curtain.hidden = true;
     root.append(this.curtain);
     document.addEventListener("fullscreenchange", () => this.#left(), { signal });

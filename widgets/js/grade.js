@@ -174,9 +174,9 @@ function stop(/** @type {string} */ words) {
   return /[.!?]$/.test(words) ? words : `${words}.`;
 }
 
-/** A single word or number as it is, several words in quotes. */
+/** A single word or number as it is, several words in quotes, without the end of their sentence. */
 function quoted(/** @type {string} */ words) {
-  return /^\S+$/.test(words) ? words : `“${words}”`;
+  return /^\S+$/.test(words) ? words : `“${words.replace(/\.$/, "")}”`;
 }
 
 function join(/** @type {string} */ words, /** @type {string} */ more) {

@@ -15,7 +15,8 @@ export function greet(model, root, play) {
   const { top = 0, bottom = 0 } = cell?.getBoundingClientRect() ?? {};
   const inView = bottom > 0 && top < innerHeight; // else its reader has gone elsewhere
   const justRun = inView && (isActive(cell) || isActive(cell?.nextElementSibling));
-  if (justRun) root.scrollIntoView({ block: "nearest", behavior: still() ? "auto" : "smooth" });
+  const graph = root.closest(".jp-OutputArea")?.querySelector(".rs-waitfor"); // of a deadlock: it comes first
+  if (justRun) (graph ?? root).scrollIntoView({ block: graph ? "start" : "nearest", behavior: still() ? "auto" : "smooth" });
   if (fresh === "first" && !still()) play();
 }
 

@@ -8,7 +8,7 @@
 import { shorten } from "./captions.js";
 import { letter } from "./cell.js";
 import { barHeight } from "./inside.js";
-import { sums } from "./schedule.js";
+import { sumsOnly } from "./schedule.js";
 
 export const VIEWS = ["symbols", "contributors", "numbers"];
 
@@ -22,7 +22,7 @@ export function viewFor(/** @type {import("./schedule.js").Schedule} */ schedule
   const { start_values: begin, stale, values, steps } = schedule;
   if (!begin || !values || values.length < steps) return "symbols";
   const texts = [...begin, ...(stale ?? []), ...values.flat()].map(([, , , text]) => text);
-  return !sums(schedule) && texts.every((text) => text && text.length <= SHORT) ? "numbers" : "symbols";
+  return !sumsOnly(schedule) && texts.every((text) => text && text.length <= SHORT) ? "numbers" : "symbols";
 }
 
 const WIDTH = 0.61; // of a character of the monospaced font, in its size
@@ -37,7 +37,7 @@ export function typeFor(schedule, layout, view) {
   const aboveBar = h < 24 ? h * 0.64 : (h - barHeight(h) - 4) / 1.2;
   const largest = Math.min(21 * layout.scale, aboveBar);
   const least = layout.scale > 1 ? 18 : layout.dense ? 9.5 : 12;
-  const fitting = (characters) => Math.min(largest, (w - (layout.dense ? 4 : 10)) / characters / WIDTH);
+  const fitting = (characters) => Math.min(largest, (w - (layout.dense ? 4 : 16)) / characters / WIDTH);
   const { ranks, chunks } = schedule;
   const full =
     view === "numbers" ? 4 : view === "symbols" ? ranks * (1 + String(chunks - 1).length + 1) - 1 : 2 * ranks + 1;

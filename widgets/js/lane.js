@@ -6,6 +6,7 @@
 
 import { amount } from "./captions.js";
 import { secondsOf, unitBytes, workOf } from "./cost.js";
+import { made } from "./made.js";
 import { Run } from "./schedule.js";
 import { Stage } from "./stage.js";
 
@@ -18,8 +19,7 @@ export class Lane {
     this.work = schedule.work ?? workOf(schedule);
     this.error = schedule.error ?? 0;
     this.run = new Run(schedule);
-    this.node = document.createElement("section");
-    this.node.className = "rs-lane";
+    this.node = made("section", "rs-lane");
     this.node.innerHTML = `<div class="rs-lanehead"><strong></strong><span class="rs-muted"></span><b class="rs-won"></b></div>
       <div class="rs-strip" aria-hidden="true"><div class="rs-steps"></div><i></i></div><div class="rs-stage"></div>`;
     const find = (selector) => /** @type {HTMLElement} */ (this.node.querySelector(selector));

@@ -192,7 +192,7 @@ function denseRow(schedule, room, places) {
   const { width, tall, scale } = room;
   const { ranks, chunks, buffers } = schedule;
   const air = { band: clamp(tall * 0.25, 36, 70), between: 0, below: belowOf(schedule) };
-  const axis = 34 * scale;
+  const axis = (width < 64 * scale * ranks ? 34 : 46) * scale; // of "rank", of "chunk"
   const pitch = Math.min((width - axis - EDGE) / ranks, 96 * scale);
   const w = pitch >= 8 ? pitch * 0.88 : Math.max(pitch - 0.6, 1);
   const more = scale > 1 ? -6 : chunks * buffers.length > 32 ? 70 : 0; // a notebook scrolls, a wall does not

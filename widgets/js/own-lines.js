@@ -6,6 +6,7 @@
  * is lit. The marks lie over the editor, whose own elements stay as they are, and go when the editor gets the focus.
  */
 
+import { made } from "./made.js";
 import { ofRank } from "./svg.js";
 import { rankNames } from "./words.js";
 
@@ -33,8 +34,7 @@ export class OwnLines {
       return `<div class="${stuck ? "rs-stuck" : ""}" style="top:${box.top - top}px;height:${box.height}px">${chips}</div>`;
     });
     if (!drawn.some(Boolean)) return;
-    const marks = document.createElement("div");
-    marks.className = "ringside rs-own-lines";
+    const marks = made("div", "ringside rs-own-lines");
     marks.ariaHidden = "true";
     marks.innerHTML = drawn.join("");
     editor?.append(marks);
@@ -45,13 +45,11 @@ export class OwnLines {
 
 /** The lines at which ranks are stuck, each once with all of them. @returns {Lit[]} */
 export function stuckLines(/** @type {import("./schedule.js").Stuck[]} */ stuck) {
-  /** @type {Map<string, Lit>} */
+  /** @type {Map<number, Lit>} */
   const found = new Map();
-  for (const [rank, , call] of stuck) {
-    const [, code, line] = /^(\w+)\b.*\bline (\d+)/.exec(call) ?? [];
-    if (!line) continue;
+  for (const [rank, , code, line] of stuck) {
     const ranks = found.get(line)?.ranks ?? [];
-    found.set(line, { line: Number(line), code, ranks: [...new Set([...ranks, rank])], stuck: true });
+    found.set(line, { line, code, ranks: [...new Set([...ranks, rank])], stuck: true });
   }
   return [...found.values()];
 }

@@ -30,7 +30,12 @@ export class Playback {
   }
 
   get step() {
-    return Math.max(0, Math.min(this.model.get("step"), this.steps, this.limit));
+    return Math.max(0, Math.min(this.model.get("step"), this.last));
+  }
+
+  /** The last step that may be seen. */
+  get last() {
+    return Math.min(this.steps, this.limit);
   }
 
   get playing() {
@@ -56,16 +61,16 @@ export class Playback {
   }
 
   go(/** @type {number} */ step) {
-    this.#set({ step: Math.max(0, Math.min(step, this.steps, this.limit)), playing: false });
+    this.#set({ step: Math.max(0, Math.min(step, this.last)), playing: false });
     if (Math.min(step, this.steps) > this.limit) for (const tell of this.halted) tell();
   }
 
   /** Playing takes the first step at once; from the end it begins again at the start. */
   toggle() {
-    if (this.playing) return this.#set({ playing: false });
+    if (this.playing) return this.pause();
     if (this.step === this.limit) return this.go(this.step + 1);
     const step = this.step === this.steps ? 0 : this.step + 1;
-    return this.#set({ step, playing: this.loop || step < Math.min(this.steps, this.limit) });
+    return this.#set({ step, playing: this.loop || step < this.last });
   }
 
   /** Plays from the start after a moment to look at it. */
@@ -132,7 +137,7 @@ export class Playback {
 
   #tick() {
     this.timer = 0;
-    const last = Math.min(this.steps, this.limit);
+    const { last } = this;
     const step = this.loop && this.step >= last ? 0 : Math.min(this.step + 1, last);
     this.#set({ step, playing: this.loop || step < last });
     this.#wind();

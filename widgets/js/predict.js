@@ -9,10 +9,11 @@
  * cells and which hides what it must not tell (player.js, question.js).
  */
 
-import { Choices, Field, Lines, made, writeRich } from "./answers.js";
+import { Choices, Field, Lines, writeRich } from "./answers.js";
 import { busiest, wholeOf } from "./captions.js";
 import { inUnit, isAbout, judgeChoice, judgeNumber, judgeOrder } from "./grade.js";
 import { readNumber } from "./amount.js";
+import { made } from "./made.js";
 import { readQuantity } from "./quantity.js";
 import { range, Run, unpack } from "./schedule.js";
 import { plural } from "./words.js";
@@ -72,8 +73,7 @@ export class Gate {
   }
 
   #build() {
-    this.node = document.createElement("form");
-    this.node.className = "rs-gate";
+    this.node = made("form", "rs-gate");
     const asks = made("strong", "rs-asks");
     writeRich(asks, this.question.text);
     this.said = made("span", "rs-muted", "none chosen");

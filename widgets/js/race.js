@@ -9,6 +9,7 @@
  */
 
 import { behindQuestion } from "./asking.js";
+import { wholeOf } from "./captions.js";
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { greet } from "./greet.js";
@@ -51,6 +52,8 @@ class RaceView {
     this.playback = playback;
     this.lanes = schedules.map((schedule) => new Lane(schedule));
     if (this.crowded) for (const lane of this.lanes) lane.shorten();
+    const most = Math.max(...this.lanes.map(({ stage, schedule }) => stage.survey.most / wholeOf(schedule)));
+    for (const { stage, schedule } of this.lanes) stage.survey.most = most * wholeOf(schedule); // bars of one scale
     this.animation = 0;
     this.width = 0;
     this.tall = 0;

@@ -20,6 +20,8 @@ import { fixed, hue, HUES, ofRank, rect, text } from "./svg.js";
  * @typedef {import("./layout.js").Layout} Layout
  */
 
+const NAMED = 54; // pixels of a column that has room for "rank 10"
+
 const KINDS = { cards: card, columns: column, tiles: tile };
 
 /**
@@ -41,8 +43,8 @@ export function writable(/** @type {Layout} */ { size }) {
 }
 
 /** What a card of that width is called. */
-export function nameIn(/** @type {number} */ w, /** @type {number} */ rank) {
-  return w > 84 ? `rank ${rank}` : String(rank);
+export function nameIn(/** @type {number} */ w, /** @type {number} */ rank, least = 84) {
+  return w > least ? `rank ${rank}` : String(rank);
 }
 
 function card(schedule, { cards, scale, chip, names, cell, slim }, rank) {
@@ -68,7 +70,7 @@ function card(schedule, { cards, scale, chip, names, cell, slim }, rank) {
 function column(_, { cards, full, scale, labelled }, rank) {
   const { x, y, w, h } = cards[rank];
   const upwards = `transform="scale(1 -1)" data-full="${full}"`;
-  const name = labelled[rank] ? text("rs-name", x + w / 2, y + 15 * scale, rank) : "";
+  const name = labelled[rank] ? text("rs-name", x + w / 2, y + 15 * scale, nameIn(w, rank, NAMED * scale)) : "";
   return `<g class="rs-rank">${name}${rect("rs-sent", { x, y: 2 - y - h, w, h: 0 }, upwards)}</g>`;
 }
 
@@ -124,7 +126,7 @@ function axis({ chunks, ranks, buffers }, { cards, cell, chunkEvery, full, names
     return text("rs-axis", left, box.y + box.h / 2, i % chunks);
   });
   const titles = names.map((at) => text("rs-buffer", x, y + at.y + 14 * scale));
-  const ends = text("rs-axis", left, y + 11 * scale, "rank") + text("rs-axis", left, y + h - Math.min(16 * scale, full / 2), "sent");
+  const ends = text("rs-axis", left, y + 11 * scale, cards[0].w > NAMED * scale ? "chunk" : "rank") + text("rs-axis", left, y + h - Math.min(16 * scale, full / 2), "sent");
   return `${numbers.join("")}${titles.join("")}${ends}`;
 }
 

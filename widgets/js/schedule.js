@@ -12,7 +12,8 @@
 import { Cell, originOf, startOf } from "./cell.js";
 
 /**
- * @typedef {[number, number | null, string]} Stuck a rank, the rank it waits for (null: its call was refused), in which call
+ * @typedef {[number, number | null, string, number]} Stuck a rank, the rank it waits for (null: its call was refused), in which
+ *   op, in which line (0: not known)
  * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/_packing.py)
  * @property {string} collective
  * @property {string} title
@@ -109,7 +110,7 @@ export function transfersOf(/** @type {Schedule} */ schedule, /** @type {number}
 }
 
 /** Whether anything is ever combined, and no rank makes new data. */
-export function sums(/** @type {Schedule} */ { first, steps, records }) {
+export function sumsOnly(/** @type {Schedule} */ { first, steps, records }) {
   const ever = range(first[steps]).reduce((bits, i) => bits | records.getUint8(i * RECORD + 14), 0);
   return (ever & (REDUCE | NEW)) === REDUCE;
 }

@@ -116,7 +116,7 @@ export class Stage {
       const words = written && bar.nextElementSibling;
       if (!words) continue;
       words.classList.toggle("rs-stale", empty);
-      words.textContent = labelOf(cell, this.view, this.type, this.schedule, slot % this.schedule.chunks);
+      words.textContent = this.#label(slot, cell);
     }
   }
 
@@ -160,9 +160,20 @@ export class Stage {
     });
   }
 
-  /** What a cell shows: on a trace what it held when that was sent, else what it holds now. */
+  /** What a cell shows: on a trace what it held when that was sent, else, as the traced one itself, what it holds now. */
   #cell(/** @type {number} */ slot) {
-    return this.past.get(slot) ?? this.run.cells[slot];
+    return (slot !== this.tracing && this.past.get(slot)) || this.run.cells[slot];
+  }
+
+  /** "a0+b0"; of the traced cell that has sent something itself "b0 → a0+b0". */
+  #label(/** @type {number} */ slot, /** @type {import("./cell.js").Cell} */ cell) {
+    const { type, view, schedule } = this;
+    const label = (/** @type {import("./cell.js").Cell} */ of, used = 0) =>
+      labelOf(of, view, { ...type, room: type.room - used }, schedule, slot % schedule.chunks);
+    const sent = slot === this.tracing && this.past.get(slot);
+    const first = sent ? `${label(sent)} → ` : "";
+    const now = label(cell, first.length);
+    return now ? first + now : label(cell);
   }
 
   /** The cells on a trace stay bright, the others step back. */

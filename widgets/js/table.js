@@ -5,6 +5,7 @@
  * all. Left out: the picture (stage.js).
  */
 
+import { made } from "./made.js";
 import { range, unpack } from "./schedule.js";
 
 const MOST_CELLS = 512;
@@ -16,8 +17,7 @@ export class StateTable {
     this.schedule = schedule;
     this.run = run;
     this.full = run.cells.length <= MOST_CELLS;
-    this.node = document.createElement("div"); // a table itself will not be as small as hidden things are
-    this.node.className = "rs-hidden";
+    this.node = made("div", "rs-hidden"); // a table itself will not be as small as hidden things are
     const { ranks, chunks, buffers } = schedule;
     const full = buffers.flatMap((name) => range(chunks).map((chunk) => `${buffers[1] ? name : "chunk"} ${chunk}`));
     const columns = this.full ? full : ["holds"];

@@ -6,6 +6,7 @@
  */
 
 import { codeOf, counters, explain, position, sentence, story, stuckAt, wordsOf } from "./captions.js";
+import { made } from "./made.js";
 import { OwnLines, stuckLines } from "./own-lines.js";
 import { reserve } from "./reserve.js";
 import { retrace, sourcesOn } from "./trace.js";
@@ -77,8 +78,7 @@ export class Telling {
     this.lines = now;
     sources.replaceChildren(
       ...lines.map(([words, lit]) => {
-        const node = document.createElement("div");
-        node.textContent = words;
+        const node = made("div", "", words);
         node.classList.toggle("rs-lit", lit);
         return node;
       }),

@@ -16,7 +16,7 @@ import { accuracy, compare, describe, matchesOf, meeting, overview, spread, stay
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { fixed, hue } from "./svg.js";
-import { LOOKS } from "./transport.js";
+import { SCREEN } from "./transport.js";
 import { plural, seconds } from "./words.js";
 
 const HAIR = 1.5; // pixels: a gap in a bar that would say nothing
@@ -29,7 +29,7 @@ const WALKS = [
   ["+ −", "zoom in or out, around the chosen call"],
   ["[ ]", "earlier or later"],
   ["0", "all of it"],
-  ...LOOKS.slice(1),
+  ...SCREEN,
 ];
 const ZOOM = `<span class="rs-zoom"><button type="button" data-key="-" aria-label="zoom out">−</button>
   <button type="button" data-key="+" aria-label="zoom in">+</button>

@@ -146,11 +146,7 @@ class MapView {
     this.chosen = link;
     for (const [i, node] of this.nodes.entries()) node.classList.toggle("rs-chosen", i === link);
     this.#mark();
-    this.texts.detail.textContent = link < 0 ? this.#busiest() : `${this.#name(link)}: ${this.#amount(link)}`;
-  }
-
-  #name(/** @type {number} */ link) {
-    return this.room.links[link].replace("nic of", "NIC (network card) of");
+    this.texts.detail.textContent = link < 0 ? this.#busiest() : `${this.room.links[link]}: ${this.#amount(link)}`;
   }
 
   #amount(link) {
@@ -276,7 +272,7 @@ class MapView {
     const top = busiestLinks(this.use);
     if (!top.length) return "";
     const more = top.length > 1 ? `, and ${top.length - 1} more like it` : "";
-    return `Busiest link: ${this.#name(top[0])}, ${this.#amount(top[0])}${more}.`;
+    return `Busiest link: ${this.room.links[top[0]]}, ${this.#amount(top[0])}${more}.`;
   }
 
   /** @returns {[string, string][]} */

@@ -68,8 +68,8 @@ function covered(/** @type {Map<number, number>} */ wanted, /** @type {number} *
 }
 
 /** What the cells on a trace held when a message took it from them, for the last time. @returns {Map<number, import("./cell.js").Cell>} */
-export function sentOn(/** @type {import("./schedule.js").Run} */ run, /** @type {Trace} */ { slot, hops }) {
-  const sent = hops.filter(({ from, part }) => part.src !== part.dst && from !== slot);
+export function sentOn(/** @type {import("./schedule.js").Run} */ run, /** @type {Trace} */ { hops }) {
+  const sent = hops.filter(({ part }) => part.src !== part.dst);
   return new Map(sent.map(({ from, step }) => [from, run.heldBefore(from, step)]));
 }
 

@@ -9,6 +9,7 @@
  * Left out: how keys get here (keys.js), what a step looks like (stage.js) and the clock (playback.js).
  */
 
+import { made } from "./made.js";
 import { SPEEDS } from "./playback.js";
 
 const ICONS = {
@@ -39,6 +40,7 @@ export const KEYS = [
 ];
 export const MOVES = KEYS.slice(0, 3);
 export const LOOKS = KEYS.slice(-4);
+export const SCREEN = KEYS.slice(-3);
 
 export class Transport {
   /** @type {number[]} the step before each phase, and the last step */ begins;
@@ -51,8 +53,7 @@ export class Transport {
   constructor(schedule, playback) {
     this.schedule = schedule;
     this.playback = playback;
-    this.node = document.createElement("div");
-    this.node.className = "rs-transport";
+    this.node = made("div", "rs-transport");
     const button = (name, label) =>
       `<button type="button" class="rs-${name}" data-do="${name}" aria-label="${label}" title="${label}">
         <svg viewBox="0 0 20 20" aria-hidden="true"><path d="${ICONS[name]}"/></svg></button>`;
@@ -96,8 +97,7 @@ export class Transport {
 
   /** Shows the clock's state; `where` and `sentence` are what a screen reader hears at the scrubber. */
   update(/** @type {string} */ where, /** @type {string} */ sentence) {
-    const { step, playing, speed } = this.playback;
-    const steps = Math.min(this.playback.steps, this.playback.limit);
+    const { step, playing, speed, last: steps } = this.playback;
     this.scrubber.max = String(steps);
     this.scrubber.value = String(step);
     this.scrubber.style.setProperty("--rs-done", `${steps ? (100 * step) / steps : 0}%`);
@@ -146,10 +146,8 @@ export class Transport {
     for (const [, count] of phases) this.begins.push(this.begins[this.begins.length - 1] + count);
     /** @type {HTMLElement[]} */
     this.bands = phases.map(([name, count]) => {
-      const band = document.createElement("span");
-      band.className = "rs-phase";
+      const band = made("span", "rs-phase", name);
       band.style.flexGrow = String(count);
-      band.textContent = name;
       band.title = name;
       return band;
     });
@@ -157,9 +155,8 @@ export class Transport {
     const cut = () => this.bands.some((band) => band.scrollWidth > band.clientWidth + 1);
     new ResizeObserver(() => host.classList.toggle("rs-tight", cut())).observe(host);
     if (steps > 64 || steps === 0) return;
-    const ticks = document.createElement("div");
-    ticks.className = "rs-ticks";
-    ticks.append(...Array.from({ length: steps + 1 }, () => document.createElement("i")));
+    const ticks = made("div", "rs-ticks");
+    ticks.innerHTML = "<i></i>".repeat(steps + 1);
     host.append(ticks);
   }
 }

@@ -7,20 +7,19 @@
 
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
+import { SCREEN } from "./transport.js";
 import { plural } from "./words.js";
 
-/** @typedef {[number, number, string]} Edge rank, the rank it waits for, in which call */
+/** @typedef {[number, number, string, number]} Edge rank, the rank it waits for, in which op, in which line (0: not known) */
 
 /** @type {[string, string][]} */
 const MOVES = [
   ["↑ ↓", "the next rank that waits (clickers: Page Up, Page Down)"],
   ["Home End", "the first, the last"],
-  ["p", "projector mode; b blanks the screen, Esc leaves"],
-  ["Esc", "gives the keyboard back to the notebook"],
-  ["?", "this list"],
+  ...SCREEN,
 ];
 
-const FEW = 8; // ranks, for which a smaller circle is enough
+const FEW = 8; // ranks on a smaller circle, as in wait_for.py
 
 class WaitForView {
   /** @param {{model: any, el: HTMLElement, signal: AbortSignal}} given */
@@ -32,12 +31,14 @@ class WaitForView {
     this.frame.body.innerHTML = `<div class="rs-waiting${model.get("ranks") > FEW ? "" : " rs-few"}"><div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
       <div class="rs-edges"><table><caption class="rs-hidden">who waits for whom</caption>
         <thead><tr><th scope="col">rank</th><th scope="col">waits for</th><th scope="col">in</th></tr></thead>
-        <tbody>${edges.map(row).join("")}</tbody></table></div></div>`;
+        <tbody>${edges.map(row).join("")}</tbody></table>
+      <p class="rs-muted">An arrow leads to the rank that is waited for.<br>Red: stuck. ${model.get("picture").includes("rs-missing") ? "Dashed: will not come." : ""}</p></div></div>`;
     this.root = /** @type {HTMLElement} */ (this.frame.find(".rs-waiting"));
     /** @type {HTMLElement[]} */
     this.rows = [.../** @type {any} */ (this.root.querySelectorAll("tbody tr"))];
     this.rows.forEach((node, i) => {
-      /** @type {Element} */ (node.lastElementChild).textContent = edges[i][2];
+      const [, , op, line] = edges[i];
+      /** @type {Element} */ (node.lastElementChild).textContent = line ? `${op}, line ${line}` : op;
       node.addEventListener("focus", () => {
         this.rows.forEach((other) => (other.tabIndex = other === node ? 0 : -1));
         this.#light(i);

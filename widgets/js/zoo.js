@@ -212,9 +212,10 @@ function isTotal(/** @type {string} */ symbol, /** @type {number} */ ranks) {
 function table({ buffer, rows }, when) {
   const ranks = rows[0].length;
   const heads = range(ranks).map((rank) => `<th scope="col">${rank}</th>`);
-  const lines = rows.map((row, chunk) => `<tr><th scope="row">${chunk}</th>${row.map((one) => cell(one, ranks)).join("")}</tr>`);
+  const several = rows.length > 1;
+  const lines = rows.map((row, chunk) => `<tr><th scope="row">${several ? chunk : ""}</th>${row.map((one) => cell(one, ranks)).join("")}</tr>`);
   return `<table><caption>${when}${buffer ? `: ${buffer}` : ""}</caption>
-    <thead><tr><td>rank</td>${heads.join("")}</tr></thead><tbody>${lines.join("")}</tbody></table>`;
+    <thead><tr><td>rank${several ? "<br>chunk" : ""}</td>${heads.join("")}</tr></thead><tbody>${lines.join("")}</tbody></table>`;
 }
 
 /** In the colour of its data, wherever that has come. The sum over all ranks is seen as Σ, and heard in full. */
