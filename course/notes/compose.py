@@ -15,16 +15,16 @@ NOTES = Notes(
             "`compose_accuracy`. Ask what they report at work, and whether it adds up.",
         ),
         Part(
+            8,
+            "Write: argmax",
+            "Together at the board, no laptops: one call for the value, a second one for the rank. Which op, and "
+            "what do the others contribute?",
+        ),
+        Part(
             14,
             "The order of a sum, and its bits",
             "`compose_bits`, then the table: find a row in which the ranks differ. Why is that worse than a row "
             "that differs from another?",
-        ),
-        Part(
-            8,
-            "Write: argmax, from nothing",
-            "Together at the board, no laptops: one call for the value, a second one for the rank. Which op, and "
-            "what do the others contribute?",
         ),
         Part(
             14,
@@ -56,6 +56,16 @@ NOTES = Notes(
         ),
         Part(
             14,
+            "Write: argmax",
+            "Alone, then two versions at the wall: ties go to the lowest rank.",
+        ),
+        Part(
+            6,
+            "The price",
+            "`compose_softmax_price` on paper.",
+        ),
+        Part(
+            14,
             "The order of a sum, and its bits",
             "As in the short plan. Then: same machine, same code, other number of ranks. Same bits?",
         ),
@@ -65,19 +75,9 @@ NOTES = Notes(
             "Together; about four lines, one idea: do not round.",
         ),
         Part(
-            14,
-            "Write: argmax, from nothing",
-            "Alone, then two versions at the wall: ties go to the lowest rank.",
-        ),
-        Part(
             16,
             "Collectives out of collectives",
             "As in the short plan. Then the parameter server, as reduce + broadcast.",
-        ),
-        Part(
-            6,
-            "The price",
-            "`compose_softmax_price` on paper.",
         ),
     ),
     home="Softmax and the two drills, with their checks.",

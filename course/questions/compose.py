@@ -34,8 +34,8 @@ QUESTIONS = (
     Choose(
         name="compose_price",
         topic="cost",
-        text="One server on 8 ranks receives 7 N and sends 7 N. In which of these all_reduces does some rank also "
-        "send and receive 7 N?",
+        text="One server on 8 ranks receives 7 N and sends 7 N. In which of these all_reduces does a rank carry as "
+        "much as that server?",
         answers=(
             Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N in and out, the least there is."),
             Answer(
@@ -141,18 +141,21 @@ QUESTIONS = (
         text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits.",
         true=True,
         why="gloo's ring finishes each chunk once and copies it. It always adds in the same order, so a second run "
-        "gives the same bits, too. NCCL's rings and trees do so as long as ranks, length and algorithm stay the "
-        "same. A switch that adds (NVLS) gives all ranks the same bits, but perhaps others in the next run; "
-        "PyTorch's deterministic mode switches it off.",
+        "gives the same bits, too. NCCL's rings and trees do so as long as NCCL makes the same choice: of "
+        "ranks, length, algorithm, protocol and channels. A switch that adds (NVLS) gives all ranks the same bits, but "
+        "perhaps others in the next run; PyTorch's deterministic mode, set before the first NCCL call, switches it "
+        "off.",
     ),
     Choose(
         name="compose_softmax_price",
         topic="cost",
-        text="A message costs 20 microseconds, the bandwidth is 2 GB/s. About how many times faster is it to send two "
-        "numbers per rank than to gather everything?",
+        text="4 MB on each of 4 ranks; a message costs 20 microseconds, the bandwidth is 2 GB/s. About how many times "
+        "faster are two calls of recursive doubling, of one number each, than gathering everything?",
         answers=(
             Answer(
-                "75 times", "12 MB at 2 GB/s take 6 ms; four messages, one after the other, 0.08 ms. 6 / 0.08 is 75."
+                "75 times",
+                "12 MB at 2 GB/s take 6 ms. Two calls of two messages, one after the other, take 0.08 ms. 6 / 0.08 is "
+                "75.",
             ),
             Answer(
                 "10 times",
