@@ -19,7 +19,7 @@ NOTES = Notes(
         Part(
             5,
             "ZeRO-2: shard the gradients",
-            "Read the hook together. How many bytes of gradients are there at most?",
+            "`sharding_zero2_peak`, then read the hook together.",
         ),
         Part(
             9,
@@ -49,7 +49,7 @@ NOTES = Notes(
         Part(
             10,
             "ZeRO-1: shard the optimizer's state",
-            "As in the short plan.",
+            "As in the short plan, and at the end `sharding_clipped`.",
         ),
         Part(
             14,
@@ -69,8 +69,8 @@ NOTES = Notes(
         Part(
             10,
             "FSDP2",
-            "Let them predict both times, then show in the Timeline what prefetch hides. Then they predict the five "
-            "steps below it.",
+            "Let them predict both times, then show in the Timeline what prefetch hides. Then `sharding_no_sync` and "
+            "the lines of the two recordings.",
         ),
         Part(
             12,
@@ -80,7 +80,7 @@ NOTES = Notes(
         Part(
             10,
             "Muon",
-            "As in the short plan. Then `sharding_clipped`: what else looks at more than one number?",
+            "As in the short plan. Clipping needed the whole gradient: what else looks at more than one number?",
         ),
         Part(
             4,
@@ -127,10 +127,6 @@ NOTES = Notes(
         "sharding_newton_schulz",
     ),
     replies=(
-        Reply(
-            "How many bytes of gradients are there at most",
-            "1,312: the largest gradient, 1,024, is whole for a moment, beside the shards that were kept so far, 288.",
-        ),
         Reply(
             "what else looks at more than one number",
             "Whatever has a norm or a matrix in it: clipping by the global norm, LARS and LAMB with a norm "

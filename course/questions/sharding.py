@@ -48,8 +48,8 @@ QUESTIONS = (
             ),
             Answer(
                 "all_reduce the gradients, update, all_gather the weights",
-                "It would be right. But rank r uses one chunk of the sum and throws the others away: three half-rings "
-                "instead of two.",
+                "It would be right. But rank r uses one chunk of the sum and throws the others away. It sends three "
+                "times (p - 1)/p N instead of twice.",
             ),
         ),
         right=2,
@@ -67,6 +67,35 @@ QUESTIONS = (
         ),
         unit="bytes",
         p=4,
+    ),
+    Choose(
+        name="sharding_zero2_peak",
+        topic="ZeRO",
+        text="All gradients of our model together take 2,304 bytes, the largest one alone 1,024. With ZeRO-2 on four "
+        "ranks, how many bytes of gradients does a rank hold at most?",
+        answers=(
+            Answer("576", "That is what is left at the end, all the shards. But each gradient is whole for a moment."),
+            Answer("1,024", "The largest gradient is not alone: the shards of those before it are kept."),
+            Answer(
+                "About 1,300",
+                "The largest gradient is whole for a moment, beside the shards of those that came before.",
+            ),
+            Answer("2,304", "That is ZeRO-1, with all gradients whole. Here each leaves as soon as it is ready."),
+        ),
+        right=2,
+    ),
+    Choose(
+        name="sharding_no_sync",
+        topic="ZeRO",
+        text="Three micro-batches, with `set_requires_gradient_sync(False)` for the first two, every other option by "
+        "default. What do a rank's all_gathers and reduce_scatters add up to?",
+        answers=(
+            Answer("9 Ψ", "That is without the switch: 3 Ψ for each micro-batch. Now gradients leave once."),
+            Answer("7 Ψ", "Each micro-batch gathers all weights twice, 6 Ψ. The gradients leave once, 1 Ψ."),
+            Answer("4 Ψ", "That is one gather of the weights for each micro-batch. By default there are two."),
+            Answer("3 Ψ", "That is one micro-batch. The switch is about gradients: weights are gathered each time."),
+        ),
+        right=1,
     ),
     Choose(
         name="sharding_backward_of_gather",
