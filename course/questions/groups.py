@@ -91,7 +91,11 @@ QUESTIONS = (
         text="What goes into `dist.broadcast(x, src=..., group=high)`, so that rank 6 is the source?",
         answers=(
             Answer("2", "2 is its number inside the group. That is `group_src=2`; `src=` is always a global rank."),
-            Answer("0", "The source need not be the first of its group, and 0 is the global rank of another machine."),
+            Answer(
+                "0",
+                "The source need not be the first of its group, and 0 is a rank on the other machine, outside this "
+                "group.",
+            ),
             Answer(
                 "6",
                 "`src=` is a global rank in every group. Rank 6 is number 2 of `high`, which is what "
@@ -149,8 +153,8 @@ QUESTIONS = (
     Number(
         name="groups_flat_card",
         topic="hierarchy",
-        text="A ring over ranks 0 to 7 leaves the first machine at one place only, from rank 3 to rank 4. How much "
-        "does rank 3's NIC send?",
+        text="A ring over ranks 0 to 7 leaves each machine at one place only. How much does the NIC at that place "
+        "send?",
         right=Answer(
             "2(p - 1)/p",
             "Every hop of a ring carries 2(p - 1)/p N, this one too: 1.75 N on 8 ranks. Another NIC "
@@ -191,8 +195,8 @@ QUESTIONS = (
     Choose(
         name="groups_factor",
         topic="hierarchy",
-        text="4 MB, 10 MB/s between the machines, 200 MB/s inside. About how much faster is the hierarchical one, by "
-        "the model?",
+        text="4.19 MB, 10 MB/s between the machines, 200 MB/s inside. About how much faster is the hierarchical one, "
+        "by the model?",
         answers=(
             Answer("Not at all: both send 1.75 N", "In all, yes. But not over the same wires, and not over one NIC."),
             Answer("Twice", "The bytes between fall from 1.75 N on one NIC to 0.25 N on each: more than that."),
