@@ -94,8 +94,8 @@ QUESTIONS = (
         name="dp_bucket_best",
         topic="estimate",
         text="16 layers, 25 ms of backward for each, 24 ms of latency for an all_reduce, 24.6 ms for the bytes of each "
-        "layer. The first bucket leaves after k layers of backward. From then on the network is never idle. Which k is "
-        "fastest?",
+        "layer. The first bucket leaves after k layers of backward. From then on the network carries one bucket after "
+        "the other, 16/k in all, and is never idle. Which k is fastest?",
         right=Answer(
             "4",
             "k x 25 ms until the first bucket leaves, and 16/k x 24 ms of latency. Their sum is smallest where both "
