@@ -174,14 +174,17 @@ EXERCISES = (
         call_bytes=a_few,
         rtol=1e-4,
         slips={
-            as_it_was: "the answer must be in x itself, and the norm of all ranks' x together is above the limit, so "
-            "every rank has to scale: x *= limit / norm",
+            as_it_was: "the norm of all ranks' x together is above the limit, so every rank has to scale x itself: "
+            "if norm > limit: x *= limit / norm",
             scaled_by(lambda norms, rank: norms[rank]): "scaled by this rank's norm alone; the norm of all ranks' x "
             "together needs the squares of all ranks",
             scaled_by(lambda norms, rank: max(norms)): "scaled by the largest of the ranks' norms; the norm of all "
             "ranks' x together needs the squares of all ranks",
             scaled_by(lambda norms, rank: sum(norms)): "scaled by the sum of the ranks' norms, and norms do not add "
             "up; add up their squares",
+            lambda trial, rank: (
+                trial.given[rank] * trial.draw.limit / sum(np.abs(x).sum() for x in trial.given)
+            ): "scaled by the sum of the absolute values; the norm is the root of the sum of the squares",
             lambda trial, rank: trial.given[rank] * trial.draw.limit / norm_of_all(trial): "scaled, though the norm "
             "is below the limit: then x must stay as it is",
             lambda trial, rank: trial.given[rank] * trial.draw.limit / norm_of_all(trial) ** 2: "divided by the sum of "

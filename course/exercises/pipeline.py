@@ -139,6 +139,18 @@ def next_stage(rank: int, p: int) -> set[int]:
     return {rank + 1} if rank < p - 1 else set()
 
 
+def without(stage: int):
+    """A slip: rank 0's rows after all stages but this one."""
+
+    def rows(trial, rank: int) -> np.ndarray:
+        x = trial.given[0] * (1.0 if stage < trial.p else np.nan)
+        for r in range(trial.p):
+            x = x if r == stage else 2 * x + 10 * r + 1
+        return x
+
+    return rows
+
+
 def all_forward_first(trial, rank: int) -> np.ndarray:
     """The orders of GPipe."""
     return np.concatenate([[*range(1, m + 1), *range(-1, -m - 1, -1)] for m in MANY])
@@ -183,6 +195,14 @@ EXERCISES = (
         "as it is through your stage, with isend, then receive the next; wait for the handles at the end",
         peers=next_stage,
         talks="the rank that has the next stage",
+        slips={
+            **{
+                without(r): f"these are the rows without rank {r}'s stage: send on, or keep, what stage(row) returns"
+                for r in range(8)
+            },
+            lambda trial, rank: np.tile(trial.expected[rank][-1], (MICRO_BATCHES, 1)): "every row is the last one; "
+            "if you put one buffer into the list again and again, put row.clone() there",
+        },
         hints=(
             "All ranks go through the rows in the same order. What differs is where a row comes from (rank 0: its x) "
             "and where it goes (the last rank keeps it).",

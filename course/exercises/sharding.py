@@ -88,16 +88,17 @@ def averaged(trial, rank: int) -> np.ndarray:
     return np.concatenate([trial.expected[rank][:-size], trial.expected[rank][-size:] / trial.p])
 
 
-def two_steps(summed: bool = False, forgotten: bool = False):
-    """A slip: the weights after two steps with the sum instead of the mean, or a momentum that is forgotten."""
+def two_steps(summed: bool = False, forgotten: bool = False, decay: float = 0.9, rate: float = 0.1):
+    """A slip: the weights after two steps with the sum instead of the mean, a momentum that is forgotten, or other
+    factors."""
 
     def weights(trial, rank: int) -> np.ndarray:
         mean = np.sum(trial.given, axis=0, dtype=np.float64) / (1 if summed else trial.p)
         w = np.arange(mean.size) / 8
         momentum = begun = 1 - w / 4
         for _ in range(2):
-            momentum = 0.9 * (begun if forgotten else momentum) + mean
-            w = w - 0.1 * momentum
+            momentum = decay * (begun if forgotten else momentum) + mean
+            w = w - rate * momentum
         return w
 
     return weights
@@ -120,6 +121,9 @@ EXERCISES = (
         rtol=1e-5,
         slips={
             two_steps(summed=True): "the gradients were added up and not averaged; divide the sum by world_size",
+            two_steps(decay=0): "no step has any of the momentum before it; m is 0.9 * m + g",
+            two_steps(decay=1): "the old momentum was added whole; multiply m by 0.9 first",
+            two_steps(rate=-0.1): "the step was added to w; subtract it: w - 0.1 * m",
             two_steps(forgotten=True): "the caller's m is as it was, so the second step began without the first one's "
             "momentum; change m in place: m *= 0.9, then m += g",
         },

@@ -113,6 +113,7 @@ EXERCISES = (
         expected="_trial_loss_by_the_book(x)",
         call="_trial_both_ways(lambda x: {name}(x, _trial_target.clone()), x, upstream=x.new_ones(()))",
         parts=lambda p: {"the loss": 1, "the gradient of x": TOKENS * COLUMNS},
+        slips={lambda trial, rank: trial.expected[rank] * TOKENS: "that is the sum over the rows; take the mean"},
         in_place=False,
         allowed=frozenset({"all_reduce"}),
         calls=lambda p: 3,

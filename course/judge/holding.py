@@ -115,18 +115,19 @@ class Answers:
         return origin[1] % self._size(origin[0])
 
     def cell(self, rank: int, element: int, variable: str = "") -> tuple[int, str, int] | None:
-        """(rank, buffer, chunk) of an element of a rank's variable in the recording's picture, or None."""
-        variable = variable or self._name(rank)
-        place = self.recording.place_of(rank, variable)
+        """(rank, buffer, chunk) of an element of a rank's answer in the recording's picture, or of a `variable` as it
+        was at the start; None if it is not shown."""
+        first, variable = bool(variable), variable or self._name(rank)
+        place = self.recording.place_of(rank, variable, first)
         if place is None and variable == X and self.trial.answers[rank].get("is x"):
-            place = self.recording.place_of(rank, RETURNED)
+            place = self.recording.place_of(rank, RETURNED, first)
         if place is None:
             return None
-        buffer, first, count = place
+        buffer, at, count = place
         cuts = self.recording.cuts(buffer)
         itemsize = (self.trial.given[rank] if variable == X else self.trial.answers[rank]["values"]).itemsize
-        chunk = bisect_right(cuts, cuts[first] + element * itemsize) - 1
-        return (rank, buffer, chunk) if first <= chunk < first + count else None
+        chunk = bisect_right(cuts, cuts[at] + element * itemsize) - 1
+        return (rank, buffer, chunk) if at <= chunk < at + count else None
 
     @cached_property
     def _shown(self) -> dict[tuple[int, int], tuple[int, int]]:

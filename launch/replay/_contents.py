@@ -28,7 +28,7 @@ class Contents:
 
     def __init__(self, moves: list, replay: Replay, places: Places):
         self.replay, self.variables, self.leaves, self.places = replay, replay.variables, replay.leaves, places
-        self.means = {1 / len(self.variables), *(1 / len(item.ranks) for item in replay.collectives)}
+        self.means = {round(1 / n, 9) for n in (len(self.variables), *(len(c.ranks) for c in replay.collectives))}
         self.held: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
         self.began: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
         self.seen: dict[tuple[int, str], list[tuple[int, Spot]]] = defaultdict(list)
@@ -111,7 +111,7 @@ class Contents:
             for before in there:
                 if before.value.terms:
                     both = [(before.value, 1.0), (p.value, 1.0)]
-                    how = "sum" if move.how == "avg" else move.how  # `_plain` takes the 1/p of a mean off
+                    how = "sum" if move.how == "avg" else move.how  # `_same` allows for the 1/p of a mean
                     ranges.write(before.lo, before.hi, self.leaves.combined(how, both, move.dst))
 
     def _compare_ends(self) -> None:
@@ -131,22 +131,25 @@ class Contents:
                 self.wrong.add((rank, region.place))
                 return
 
-    def _same(self, one: Value, other: Value) -> bool:
-        return one == other or self._plain(one) == self._plain(other)
+    def _same(self, told: Value, held: Value) -> bool:
+        """Whether a rank held what is told of it, or, where that is a sum, the mean of the same terms."""
+        if told == held:
+            return True
+        (how, terms), (way, others) = self._plain(told), self._plain(held)
+        if how != way or terms.keys() != others.keys():
+            return False
+        times = {round(others[key] / n, 9) for key, n in terms.items()}
+        return times <= {1} or len(times) == 1 and times <= self.means
 
-    def _plain(self, value: Value) -> Value:
-        """The value in terms of its innermost leaves, without zeros that only begin a sum and without the 1/p of a
-        mean."""
+    def _plain(self, value: Value) -> tuple[str, dict[tuple[int, int], float]]:
+        """The value in terms of its innermost leaves, without zeros that only begin a sum."""
         counts: dict[tuple[int, int], float] = {}
         self._expand(value, 1, counts)
         terms = {key: n for key, n in counts.items() if n}
         if value.how == "sum":
             own = {key: n for key, n in terms.items() if self.leaves.all[key[0]].kind not in (Kind.ZERO, Kind.EMPTY)}
             terms = own or terms
-        times = {round(n, 9) for n in terms.values()}
-        if len(times) == 1 and any(abs(n - mean) < 1e-9 for n in times for mean in self.means):
-            terms = dict.fromkeys(terms, 1)
-        return Value(value.how, tuple(sorted((*key, round(n, 9)) for key, n in terms.items())))
+        return value.how, terms
 
     def _expand(self, value: Value, times: float, counts: dict) -> None:
         for leaf, shift, n in value.terms:

@@ -161,10 +161,11 @@ class Types:
         expr = self._narrowed(self.exprs, p.expr.value, p.lo, at, before, after) if p.expr else None
         return self.leaves.combined(p.value.how, value, self.rank), expr and self.memory.expr(p.expr.value.how, expr)
 
-    def as_before(self, pieces: list[Piece]) -> tuple[list[Piece], int]:
+    def as_before(self, pieces: list[Piece], own: set[int]) -> tuple[list[Piece], int]:
         """The same numbers in the type they had before a sum made them wider, as torch's of int32 is int64, and how
-        many times as wide they are; as they are, and 1, if they were not all made so."""
-        known = {self.values[t[0]][1:] for p in pieces for t in p.value.terms if t[0] in self.values}
+        many times as wide they are; as they are, and 1, if they were not all made so, or are `own` leaves: those that
+        the rank began with in this type."""
+        known = {self.values[t[0]][1:] for p in pieces for t in p.value.terms if t[0] in self.values.keys() - own}
         found = []
         for before, after in known if len(known) == 1 else ():
             by = SIZES[after] // SIZES.get(before, 1)

@@ -401,7 +401,8 @@ class _Picker:
         if not done.tellable or not done.parts:
             leaves = [leaf for w in done.pieces for leaf, _, _ in w.value.terms]
             words = [MADE.get(self.leaves.all[leaf].kind, "") for leaf in leaves]
-            words += [f"computed with {by}" for leaf in leaves if (by := self.leaves.made_by.get(leaf))]
+            made = [w.value.terms[0][0] for w in done.pieces if w.value.plain]  # else it was made of such leaves
+            words += [f"computed with {by}" for leaf in made if (by := self.leaves.made_by.get(leaf))]
             word = next(filter(None, words), "computed")
             return [Move.new(self._late(done), region, done.spot, word, result)]
         base, moves = self._base(done), []

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache, partial
 from inspect import signature
 from itertools import accumulate, chain
+from math import gcd
 from operator import mul
 from typing import NamedTuple
 
@@ -70,9 +71,8 @@ class Namer:
     def find(self) -> list[Found]:
         """What the run was, once for each variable that holds the result: first the one that the cell shows, then the
         one that was written last; [] if it was no collective."""
-        if not self.replay.matched or self.ranks != [*range(len(self.ranks))]:
-            return []
-        if not all(map(self.replay.seen, self.ranks)):
+        complete = self.ranks == [*range(len(self.ranks))] and all(map(self.replay.seen, self.ranks))
+        if not self.replay.matched or not complete:
             return []
         rootless = [(name, None) for name in HELD if name not in ROOTED]
         for collective, root in [*rootless, *((name, root) for name in ROOTED for root in self.ranks)]:
@@ -129,7 +129,8 @@ class Namer:
 
     def _ends(self, rank: int) -> dict[str, Content]:
         held, before = self.replay.ends[rank].held, self.replay.ranks[rank].meaning.types.as_before
-        found = {name: before(content(elements(b), held)) for name, b in self.variables[rank].left.items()}
+        own = {t[0] for pieces in self.starts[rank].values() for p in pieces for t in p.value.terms}
+        found = {name: before(content(elements(b), held), own) for name, b in self.variables[rank].left.items()}
         self.wider |= {(rank, name): by for name, (_, by) in found.items()}
         return {name: pieces for name, (pieces, _) in found.items() if pieces}
 
@@ -345,20 +346,24 @@ class Namer:
             *(self.ends[r][v][-1].hi for r, (v, *_) in held.items()),
         )
         owner = {t[0]: rank for rank in self.ranks for p in self.starts[rank].get(name, ()) for t in p.value.terms}
-        sent: dict[tuple[int, int, int], tuple[int, set]] = {}
+        sent: dict[tuple[int, tuple[int, int]], tuple[int, set]] = {}
         for m in self.replay.messages:
-            nbytes, ranks = sent.get((m.step, m.src, m.dst), (0, set()))
+            nbytes, ranks = sent.get((m.step, (m.src, m.dst)), (0, set()))
             ranks = ranks | {owner[t[0]] for p in m.carries[m.src][0] or () for t in p.value.terms if t[0] in owner}
-            sent[m.step, m.src, m.dst] = (nbytes + m.nbytes, ranks)
-        mine = Counter((src, dst, _share(n, whole), tuple(sorted(by))) for (_, src, dst), (n, by) in sent.items())
-        steps = sorted({step for step, *_ in sent})
-        pairs = [{(src, dst) for step, src, dst in sent if step == each} for each in steps]
-        alike = []
-        for how, make in CATALOGUE[collective].items():
-            for theirs in _textbook(make, len(self.ranks), root):
-                if theirs.messages == mine:
-                    alike.append((theirs.pairs != pairs, how))
-        return min(alike, key=lambda each: each[0])[1] if alike else "recorded"
+            sent[m.step, (m.src, m.dst)] = (nbytes + m.nbytes, ranks)
+        sizes, p = {n for n, _ in sent.values()} or {whole}, len(self.ranks)
+        unit, chunks = gcd(*sizes) or 1, whole // max(min(sizes), 1)
+        k = whole // unit // p * unit
+        size = whole / p if sizes == {k, k + unit} else 0  # each message is one of p chunks, some of them longer
+        mine = Counter((ends, round((size or n) / whole, 6), frozenset(by)) for (_, ends), (n, by) in sent.items())
+        pairs = [{ends for step, ends in sent if step == each} for each in sorted({step for step, _ in sent})]
+        alike = (
+            (theirs.pairs != pairs, how)
+            for how, make in CATALOGUE[collective].items()
+            for theirs in _textbook(make, p, root, min(chunks, len(sent)))
+            if theirs.messages == mine
+        )
+        return min(alike, key=lambda each: each[0], default=(False, "recorded"))[1]
 
 
 def _together(vectors: list[Content]) -> Content:
@@ -384,10 +389,6 @@ def _gathered(vectors: list[Content], nbytes: int, rows: int) -> Content:
     return _after_another([cut(parts, at, at + row) for at in range(0, nbytes, row) for parts in vectors], row)
 
 
-def _share(nbytes: int, whole: int) -> float:
-    return round(nbytes / whole, 6)
-
-
 class _Known(NamedTuple):
     """What is compared of a textbook's algorithm."""
 
@@ -396,14 +397,16 @@ class _Known(NamedTuple):
 
 
 @lru_cache(maxsize=256)  # of the few that a notebook's runs are held against, one after the other
-def _textbook(make: Callable[..., Schedule], ranks: int, root: int | None) -> list[_Known]:
-    """The algorithm, and the same with its partners in the other order; [] if it is not for this number of ranks.
+def _textbook(make: Callable[..., Schedule], ranks: int, root: int | None, chunks: int) -> list[_Known]:
+    """The algorithm, in so many chunks if it may have any number, and the same with its partners in the other order; []
+    if it is not for this number of ranks.
 
     Counted is (src, dst, share of the vector, whose data). Which chunk a ring begins with, and how many steps its calls
     take, are the student's own affair.
     """
-    found, where = [], {} if root is None else {"root": root}
-    orders = {"near_first", "far_first"} & signature(make).parameters.keys()
+    found, takes = [], signature(make).parameters.keys()
+    where = {name: value for name, value in (("root", root), ("chunks", chunks)) if name in takes}
+    orders = {"near_first", "far_first"} & takes
     for order in ({}, *({name: True} for name in orders)):
         try:
             found.append(_compared(make(ranks, **where, **order)))
@@ -421,8 +424,8 @@ def _compared(schedule: Schedule) -> _Known:
                 count, by = sent.get((t.src, t.dst), (0, set()))
                 held = state.cells[t.src_buffer][t.src, t.chunk : t.chunk + t.count]
                 sent[t.src, t.dst] = (count + t.count, by | {rank for cell in held for rank in cell.contributors})
-        for (src, dst), (count, by) in sent.items():
-            messages[src, dst, _share(count, schedule.chunks), tuple(sorted(by))] += 1
+        for ends, (count, by) in sent.items():
+            messages[ends, round(count / schedule.chunks, 6), frozenset(by)] += 1
         if sent:
             pairs.append({*sent})
         state.apply(step.moves)

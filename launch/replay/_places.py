@@ -326,11 +326,13 @@ class Places:
         self.nothing: set[int] = set()
         self.divided: dict[int, int] = {}  # step -> by what ranks divide its outcome
         self.number: dict[tuple[int, int], int] = {}  # (rank, storage) -> 0 for the name itself, 1 for "name 2"
+        self.replaced: set[tuple[int, int]] = set()  # (rank, storage) whose name went over to other memory
         for (rank, _, _), times in used.items():
-            lanes: list[int] = []
+            lanes: list[tuple[int, int]] = []  # the row until which it is taken, and by which storage
             for begin, last, storage in sorted(times):
-                lane = next((i for i, end in enumerate(lanes) if end <= begin), len(lanes))
-                lanes[lane : lane + 1] = [last]
+                lane = next((i for i, (end, _) in enumerate(lanes) if end <= begin), len(lanes))
+                self.replaced |= {(rank, before) for _, before in lanes[lane : lane + 1]}
+                lanes[lane : lane + 1] = [(last, storage)]
                 self.number[rank, storage] = lane
 
     def is_nothing(self, values) -> bool:

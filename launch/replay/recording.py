@@ -340,18 +340,21 @@ class Recording(Run):
         their ranks made their first call; [] if there is no such variable any more, or not all ops were seen."""
         return made_of(self._captures.replay, rank, name, of)
 
-    def place_of(self, rank: int, name: str) -> tuple[str, int, int] | None:
+    def place_of(self, rank: int, name: str, first: bool = False) -> tuple[str, int, int] | None:
         """(buffer, first chunk, chunks) of a variable that a rank has when the cell has ended; None if it is not
-        shown. Where a name went over to new memory (`y = x; y = y + b`), x's was there before y's."""
-        return next(self._places_of(rank, name), None)
+        shown then: after `y = x; y = y + b` the buffer y holds the sum. With `first` it is where x was at first: y."""
+        return next(self._places_of(rank, name, first=first), None)
 
-    def _places_of(self, rank: int, name: str, lo: int = 0, hi: int = sys.maxsize) -> Iterator[tuple[str, int, int]]:
+    def _places_of(
+        self, rank: int, name: str, lo: int = 0, hi: int = sys.maxsize, first: bool = False
+    ) -> Iterator[tuple[str, int, int]]:
         """The same for bytes lo up to hi of it; of a list, item by item."""
         at = 0
         for last in self._captures.variables[rank].last(name) if rank in self._captures.variables else ():
             a, b = max(lo, at), min(hi, at + last.nbytes)
             region = self._captures.places.of(rank, last.span)
-            if a < b and (rank, region.place) in self._layout.names:
+            shown = first or (rank, last.span.storage) not in self._captures.places.replaced
+            if a < b and shown and (rank, region.place) in self._layout.names:
                 end = self._layout.cuts[self._layout.buffer(rank, region)][-1]
                 inside = (max(region.lo + a - at, 0), min(region.lo + b - at, end))
                 yield self._layout.at(rank, region._replace(lo=inside[0], hi=inside[1]))

@@ -4,6 +4,7 @@ The programs stand on the lines that the sentences name: line 1 is what the magi
 """
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -418,6 +419,21 @@ def test_a_typical_mistake_has_its_own_sentence(cause):
     name, source, words = CAUSES[cause]
     told = said(name, source)
     assert re.search(pattern(words), told), told
+
+
+def test_a_slip_has_to_explain_every_wrong_rank():
+    """Scaled by the largest norm, which is rank 0's own: on rank 0 alone that is its own norm, too."""
+    x, own = [np.array([3.0, 4.0]), np.array([1.0, 1.0])], [{"values": np.array([0.6, 0.8])}]
+    known = {"exercise": EXERCISES["clip_norm"], "p": 2, "given": x, "draw": SimpleNamespace(limit=1)}
+    known["expected"] = [each / 27**0.5 for each in x]
+    for rank_1, why in (
+        (x[1] / 5, "scaled by the largest of the ranks' norms"),
+        (x[1] / 7, ""),
+        (None, "by this rank's"),
+    ):
+        second = {"values": known["expected"][1] if rank_1 is None else rank_1}
+        told = diagnosis.slip_of(SimpleNamespace(answers=[*own, second], **known), 0)
+        assert why in told and bool(told) == bool(why), told
 
 
 def test_what_is_written_while_it_is_sent_is_a_fault_even_when_all_went_well():

@@ -208,9 +208,11 @@ def test_what_it_prints_is_kept_within_bounds_and_says_who():
 
 def test_what_it_prints_before_it_fails_is_kept(monkeypatch):
     monkeypatch.setattr(trial, "LIMIT", 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (900, 0, 0))
     for end in ("1 / 0", "dist.recv(x, (rank + 1) % 3)", "while True: pass"):
         failing = tried(f"def shift(x):\n    print('so far')\n    {end}\n")
         assert failing.fault() and failing.prints() == ["[ranks 0-2] so far"], end
+        assert ("is there a loop without an end? Or is it the machine?" in failing.fault()) == ("while" in end), end
 
 
 def test_no_two_draws_at_random_are_alike_and_all_are_of_use():

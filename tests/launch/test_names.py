@@ -566,6 +566,39 @@ def test_a_bruck_without_its_last_rotation_is_no_gather(gang):
     assert (right.collective, right.algorithm) == ("all_gather", "bruck") and wrong.title == "your run"
 
 
+UNEVEN = RING.replace("x.chunk(p)", "x.tensor_split(p)").replace(
+    "dist.recv(b,", "b = torch.empty_like({})\n    dist.recv(b,"
+)
+CHAIN = (
+    "for part in x.split({}):\n    if rank: dist.recv(part, rank - 1)\n    if rank < p - 1: dist.send(part, rank + 1)\n"
+)
+ALGORITHMS = {
+    "a ring whose chunks are not of one length": (
+        "x = torch.cat([x, x[:2] + 1])\n" + UNEVEN.format("c[(rank - 2 - s) % p]") + COLLECT,
+        ("all_reduce", "ring"),
+    ),
+    "a chain in four chunks": (CHAIN.format("2"), ("broadcast", "chain")),
+    "a chain in one": (CHAIN.format("len(x)"), ("broadcast", "chain")),
+}
+
+
+@pytest.mark.parametrize("what", ALGORITHMS)
+def test_an_algorithm_is_named_however_the_vector_is_cut(gang, what):
+    body, name = ALGORITHMS[what]
+    (recording,) = told(gang, body, 4, ("ints",))
+    assert (recording.collective, recording.algorithm) == name
+
+
+@pytest.mark.parametrize("name", [("broadcast", "flat"), ("scatter", "flat")], ids=" ".join)
+def test_data_that_were_made_wider_before_have_their_name(gang, name):
+    end = "y = x.clone() if rank == 0 else torch.empty_like(x)\n" + HANDED_OUT.replace("(x", "(y")
+    if name[0] == "scatter":
+        end = "y = torch.empty(n, dtype=x.dtype)\nif rank == 0:\n    y.copy_(x[:n])\n"
+        end += "    for r in others: dist.send(x[r * n:(r + 1) * n], r)\nelse: dist.recv(y, 0)\n"
+    (recording,) = told(gang, "x = x.float().double()\n" + end, 4, ("ints",))
+    assert (recording.collective, recording.algorithm) == name
+
+
 def test_what_is_not_followed_is_named(gang):
     (recording,) = told(gang, EXCHANGE + "y = sum(parts).double().softmax(0)\ndist.all_reduce(y)\n", 3, ("floats",))
     assert "computed with softmax" in [way for index in range(len(recording.steps)) for way in recording.ways(index)]

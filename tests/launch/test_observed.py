@@ -192,6 +192,25 @@ def test_what_a_rank_did_with_its_own_data_between_is_in_the_picture(gang, what)
         assert not wrong and compared, wrong
 
 
+def test_the_place_of_a_variable_whose_name_went_on_to_other_memory(gang):
+    """The buffer `y` shows x's numbers at first and the sum at last; `x` itself is in no buffer by then."""
+    text = "x = torch.arange(3) + 10 * rank + 1\ny = x\nb = torch.empty_like(x)\nw = dist.isend(y, 1 - rank)\n"
+    (recording,) = run(gang, [text + "dist.recv(b, 1 - rank)\nw.wait()\ny = y + b\n"], 2)
+    wrong, compared = ends_apart(recording)
+    assert not wrong and compared, wrong
+    assert [recording.place_of(0, name) for name in "xy"] == [None, ("y", 0, 1)]
+    assert recording.place_of(0, "x", first=True) == ("y", 0, 1)
+
+
+def test_a_mean_by_hand_is_drawn_as_one_whatever_the_data_were_made_of(gang):
+    text = "p = world_size\ng = torch.arange(4.) * 4 + 100 * rank\nif rank:\n    dist.send(g, 0); dist.recv(g, 0)\n"
+    text += "else:\n    b = torch.empty_like(g)\n    for r in range(1, p): dist.recv(b, r); g += b\n"
+    text += "    for r in range(1, p): dist.send(g, r)\ng /= p\n"
+    (recording,) = run(gang, [text], 4)
+    assert recording.title == "your run: all_reduce naive (average)" and recording.check() is None
+    assert {str(recording.states(-1).cells["g"][rank, 0]) for rank in range(4)} == {"avg(a0,b0,c0,d0)"}
+
+
 UNSEEN = {
     "before the first message": "threading.Thread(target=lambda: x.mul_(3))",
     "between two": "threading.Thread(target=lambda: rank == 2 and s == 2 and c[i].mul_(3))",

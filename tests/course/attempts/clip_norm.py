@@ -81,6 +81,14 @@ def clip_norm(x, limit):
 """,
         "scaled by the largest of the ranks' norms",
     ),
+    "the sum of the absolute values": (
+        BODY.format(**GOOD | {"number": "x.abs().sum()", "norm": "number"}),
+        "scaled by the sum of the absolute values; the norm is the root of the sum of the squares",
+    ),
+    "the other way round": (
+        BODY.format(**GOOD | {"condition": "norm < limit"}),
+        "x is as it was; the norm of all ranks' x together is above the limit, so every rank has to scale x itself",
+    ),
     "no root": (BODY.format(**GOOD | {"norm": "number"}), "divided by the sum of the squares; the norm is its root"),
     "upside down": (
         BODY.format(**GOOD | {"scale": "x *= norm / limit"}),
@@ -89,7 +97,7 @@ def clip_norm(x, limit):
     "also makes short ones longer": (BODY.format(**GOOD | {"condition": "True"}), "no  on 2 ranks"),
     "not in place": (
         BODY.format(**GOOD | {"scale": "x = x * limit / norm"}),
-        "x is as it was; the answer must be in x itself, and",
+        "above the limit, so every rank has to scale x itself",
     ),
     "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "no  on 4 ranks"),
     "every square": (

@@ -138,7 +138,45 @@ def pipeline_forward(x, stage):
         handle.wait()
     return out
 """,
-        "the answer",
+        "these are the rows without rank 0's stage: send on, or keep, what stage(row) returns",
+    ),
+    "what the last stage returns is not kept": (
+        """
+def pipeline_forward(x, stage):
+    out, sending = x.clone(), []
+    for row in out:
+        if rank > 0:
+            dist.recv(row, rank - 1)
+        if rank < world_size - 1:
+            sending.append(dist.isend(stage(row), rank + 1))
+        else:
+            stage(row)
+    for handle in sending:
+        handle.wait()
+    return out
+""",
+        "these are the rows without rank 3's stage",
+    ),
+    "a list of one buffer": (
+        """
+def pipeline_forward(x, stage):
+    done, sending, row = [], [], x[0].clone()
+    for micro_batch in x:
+        if rank == 0:
+            row = micro_batch
+        else:
+            dist.recv(row, rank - 1)
+        out = stage(row)
+        if rank < world_size - 1:
+            sending.append(dist.isend(out, rank + 1))
+        else:
+            row.copy_(out)
+        done.append(row)
+    for handle in sending:
+        handle.wait()
+    return torch.stack(done)
+""",
+        "every row is the last one",
     ),
     "only the last row": (
         """

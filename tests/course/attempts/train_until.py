@@ -61,7 +61,25 @@ def train_until(epoch, goal):
     "the smallest": (decided("dist.all_reduce(loss, dist.ReduceOp.MIN)", "if loss < goal:"), "the smallest loss"),
     "counted from 0": (
         decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return epochs - 1"),
-        "the number that it returns",
+        "it ran the right number of epochs and returns one fewer",
+    ),
+    "counted from 2": (
+        decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return epochs + 1"),
+        "it ran the right number of epochs and returns one more",
+    ),
+    "by the mean of the epoch before": (
+        """
+def train_until(epoch, goal):
+    epochs, mean = 0, goal
+    while mean >= goal:
+        before = mean if epochs else None
+        loss = torch.tensor(epoch())
+        dist.all_reduce(loss)
+        epochs, mean = epochs + 1, goal if before is None else last
+        last = loss / world_size
+    return epochs
+""",
+        "it ran one epoch too many",
     ),
     "rank 0 decides by the mean, and alone": (
         decided("dist.all_reduce(loss)", "if rank == 0 and loss / world_size < goal:"),

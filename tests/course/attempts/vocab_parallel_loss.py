@@ -80,7 +80,10 @@ WRONG = {
     "the target is a column of its own": (BODY.format(**GOOD | {"place": "target"}), "the loss"),
     "the logit of its own columns": (BODY.format(**GOOD | {"right": "logit"}), "no  on 4 ranks"),
     "without the maximum at the end": (BODY.format(**GOOD | {"loss": "(torch.log(total) - right).mean()"}), "the loss"),
-    "the sum over rows": (BODY.format(**GOOD | {"loss": "(m + torch.log(total) - right).sum()"}), "the loss"),
+    "the sum over rows": (
+        BODY.format(**GOOD | {"loss": "(m + torch.log(total) - right).sum()"}),
+        "that is the sum over the rows; take the mean",
+    ),
     "gathers the logits": (
         """
 def vocab_parallel_loss(x, target):

@@ -69,7 +69,12 @@ WRONG = {
         BODY.format(**GOOD | {"momentum": "m = 0.9 * m + g"}),
         "the caller's m is as it was",
     ),
-    "no momentum": (BODY.format(**GOOD | {"momentum": "m.copy_(g)"}), "rank 0: the answer is "),
+    "no momentum": (BODY.format(**GOOD | {"momentum": "m.copy_(g)"}), "no step has any of the momentum before it"),
+    "all of the old momentum": (BODY.format(**GOOD | {"momentum": "m.add_(g)"}), "the old momentum was added whole"),
+    "the step is added": (
+        BODY.format(**GOOD | {"piece": "w.chunk(world_size)[rank] + 0.1 * m"}),
+        "the step was added to w; subtract it",
+    ),
     "all-reduces": (
         BODY.format(**GOOD | {"first": "total = x.clone(); dist.all_reduce(total); g = total.chunk(world_size)[rank]"}),
         "it uses the built-in all_reduce; use only ",
