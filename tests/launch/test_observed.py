@@ -193,9 +193,10 @@ def test_what_a_rank_did_with_its_own_data_between_is_in_the_picture(gang, what)
 
 
 def test_the_place_of_a_variable_whose_name_went_on_to_other_memory(gang):
-    """The buffer `y` shows x's numbers at first and the sum at last; `x` itself is in no buffer by then."""
-    text = "x = torch.arange(3) + 10 * rank + 1\ny = x\nb = torch.empty_like(x)\nw = dist.isend(y, 1 - rank)\n"
-    (recording,) = run(gang, [text + "dist.recv(b, 1 - rank)\nw.wait()\ny = y + b\n"], 2)
+    """The buffer `y` shows x's numbers at first and others at last; `x` itself is in no buffer by then."""
+    text = "x = torch.arange(3) + 10 * rank + 1\ny = x\nfor s in range(2):\n    b = torch.empty_like(x)\n"
+    text += "    w = dist.isend(y, (rank + 1) % 3)\n    dist.recv(b, (rank - 1) % 3)\n    w.wait()\n    y = y + b\n"
+    (recording,) = run(gang, [text], 3)
     wrong, compared = ends_apart(recording)
     assert not wrong and compared, wrong
     assert [recording.place_of(0, name) for name in "xy"] == [None, ("y", 0, 1)]
