@@ -353,8 +353,8 @@ class Namer:
             sent[m.step, (m.src, m.dst)] = (nbytes + m.nbytes, ranks)
         sizes, p = {n for n, _ in sent.values()} or {whole}, len(self.ranks)
         unit, chunks = gcd(*sizes) or 1, whole // max(min(sizes), 1)
-        k = whole // unit // p * unit
-        size = whole / p if sizes == {k, k + unit} else 0  # each message is one of p chunks, some of them longer
+        k, rest = divmod(whole // unit, p)
+        size = whole / p if rest and sizes == {k * unit, k * unit + unit} else 0  # each is one of p chunks, some longer
         mine = Counter((ends, round((size or n) / whole, 6), frozenset(by)) for (_, ends), (n, by) in sent.items())
         pairs = [{ends for step, ends in sent if step == each} for each in sorted({step for step, _ in sent})]
         alike = (
