@@ -174,8 +174,8 @@ EXERCISES = (
         call_bytes=a_few,
         rtol=1e-4,
         slips={
-            as_it_was: "the norm of all ranks' x together is above the limit, so every rank has to scale x itself: "
-            "if norm > limit: x *= limit / norm",
+            as_it_was: "the answer must be in x itself, scaled on every rank where the norm of all ranks' x together "
+            "is above the limit, as it is here: if norm > limit: x *= limit / norm",
             scaled_by(lambda norms, rank: norms[rank]): "scaled by this rank's norm alone; the norm of all ranks' x "
             "together needs the squares of all ranks",
             scaled_by(lambda norms, rank: max(norms)): "scaled by the largest of the ranks' norms; the norm of all "

@@ -60,7 +60,7 @@ def clip_norm(x, limit):
     "a limit of one": (BODY.format(**GOOD | {"condition": "norm > 1", "scale": "x *= 1 / norm"}), "no  on 4 ranks"),
     "clips whenever its own is too long": (
         BODY.format(**GOOD | {"condition": "x.norm() > limit"}),
-        "and the norm of all ranks' x together is above the limit, so every rank has to scale",
+        "where the norm of all ranks' x together is above the limit, as it is here: if norm > limit",
     ),
     "not written": ("def clip_norm(x, limit):\n    ...\n", "not written yet"),
     "its own norm": (
@@ -87,7 +87,7 @@ def clip_norm(x, limit):
     ),
     "the other way round": (
         BODY.format(**GOOD | {"condition": "norm < limit"}),
-        "x is as it was; the norm of all ranks' x together is above the limit, so every rank has to scale x itself",
+        "x is as it was; the answer must be in x itself, scaled on every rank where the norm of all ranks' x together",
     ),
     "no root": (BODY.format(**GOOD | {"norm": "number"}), "divided by the sum of the squares; the norm is its root"),
     "upside down": (
@@ -97,7 +97,7 @@ def clip_norm(x, limit):
     "also makes short ones longer": (BODY.format(**GOOD | {"condition": "True"}), "no  on 2 ranks"),
     "not in place": (
         BODY.format(**GOOD | {"scale": "x = x * limit / norm"}),
-        "above the limit, so every rank has to scale x itself",
+        "x is as it was; the answer must be in x itself, scaled on every rank where the norm",
     ),
     "each number for itself": ("def clip_norm(x, limit):\n    x.clamp_(-limit, limit)\n", "no  on 4 ranks"),
     "every square": (
