@@ -61,10 +61,14 @@ def cost_explorer(
         for p in _ranks(ranks, each)
     ]
     figure = Figure()
+    drawn = {name for comparison in comparisons for name in comparison.shown}
+    names = sorted(
+        known(collective), key=lambda name: name not in drawn
+    )  # those that are seen have other colours first
     owner = []  # of each trace, the number of its comparison, and how it is seen when that is chosen
     for i, comparison in enumerate(comparisons):
         before = len(figure.data)
-        _draw(figure, comparison, list(known(collective)))
+        _draw(figure, comparison, names)
         owner += [(i, trace.visible) for trace in figure.data[before:]]
     for trace, (i, seen) in zip(figure.data, owner, strict=True):
         trace.visible = seen if i == 0 else False
@@ -140,7 +144,7 @@ def _draw(figure, comparison, names: list[str]) -> None:
         figure.add_scatter(
             x=sizes, y=_short(seconds), name=name, mode="lines",
             visible=True if name in comparison.shown else "legendonly",
-            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place // len(OKABE_ITO) % len(DASHES)]},
+            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)]},
             hovertemplate=f"<b>{name}</b><br>%{{x:.3s}}B takes %{{y:.3s}}s<extra></extra>",
         )  # fmt: skip
     crossovers = comparison.crossovers
@@ -186,7 +190,7 @@ def _labels(powers, words) -> dict:
 
 def _winners(comparison) -> str:
     later = [f"{cross.after} from {size(cross.nbytes)} on" for cross in comparison.crossovers]
-    return f"Fastest: {',<br>'.join([comparison.best[0], *later])}"
+    return f"<b>Fastest: {',<br>'.join([comparison.best[0], *later])}</b>"
 
 
 def _choices(figure, comparisons, owner: list[tuple]) -> None:

@@ -80,6 +80,9 @@ class Timeline(Asked):
         """Numbers outside the calls become none, or the last."""
         return max(-1, min(proposal["value"], len(self.calls) - 1))
 
+    def _freshness(self) -> str:
+        return "new"
+
     def summary(self) -> str:
         where = f", network={self.network!r}" if self.network else ""
         return f"ranks={self.ranks}, events={len(self.calls) + self.cut}{where}"

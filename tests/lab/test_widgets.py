@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from tests.pictures.scenes import SCENES
 
@@ -77,6 +79,42 @@ def test_the_lines_of_the_cell_that_sent_light_up_in_the_editor(shown):
     page.locator(".jp-InputArea .cm-content").first.click()
     page.locator(".rs-own-lines").wait_for(state="detached")
     assert wrong(notebook) == []
+
+
+def test_the_text_below_an_open_question_waits_for_the_answer(open_notebook, lab):
+    cells = [
+        new_code_cell('from course import ask\nask("forgotten")'),
+        new_code_cell("1"),
+        new_markdown_cell("It waits."),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), lab[1] / "waits.ipynb")
+    notebook = open_notebook("waits.ipynb")
+    page = notebook.page
+    page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
+    notebook.command("notebook:run-cell")
+    blur = "getComputedStyle(document.querySelector('.jp-MarkdownOutput > p')).filter"
+    page.locator(".rs-gate button:has-text('skip')").wait_for()
+    assert page.evaluate(blur) == "blur(6px)"
+    page.click(".rs-gate button:has-text('skip')")
+    page.wait_for_function(f"{blur} === 'none'")
+    assert wrong(notebook) == []
+
+
+WHOLE = """() => {
+    const graph = document.querySelector(".rs-waitfor")?.getBoundingClientRect();
+    const panel = document.querySelector(".jp-WindowedPanel-outer").getBoundingClientRect();
+    return document.querySelector(".rs-player") && graph?.top >= panel.top && graph.bottom <= panel.bottom;
+}"""
+
+
+def test_after_a_deadlock_the_graph_of_who_waits_is_wholly_in_view(open_notebook):
+    run = "%%ranks 3 --watch\nx = torch.ones(1)\nif rank == 0:\n    dist.send(x, 1)\nelse:\n    dist.recv(x, 0)"
+    notebook = open_notebook("stuck.ipynb", ["%load_ext launch", run])
+    notebook.page.set_viewport_size({"width": 1280, "height": 640})
+    notebook.run_all()
+    notebook.page.wait_for_function(WHOLE)
+    notebook.page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_every_kind_of_widget_lives_in_the_notebook(open_notebook):

@@ -108,6 +108,8 @@ def test_lines_differ_in_more_than_colour_and_keep_their_looks():
     assert all(len(of_one) == 1 for of_one in looks.values())
     elsewhere = {"nvls", "sharp"}  # one machine, and switches that add between machines: no network of the menu
     assert len(set.union(*looks.values())) == len(looks) and set(looks) == set(CATALOGUE["all_reduce"]) - elsewhere
+    drawn = [trace.line.color for trace in figure.data if trace.mode == "lines" and trace.visible is True]
+    assert len(set(drawn)) == len(drawn), "those that are seen at first differ in colour, too"
 
 
 def test_units_are_in_words():

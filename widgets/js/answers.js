@@ -31,8 +31,8 @@ export class Choices {
     this.hands = [];
     this.typed = "";
     this.node = made("div", `rs-choices rs-${question.kind}`);
-    this.node.setAttribute("role", "radiogroup");
-    this.node.setAttribute("aria-label", question.text);
+    this.node.role = "radiogroup";
+    this.node.ariaLabel = question.text;
     this.rows = (question.answers ?? []).map((answer, i) => this.#row(answer.text, i));
     this.node.append(...this.rows);
   }
@@ -135,7 +135,7 @@ export class Field {
     this.node = made("span", "rs-field");
     this.node.innerHTML = `<input type="text" autocomplete="off" spellcheck="false"> <span class="rs-muted"></span>`;
     this.input = /** @type {HTMLInputElement} */ (this.node.children[0]);
-    this.input.setAttribute("aria-label", text);
+    this.input.ariaLabel = text;
     this.asksUnit = takesPrefix(unit);
     this.example = { s: "3 ms", bytes: "12 MB", "bytes/s": "50 GB/s", GB: "6 GB" }[unit] ?? "6 or 2(p-1)";
     this.node.children[1].textContent = this.asksUnit ? `with its unit, as in ${this.example}` : unit;
@@ -171,8 +171,8 @@ export class Lines {
     /** @type {number[]} places in `lines`, as they were chosen */
     this.chosen = [];
     this.node = made("div", "rs-lines");
-    this.node.setAttribute("role", "group");
-    this.node.setAttribute("aria-label", question.text);
+    this.node.role = "group";
+    this.node.ariaLabel = question.text;
     this.rows = (question.lines ?? []).map((line, i) => {
       const row = /** @type {HTMLButtonElement} */ (made("button", "rs-choice"));
       row.type = "button";
@@ -200,8 +200,8 @@ export class Lines {
     this.rows.forEach((row, i) => {
       const place = this.chosen.indexOf(i) + 1;
       row.children[2].textContent = place ? `${place}.` : "";
-      row.setAttribute("aria-pressed", String(place > 0));
-      row.setAttribute("aria-label", `${row.children[1].textContent}, ${place ? `is line ${place}` : "not placed"}`);
+      row.ariaPressed = String(place > 0);
+      row.ariaLabel = `${row.children[1].textContent}, ${place ? `is line ${place}` : "not placed"}`;
     });
   }
 

@@ -18,7 +18,7 @@ export async function guarded(/** @type {HTMLElement} */ el, /** @type {() => an
 export function showError(/** @type {HTMLElement} */ el, /** @type {any} */ error) {
   console.error(error);
   const box = made("div", "rs-error");
-  box.setAttribute("role", "alert");
+  box.role = "alert";
   const what = error?.message ?? error;
   const words = made("p", "", `This picture could not be drawn: ${what}. Run the cell again; if it stays, please report it.`);
   const details = made("details");

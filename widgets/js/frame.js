@@ -54,7 +54,7 @@ export class Frame {
   /** Says what is shown, above it and to a screen reader. */
   entitle(/** @type {string} */ title, /** @type {string} */ size = this.size) {
     this.size = size;
-    this.root.setAttribute("aria-label", size ? `${title}, ${size}` : title);
+    this.root.ariaLabel = size ? `${title}, ${size}` : title;
     this.find(".rs-title").textContent = title;
     this.find(".rs-header .rs-muted").textContent = size;
   }
@@ -80,7 +80,7 @@ export class Frame {
   #help() {
     const keys = this.find(".rs-keys");
     keys.hidden = !keys.hidden;
-    this.find(".rs-help").setAttribute("aria-expanded", String(!keys.hidden));
+    this.find(".rs-help").ariaExpanded = String(!keys.hidden);
     this.reacts.resized();
   }
 }

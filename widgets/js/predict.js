@@ -80,10 +80,10 @@ export class Gate {
     this.buttons = made("span", "rs-do");
     this.buttons.innerHTML = `<button type="submit">check</button><button type="button">skip</button>`;
     this.words = made("div", "rs-verdict");
-    this.words.setAttribute("role", "status");
+    this.words.role = "status";
     this.node.append(asks, this.way ? this.way.node : this.said, this.buttons, this.words);
     this.heard = made("span", "rs-hidden");
-    this.heard.setAttribute("role", "status");
+    this.heard.role = "status";
     if (this.asksCells) this.node.append(this.heard);
     this.node.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -5,6 +5,7 @@
  * widget of few ranks is low. Left out: what stands where in that room (layout.js).
  */
 
+import { panelOf } from "./greet.js";
 import { typeFor } from "./labels.js";
 import { areFew, layOut, notebookHeight } from "./layout.js";
 
@@ -31,7 +32,7 @@ export function roomOf(frame, stage, ranks, asks) {
 
 /** What JupyterLab's bars take of a laptop's window. */
 function bars(/** @type {HTMLElement} */ root) {
-  const notebook = root.closest(".jp-WindowedPanel-outer");
+  const notebook = panelOf(root);
   return notebook ? Math.max(0, LAPTOP - notebook.clientHeight + ASKED) : 0;
 }
 

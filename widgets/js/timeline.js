@@ -14,6 +14,7 @@ import { behindQuestion } from "./asking.js";
 import { axis, Bars, borders, latencyOf, listOf, SLIM } from "./calls.js";
 import { accuracy, compare, describe, matchesOf, meeting, overview, spread, stayOf, totals, wrongBy } from "./spans.js";
 import { guarded } from "./errors.js";
+import { greet } from "./greet.js";
 import { Frame } from "./frame.js";
 import { fixed, hue } from "./svg.js";
 import { SCREEN } from "./transport.js";
@@ -74,7 +75,10 @@ class TimelineView {
     this.frame = new Frame(el, { name: "rs-timeline", title: model.get("headline"), size, picks: ZOOM, keys: WALKS }, reacts, signal);
     this.#build();
     model.on("change:chosen", () => this.#choose());
-    const resized = new ResizeObserver(() => this.#draw());
+    const resized = new ResizeObserver(() => {
+      this.#draw();
+      greet(model, this.frame.root, () => {});
+    });
     resized.observe(this.picture);
     signal.addEventListener("abort", () => resized.disconnect());
     this.#choose();

@@ -75,7 +75,7 @@ export class Transport {
     const more = find(".rs-more");
     more.addEventListener("click", () => {
       const all = this.node.closest(".rs-frame")?.classList.toggle("rs-all");
-      more.setAttribute("aria-expanded", String(all));
+      more.ariaExpanded = String(all);
       more.textContent = all ? "less" : "more";
     });
     this.scrubber.addEventListener("input", () => playback.go(Number(this.scrubber.value)));
@@ -101,13 +101,13 @@ export class Transport {
     this.scrubber.max = String(steps);
     this.scrubber.value = String(step);
     this.scrubber.style.setProperty("--rs-done", `${steps ? (100 * step) / steps : 0}%`);
-    this.scrubber.setAttribute("aria-valuetext", `${where}: ${sentence}`);
+    this.scrubber.ariaValueText = `${where}: ${sentence}`;
     this.speed.value = String(speed);
-    this.loopButton.setAttribute("aria-pressed", String(this.playback.loop));
+    this.loopButton.ariaPressed = String(this.playback.loop);
     const label = playing ? "pause" : steps && step === this.playback.steps ? "play again" : "play";
     if (this.playButton.title !== label) {
       this.playButton.title = label;
-      this.playButton.setAttribute("aria-label", label);
+      this.playButton.ariaLabel = label;
       this.playButton.querySelector("path").setAttribute("d", ICONS[label]);
     }
     const { begins } = this;
