@@ -158,8 +158,8 @@ QUESTIONS = (
             ),
             Answer(
                 "all_gather",
-                "It would work, and nothing is thrown away: the rule is silent. But every rank does all the adding "
-                "itself, and sends three buckets, where an all_reduce sends one and a half.",
+                "It would work, and nothing is thrown away, so the rule does not help here. But every rank does all "
+                "the adding itself, and sends three buckets, where an all_reduce sends one and a half.",
             ),
             Answer(
                 "all_reduce",

@@ -22,6 +22,19 @@ QUESTIONS = (
         unit="processes",
         p=4,
     ),
+    Number(
+        name="learning_rates",
+        topic="own memory",
+        text="How many different values does `learning_rate` have on the four ranks afterwards?",
+        right=Answer("3", "Rank 0 has 0.1 / 2, rank 2 has 0.1 / 4, and ranks 1 and 3 still have 0.1."),
+        wrong=(
+            Answer("1", "Each rank has its own `learning_rate`. What rank 0 does to its own changes no other."),
+            Answer("2", "Ranks 0 and 2 change theirs, but not alike: rank 0 divides by 2, rank 2 by 4."),
+            Answer("p", "There are four variables, but ranks 1 and 3 skip the line, so both still have 0.1."),
+        ),
+        unit="values",
+        p=4,
+    ),
     Choose(
         name="late_to_the_meeting",
         topic="own pace",
@@ -76,8 +89,8 @@ QUESTIONS = (
             ),
             Answer(
                 "machine 1, GPU 5",
-                "That is so when ranks are dealt to the machines in turn (21 = 5 * 4 + 1). Here the first 8 ranks "
-                "are all on machine 0.",
+                "That would be right if rank 0 were on machine 0, rank 1 on machine 1, and so on (21 = 5 * 4 + 1). "
+                "Here the first 8 ranks are all on machine 0.",
             ),
         ),
         right=2,

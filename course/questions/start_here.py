@@ -9,7 +9,7 @@ QUESTIONS = (
         text="Rank 2 sends to ranks 0 and 1 only. What does rank 3 do in its `recv`?",
         answers=(
             Answer(
-                "It waits, and would wait forever.",
+                "It waits, until a timeout ends it.",
                 "`recv` waits until its message comes, and rank 2 never sends one to rank 3.",
             ),
             Answer(
@@ -66,7 +66,7 @@ QUESTIONS = (
             Answer(
                 "p*(p-1)", "That is every rank sending to every other one. Here all messages start or end at rank 0."
             ),
-            Answer("p", "Each of the other three ranks sends one message and gets one back.", step=4),
+            Answer("p", "Each of the other three ranks sends one message and gets one back: three times two.", step=4),
         ),
         unit="messages",
         p=4,
