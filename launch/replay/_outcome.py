@@ -352,9 +352,10 @@ class Namer:
             ranks = ranks | {owner[t[0]] for p in m.carries[m.src][0] or () for t in p.value.terms if t[0] in owner}
             sent[m.step, (m.src, m.dst)] = (nbytes + m.nbytes, ranks)
         sizes, p = {n for n, _ in sent.values()} or {whole}, len(self.ranks)
-        unit, chunks = gcd(*sizes) or 1, whole // max(min(sizes), 1)
-        k, rest = divmod(whole // unit, p)
-        size = whole / p if rest and sizes == {k * unit, k * unit + unit} else 0  # each is one of p chunks, some longer
+        unit, most, least = gcd(*sizes) or 1, max(*sizes, 1), min(sizes) or 1
+        k = whole // unit // p * unit
+        cuts = [(p, {k, k + unit * (k * p < whole)}), (-(-whole // most), {most, whole % most})]  # chunks, lengths
+        chunks, size = next(((n, whole / n) for n, lengths in cuts if lengths == sizes), (whole // least, 0))
         mine = Counter((ends, round((size or n) / whole, 6), frozenset(by)) for (_, ends), (n, by) in sent.items())
         pairs = [{ends for step, ends in sent if step == each} for each in sorted({step for step, _ in sent})]
         alike = (
@@ -390,7 +391,7 @@ def _gathered(vectors: list[Content], nbytes: int, rows: int) -> Content:
 
 
 class _Known(NamedTuple):
-    """What is compared of a textbook's algorithm."""
+    """What is compared of a textbook's algorithm: its messages are (ends, share of the vector, whose data)."""
 
     messages: Counter
     pairs: list[set[tuple[int, int]]]
@@ -399,11 +400,7 @@ class _Known(NamedTuple):
 @lru_cache(maxsize=256)  # of the few that a notebook's runs are held against, one after the other
 def _textbook(make: Callable[..., Schedule], ranks: int, root: int | None, chunks: int) -> list[_Known]:
     """The algorithm, in so many chunks if it may have any number, and the same with its partners in the other order; []
-    if it is not for this number of ranks.
-
-    Counted is (src, dst, share of the vector, whose data). Which chunk a ring begins with, and how many steps its calls
-    take, are the student's own affair.
-    """
+    if it is not for this number of ranks. Which chunk a ring begins with, and how many steps it takes, is left open."""
     found, takes = [], signature(make).parameters.keys()
     where = {name: value for name, value in (("root", root), ("chunks", chunks)) if name in takes}
     orders = {"near_first", "far_first"} & takes

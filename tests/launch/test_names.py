@@ -577,6 +577,13 @@ ALGORITHMS = {
         "x = torch.cat([x, x[:2] + 1])\n" + UNEVEN.format("c[(rank - 2 - s) % p]") + COLLECT,
         ("all_reduce", "ring"),
     ),
+    "a ring over chunk(), whose last piece is shorter": (
+        "x = torch.cat([x, x[:2] + 1])\n"
+        + UNEVEN.replace("tensor_split", "chunk").format("c[(rank - 2 - s) % p]")
+        + COLLECT,
+        ("all_reduce", "ring"),
+    ),
+    "a chain whose last chunk is shorter": (CHAIN.format("3"), ("broadcast", "chain")),
     "a chain in four chunks": (CHAIN.format("2"), ("broadcast", "chain")),
     "a chain in one": (CHAIN.format("len(x)"), ("broadcast", "chain")),
 }
