@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             12,
             "Trees",
-            "`algorithms_broadcast` by clapping (as in chapter 3, if you did it there, ask only). Then bytes: "
+            "`algorithms_up_and_down` by clapping, up and down (if you clapped in chapter 3, ask only). Then bytes: "
             "`algorithms_tree_busiest`.",
         ),
         Part(
@@ -111,7 +111,7 @@ NOTES = Notes(
         ),
     ),
     sheet=(
-        "algorithms_broadcast",
+        "algorithms_up_and_down",
         "algorithms_tree_busiest",
         "algorithms_doubling",
         "algorithms_halving",

@@ -70,7 +70,7 @@ NOTES = Notes(
         ),
         Part(
             14,
-            "Write: from nothing",
+            "Write: your own shift",
             "`shift`, alone, with the check. About six lines; the usual first version drops the handle.",
         ),
         Part(

@@ -4,17 +4,19 @@ from course.questions.question import Answer, Choose, Number, Statement
 
 QUESTIONS = (
     Number(
-        name="algorithms_broadcast",
+        name="algorithms_up_and_down",
         topic="trees",
-        text="What is the smallest number of steps after which all 16 ranks have rank 0's vector?",
+        text="A reduce up a tree and then a broadcast down it, on 16 ranks. How many steps do they take together?",
         right=Answer(
-            "ceil(log2(p))", "1, 2, 4, 8, 16: the number of ranks that have it can double in a step, no more."
+            "2*log2(p)",
+            "Four up: after each step half as many ranks still have a sum to pass on, 8, 4, 2, 1. Four down: "
+            "twice as many have the result, 2, 4, 8, 16.",
         ),
         wrong=(
-            Answer("p - 1", "That is rank 0 telling each of the others itself. Ranks that have it can help."),
-            Answer("1", "Rank 0 can send to one other rank in a step, not to all fifteen."),
-            Answer("3", "That was for 8 ranks. In the next step those eight tell the other eight."),
-            Answer("p/2", "Two in each step: but after the first step two ranks can send, then four."),
+            Answer("log2(p)", "That is one way. The sum goes up in 4 steps, and comes down in 4 more."),
+            Answer("2(p - 1)", "That is the number of messages, or rank 0 alone. Here many messages share a step."),
+            Answer("p - 1", "That is the number of messages up the tree. Many of them share a step."),
+            Answer("6", "That was for 8 ranks, 3 up and 3 down. 16 ranks need one more each way."),
         ),
         unit="steps",
         p=16,
@@ -140,14 +142,14 @@ QUESTIONS = (
         text="The double tree on 64 ranks, for 1 MB. Which number of chunks is fastest?",
         answers=(
             Answer("512", "A chunk of 2 kB takes 1 microsecond, and its start takes 20. So many chunks are for 1 GB."),
-            Answer("64", "The chunks are shorter, but there are 43 steps instead of 15: 4.1 ms, more than the ring."),
+            Answer("8", "15 steps, 2.7 ms. 512 chunks take 267 steps, and with 2 chunks each message is 500 kB."),
             Answer(
-                "8",
-                "15 steps, 2.7 ms. 64 chunks take 43 steps and 512 take 267, and each step starts at least one "
-                "message.",
+                "2",
+                "12 steps are few. But each message is 500 kB, 250 microseconds, and in most steps a rank sends two: "
+                "5.9 ms.",
             ),
         ),
-        right=2,
+        right=1,
     ),
     Choose(
         name="algorithms_row",

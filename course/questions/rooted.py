@@ -28,7 +28,7 @@ QUESTIONS = (
             Answer("p", "Rank 0 already has it, so even alone it would take 7. And from step 2 on others help.", 2),
             Answer("4", "4 would be right for 9 to 16 ranks. After step 3 it is 2 * 2 * 2 = 8 ranks.", 3),
             Answer("2", "After 2 steps 4 ranks have it; a step can only double their number.", 2),
-            Answer("1", "Rank 0 can serve only one rank in a step.", 1),
+            Answer("1", "Here a rank serves one other rank in a step. Rank 0 has one wire, not seven.", 1),
         ),
         unit="steps",
     ),

@@ -198,7 +198,7 @@ FOUND = {
     "estimate_busbw": lambda: 1e9 / 2.6e-3 * 7 / 8,
     "long_message": lambda: 20e-6 + 4e6 / 2e9,
     "half_latency": lambda: 20e-6 * 2e9,
-    "algorithms_broadcast": lambda: broadcast.binomial(16).counts(nbytes=1).steps,
+    "algorithms_up_and_down": lambda: counts("tree", 16).steps,
     "algorithms_tree_busiest": lambda: counts("tree", 8).busiest,
     "algorithms_double_tree": lambda: counts("double_tree", 8).busiest,
     "algorithms_chunk_steps": lambda: all_reduce.double_tree(64, chunks=8).counts(nbytes=1).steps,
