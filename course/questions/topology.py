@@ -195,13 +195,15 @@ QUESTIONS = (
         answers=(
             Answer(
                 "The trees, and the switch adds inside",
-                "The switch relieves the NVLinks, but the NICs are the bottleneck. In the two trees some machine sends "
-                "four messages of N/2: 0.25 N through each of its NICs. Rings send 0.242 N.",
+                "The switch relieves the NVLinks, but the NICs are the bottleneck. A machine inside one tree sends one "
+                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 0.25 N through "
+                "each NIC. Rings send 0.242 N.",
             ),
             Answer(
                 "Eight rings, each through another NIC",
-                "1.94 N leave a machine, 0.242 N through each NIC. In the two trees some machine sends four messages "
-                "of N/2: 2 N, or 0.25 N through each NIC.",
+                "1.94 N leave a machine, 0.242 N through each NIC. With trees, a machine inside one tree sends one "
+                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 0.25 N through "
+                "each NIC.",
             ),
             Answer(
                 "The hierarchy",
@@ -234,8 +236,8 @@ QUESTIONS = (
         topic="nccl",
         text="NCCL uses trees below 256 kB and rings above.",
         true=False,
-        why="It estimates the time of each and takes the least. Our model takes no tree at any size in one machine, "
-        "and no ring on two machines. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
+        why="It estimates the time of each and takes the least. In one machine our model never takes a tree, and on "
+        "two machines it never takes a ring. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
     ),
     Statement(
         name="topology_one_gpu_each",
