@@ -11,7 +11,7 @@ import { OwnLines, stuckLines } from "./own-lines.js";
 import { reserve } from "./reserve.js";
 import { retrace, sourcesOn } from "./trace.js";
 
-const MOST_LINES = 3; // of code that have room kept for them
+const MOST_LINES = 4; // of code that have room kept for them
 
 /** The sentence, and the lines beside it. */
 export const TOLD = `<div class="rs-telling"><div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><b
