@@ -223,12 +223,13 @@ counts
         answers=(
             Answer(
                 "Patient 1: one rank has left the loop",
-                "Then its last enqueued call would be below 610. Both are in 610.",
+                "A missing rank does not change what the others pass. Here two ranks pass different sizes in one call.",
             ),
             Answer(
                 "Patient 3: the ranks pass different sizes",
-                "The same group, the same number, the same kind of call, but 56,320 numbers on rank 4 and 76,800 on "
-                "rank 6. NCCL does not compare them; it waits.",
+                "Both are in the same call of the same group. It gives back 8 times what it takes: an all_gather of 8 "
+                "ranks, which need equal sizes. Rank 4 has 56,320 numbers, rank 6 76,800. NCCL does not compare them: "
+                "it waits, or gives wrong numbers.",
             ),
             Answer(
                 "Patient 4: two groups in different orders",
