@@ -140,25 +140,26 @@ class Namer:
 
     @cached_property
     def inputs(self) -> list[str]:
-        """Variables of which each rank's may be its part of one input. One that copies another variable on some ranks
+        """Variables of which each rank's may be its part of one input. One that copies another variable on most ranks
         and was made otherwise on the rest is none: `y = x.clone()`, and then `y += x` on rank 0."""
         return [name for name in self.names if not any(self._tampered(name, other) for other in self.names)]
 
     def _tampered(self, name: str, other: str) -> bool:
-        copied = made = False
+        copied = made = 0
         for rank in self.ranks if other != name else ():
             mine, theirs = (self.starts[rank].get(each, []) for each in (name, other))
             if not mine or not theirs or mine[-1].hi != theirs[-1].hi:
                 continue
             if [p[:3] for p in mine] == [p[:3] for p in theirs]:
-                copied = True
-            else:  # the one that was made later
+                copied += 1
+            else:  # the one that was made later, or, if factors cancel, of what the other was made of
                 first, last = ([t[0] for p in parts for t in p.value.terms] for parts in (theirs, mine))
+                inside = [self.replay.leaves.inside[leaf] for leaf in first if leaf in self.replay.leaves.inside]
                 filled = all(
                     self.replay.leaves.all[leaf].kind not in (Kind.ZERO, Kind.EMPTY) for leaf in first[:1] + last[:1]
                 )
-                made |= filled and max(last) > max(first)
-        return copied and made
+                made += filled and (max(last) > max(first) or any(max(last) == t[0] for v in inside for t in v.terms))
+        return 0 < made <= copied
 
     # -- whether a variable holds what a collective makes of another
 

@@ -596,6 +596,12 @@ def test_an_algorithm_is_named_however_the_vector_is_cut(gang, what):
     assert (recording.collective, recording.algorithm) == name
 
 
+def test_weights_are_data_though_one_rank_has_the_weight_of_one(gang):
+    body = "x = x.float()\ng = x * (rank + 1)\n" + REDUCE.replace("x", "g")
+    for recording in told(gang, body, 4, ("ints", "floats")):
+        assert (recording.collective, recording.algorithm, recording.result) == ("reduce", "flat", "g")
+
+
 @pytest.mark.parametrize("name", [("broadcast", "flat"), ("scatter", "flat")], ids=" ".join)
 def test_data_that_were_made_wider_before_have_their_name(gang, name):
     end = "y = x.clone() if rank == 0 else torch.empty_like(x)\n" + HANDED_OUT.replace("(x", "(y")
@@ -618,6 +624,9 @@ OTHERWISE = {
     "a root that adds its own twice": "y = x.clone()\nif rank == 0: y += x\n"
     + "b = torch.empty_like(x)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
     + "    for r in others: dist.send(y, r)\nelse:\n    dist.send(y, 0); dist.recv(y, 0)\n",
+    "a root that scales its own, by what it was made of": "g = x * 4\ny = g / 4 if rank == 0 else g.clone()\n"
+    + "b = torch.empty_like(g)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
+    + "    for r in others: dist.send(y, r)\nelse:\n    dist.send(g, 0); dist.recv(y, 0)\n",
     "one rank receives into another variable": "y, z = x.clone(), torch.zeros_like(x)\nif rank:\n    y.zero_()\n"
     + "    dist.recv(z if rank == 3 else y, 0)\nelse:\n    for r in others: dist.send(y, r)\n",
     "memory that nobody filled is added": "parts = [torch.empty_like(x) for _ in range(p)]\ny = x.clone()\n"
