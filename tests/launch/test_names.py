@@ -624,7 +624,7 @@ OTHERWISE = {
     "a root that adds its own twice": "y = x.clone()\nif rank == 0: y += x\n"
     + "b = torch.empty_like(x)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
     + "    for r in others: dist.send(y, r)\nelse:\n    dist.send(y, 0); dist.recv(y, 0)\n",
-    "a root that scales its own, by what it was made of": "g = x * 4\ny = g / 4 if rank == 0 else g.clone()\n"
+    "a root that scales its own, by what it was made of": "g = x.float() * 4\ny = g / 4 if rank == 0 else g.clone()\n"
     + "b = torch.empty_like(g)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
     + "    for r in others: dist.send(y, r)\nelse:\n    dist.send(g, 0); dist.recv(y, 0)\n",
     "one rank receives into another variable": "y, z = x.clone(), torch.zeros_like(x)\nif rank:\n    y.zero_()\n"
