@@ -119,6 +119,23 @@ data = read("/shared/data", rank)
         p=4,
         within=0.02,
     ),
+    Number(
+        name="cluster_hierarchical",
+        topic="placement",
+        text="Two machines of two GPUs, N = 1 MB: reduce_scatter inside, all_reduce between, all_gather inside. The "
+        "two GPUs of a machine share one NIC of 4 MB/s. How long does it take, without latency and the time inside?",
+        right=Answer(
+            "1e6/4e6",
+            "Each GPU all-reduces its N/2 with one partner: a ring of two sends N/2. Two GPUs share the NIC: N.",
+        ),
+        wrong=(
+            Answer("1e6/4e6/2", "Each GPU sends N/2. But both GPUs of a machine send through one NIC."),
+            Answer("1.5e6/4e6", "That is the flat ring. Here each GPU first reduces its half inside the machine."),
+            Answer("2e6/4e6", "That would be N from each GPU. After the reduce_scatter each has only half of it."),
+        ),
+        unit="s",
+        within=0.02,
+    ),
     FindLine(
         name="cluster_sbatch",
         topic="slurm",
@@ -188,11 +205,19 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Number(
         name="cluster_ring_starts",
         topic="size",
-        text="One flat ring all-reduces 4 bytes over 16,384 GPUs. In every step some rank sends to another machine, "
-        "with a latency of 14 microseconds. How long does the all-reduce take?",
-        right=Answer("2*(16384-1)*14e-6", "2(p - 1) steps of 14 microseconds: nearly half a second, for four bytes."),
+        text="One ring all-reduces 4 bytes over 16,384 GPUs, 8 on each machine. One hop in eight goes to the next "
+        "machine and takes 14 microseconds; the others stay inside, with 3.4. How long does the all-reduce take?",
+        right=Answer(
+            "2*(16384-1)*(14+7*3.4)/8*1e-6",
+            "2(p - 1) = 32,766 hops, one after the other: 4,096 of 14 and 28,670 of 3.4 microseconds. A sixth of a "
+            "second, for four bytes.",
+        ),
         wrong=(
-            Answer("(16384-1)*14e-6", "That is one round. A ring goes round twice: reduce-scatter, then all-gather."),
+            Answer(
+                "(16384-1)*(14+7*3.4)/8*1e-6",
+                "That is one round. A ring goes round twice: reduce-scatter, then all-gather.",
+            ),
+            Answer("2*(16384-1)*14e-6", "Seven of eight hops stay inside a machine, and take only 3.4 microseconds."),
             Answer("2*14*14e-6", "That is a tree: 14 levels up and 14 down. A ring has 2(p - 1) steps."),
             Answer("14e-6", "That is a single message. A chunk goes through all ranks, one after the other."),
         ),
@@ -213,7 +238,6 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         text="When one of 64 ranks dies, torchrun kills the other 63 as well, even with --max-restarts=3.",
         true=True,
         why="torchrun has one way to recover: it ends all 64, and starts all 64 again from the first line of the "
-        "script, up to three times. (NCCL groups can shrink, by dist.shrink_group, and libraries such as torchft "
-        "make a new group of the survivors. torchrun does not.)",
+        "script, up to three times. (Libraries such as torchft go on with the survivors. torchrun does not.)",
     ),
 )

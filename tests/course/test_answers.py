@@ -51,6 +51,7 @@ MODULES = (
     interview,
 )
 TWO_MACHINES = Topology.machines(2, 4, Link(0, 1), Link(0, 1))
+ONE_NIC = Topology.machines(2, 2, Link(0, 1e-20), Link(0, 1 / 4e6), nic="machine")
 PLAYED = presets.played("infiniband", 4)
 
 
@@ -240,9 +241,14 @@ FOUND = {
     "clinic_hours": lambda: 512 * (10 + 20) / 60,
     "cluster_rank": lambda: [machine for machine in range(32) for _ in range(8)][211],
     "cluster_cyclic": lambda: out_of_a_machine(all_reduce.ring(4), machine=lambda rank: rank % 2),
+    "cluster_hierarchical": lambda: seconds(all_reduce.hierarchical(2, 2), 1e6, ONE_NIC),
     "cluster_interruptions": lambda: 54 * 24 * 16384 / 419 / 512,
     "cluster_ring_starts": lambda: (
-        all_reduce.ring(1024).counts(nbytes=1).steps / (1024 - 1) * (16384 - 1) * presets.NDR_INFINIBAND.alpha
+        all_reduce.ring(1024).counts(nbytes=1).steps
+        / (1024 - 1)
+        * (16384 - 1)
+        * (presets.NDR_INFINIBAND.alpha + 7 * presets.NVLINK_4.alpha)
+        / 8
     ),
     "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
     "cap_first_loss": lambda: round(-math.log(1 / len(ALPHABET)), 3),
