@@ -65,17 +65,13 @@ EXERCISES = (
         allowed=frozenset(),
         rtol=1e-6,
         hints=(
-            "Memory: the weights are cut by tensor and again by the FSDP group, so each GPU has psi / gpus of them, 16 "
-            "bytes each. Add layers * hidden * tokens numbers of 2 bytes.",
             "The tensor group: 2 all_reduces per layer forward, 2 forward again, 2 backward, each of tensor * tokens * "
             "hidden numbers of 2 bytes. A ring sends 2 * (tensor - 1) / tensor of that.",
-            "FSDP has ranks = gpus / tensor: two all_gathers and a reduce_scatter of psi / tensor numbers of 2 bytes, "
-            "and each sends (ranks - 1) / ranks of that. All of it goes through NVLink, tensor / machine of it through "
-            "one NIC. Of the ranks - 1 hops of a call gpus / machine - 1 take far seconds, the others near. Seconds: "
-            "the slower of NVLink and NIC, plus 3 * layers calls.",
-            "Computing takes 8 * psi * tokens / flops seconds, and waits for the tensor group: add its bytes / inside. "
-            "FSDP sends meanwhile, so the step takes the longer of the two.",
-            "MFU: 6 * psi * tokens / flops, divided by the seconds of the step.",
+            "All of sent goes through NVLink, tensor / machine of it through one NIC. Of the ranks - 1 hops of a call "
+            "gpus / machine - 1 take far seconds, the others near. Seconds: the slower of NVLink and NIC, plus 3 * "
+            "layers calls.",
+            "The computing waits for the tensor group: add summed / inside to compute. FSDP sends meanwhile, so the "
+            "step takes the longer of the two.",
         ),
         world_sizes=(2, 2, 2),
         dtypes=("float64", "float64", "float64"),
