@@ -72,7 +72,7 @@ QUESTIONS = (
             "and `b` have the same groups, so both travel in one all-reduce: a bucket, made by the compiler.",
         ),
         wrong=(
-            Answer("4", "That is torch, which makes each call. A compiler may drop and join calls."),
+            Answer("4", "That is eager torch, which makes each call. A compiler may drop and join calls."),
             Answer("3", "The maximum is not used, and is dropped. But `again` is the same as `total`."),
             Answer("2", "`total` and `other` are needed. They have the same groups, so one all-reduce carries both."),
         ),

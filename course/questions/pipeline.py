@@ -158,8 +158,9 @@ QUESTIONS = (
             ),
             Answer(
                 "FSDP over all 64",
-                "The simplest, and on a fast network a good first try, as in the interview. But here each step would "
-                "gather all weights twice between the machines. A pipeline sends the far smaller activations.",
+                "The simplest, and on a fast network a good first try (the interview has such a case). But here each "
+                "step would gather all weights twice between the machines. A "
+                "pipeline sends the far smaller activations.",
             ),
         ),
         right=2,
