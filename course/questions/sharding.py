@@ -75,10 +75,13 @@ QUESTIONS = (
         "ranks, how many bytes of gradients does a rank hold at most?",
         answers=(
             Answer("576", "That is what is left at the end, all the shards. But each gradient is whole for a moment."),
-            Answer("1,024", "The largest gradient is not alone: the shards of those before it are kept."),
             Answer(
-                "About 1,300",
-                "The largest gradient is whole for a moment, beside the shards of those that came before.",
+                "1,024",
+                "The largest gradient is not alone: its own shard is there, too, and the shards of those before it.",
+            ),
+            Answer(
+                "About 1,600",
+                "The largest gradient is whole for a moment, beside its shard and the shards of those before it.",
             ),
             Answer("2,304", "That is ZeRO-1, with all gradients whole. Here each leaves as soon as it is ready."),
         ),
