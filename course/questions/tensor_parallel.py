@@ -221,7 +221,7 @@ return G.apply(y)""",
         "longer than sending?",
         right=Answer(
             "989e12/(8*50e9)",
-            "Its NIC sends 6 Psi / 8 bytes. 6 Psi T / F = 6 Psi / (8 W), so T = F / (8 W): about 2,500 tokens. With "
+            "Its NIC sends 6 Psi / 8 bytes. 6 Psi T / C = 6 Psi / (8 W), so T = C / (8 W): about 2,500 tokens. With "
             "fewer, the GPU waits for its NIC.",
         ),
         wrong=(
