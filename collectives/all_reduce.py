@@ -1,8 +1,8 @@
 """all_reduce: every rank has a vector of N bytes; at the end every rank has the sum of all of them.
 
-An algorithm that sends nothing unnecessary sends 2(p-1)N bytes in total. They differ in how many steps that takes, and
-in how much of it the busiest rank has to carry: (p-1)N at the root of `naive`, 2(p-1)/p N everywhere in `ring`. Only
-where a switch adds on the way (`nvls`, `sharp`) is it less.
+An algorithm that sends nothing unnecessary sends 2(p-1)N bytes in total. Algorithms differ in how many steps that
+takes, and in how much of it the busiest rank sends: (p-1)N at the root of `naive`, 2(p-1)/p N everywhere in `ring`. It
+is less only if a switch adds on the way (`nvls`, `sharp`).
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def whole_ring(ranks: int) -> Schedule:
     """The ring of the PyTorch tutorial: whole vectors go round, and every rank adds each one that passes.
 
     p-1 steps in which every rank sends N bytes: p/2 times as much as the ring that cuts the vector into chunks. What
-    arrives is kept apart, in "ping" and "pong" by turns, because the next step passes it on as it came.
+    arrives is kept apart, in "ping" and "pong" in turn, because the next step passes it on unchanged.
     """
     p = check_ranks("all_reduce.whole_ring", ranks)
     rank = np.arange(p)
@@ -147,8 +147,8 @@ def double_tree(ranks: int, chunks: int = 8) -> Schedule:
 def recursive_doubling(ranks: int) -> Schedule:
     """Partners swap their whole sums, first neighbours, then at distance 2, 4, ...: log2(p) steps of N bytes.
 
-    The fewest steps of all, good for short vectors. If p is not a power of two, the ranks left over
-    give their vector to a neighbour first and get the result at the end: two more steps.
+    The fewest steps of all, good for short vectors. If p is not a power of two, the extra ranks give their vector to a
+    neighbour first and get the result at the end: two more steps.
     """
     p = check_ranks("all_reduce.recursive_doubling", ranks)
     group = halves(p)._replace(bounds=np.array([0, 1]))  # one chunk: the vector is never cut
@@ -167,8 +167,8 @@ def halving_doubling(ranks: int) -> Schedule:
     """Recursive halving of the vector, then recursive doubling: 2 log2(p) steps, and no more bytes than the ring.
 
     Rabenseifner's order (ICCS 2004), and that of MPICH and gloo: the distance doubles while the vector halves, so the
-    longest messages go to the nearest partner and the shortest to the farthest. If p is not a power of two, the ranks
-    left over give their vector to a neighbour first and get the result at the end: two more steps and 2N more bytes.
+    longest messages go to the nearest partner and the shortest to the farthest. If p is not a power of two, the extra
+    ranks give their vector to a neighbour first and get the result at the end: two more steps and 2N more bytes.
     """
     p = check_ranks("all_reduce.halving_doubling", ranks)
     return _halving_doubling("halving_doubling", p, near_first)
@@ -177,20 +177,20 @@ def halving_doubling(ranks: int) -> Schedule:
 def halving_doubling_far_first(ranks: int) -> Schedule:
     """The same with the farthest partner first: half of the vector goes p/2 places away, the last 1/p to the neighbour.
 
-    Equally fast where all ranks are equally far apart, and every rank r is left with chunk r in between (so MPICH's
-    reduce_scatter does it). Where distance costs time, it sends the most bytes the farthest.
+    Equally fast where all ranks are equally far apart. Halfway, every rank r has chunk r (MPICH's reduce_scatter does
+    it like this). Where distance costs time, it sends the most bytes the farthest.
     """
     p = check_ranks("all_reduce.halving_doubling_far_first", ranks)
     return _halving_doubling("halving_doubling_far_first", p, far_first)
 
 
 def swing(ranks: int) -> Schedule:
-    """Halving and doubling with partners 1, 1, 3, 5, 11, ... places away, to the right and to the left by turns.
+    """Halving and doubling with partners 1, 1, 3, 5, 11, ... places away, right and left in turn.
 
     Made for ring and torus wires: partners are about a third nearer than at distances 1, 2, 4, ..., so fewer messages
     share a wire. De Sensi, Bonato, Saam and Hoefler, "Swing" (NSDI 2024), on a ring in one dimension. Left out: the
-    torus, where steps take the dimensions by turns, and the second half of the vector that goes the mirrored way.
-    If p is not a power of two, the ranks left over are folded in, as in `halving_doubling`.
+    torus, where steps take the dimensions in turn, and the second half of the vector, which goes the mirrored way.
+    If p is not a power of two, the extra ranks are folded in, as in `halving_doubling`.
     """
     p = check_ranks("all_reduce.swing", ranks)
     return _halving_doubling("swing", p, swing_partner)
@@ -203,10 +203,10 @@ def _halving_doubling(name: str, p: int, pairs: Callable[[int, int], np.ndarray]
 
 
 def two_shot(ranks: int) -> Schedule:
-    """Every rank adds up one chunk, which all send it in one step, and sends the sum to all in another.
+    """In one step every rank gets its chunk from all others and adds it up; in another it sends the sum to all.
 
-    Two steps of p(p-1) messages of N/p bytes: the ring's bytes without its steps, where every rank can talk to all
-    others at once. What inference engines do among the GPUs of one machine.
+    Two steps of p(p-1) messages of N/p bytes: the ring's bytes in two steps, if every rank can talk to all others at
+    once. Inference engines do this among the GPUs of one machine.
     """
     p = check_ranks("all_reduce.two_shot", ranks)
     members = first = np.arange(p)[None]
@@ -234,7 +234,7 @@ def torus(nodes: int, local: int) -> Schedule:
     """For a torus of `nodes` rows of `local` ranks: rings along the rows and along the columns, all wires at once.
 
     The vector is cut into four. Two quarters are reduced along the rows first, one to the right and one to the left,
-    then along the columns; the other two the other way round; then all is gathered backwards. 2(rows + columns - 2)
+    then along the columns; the other two the other way round; then all is gathered in reverse. 2(rows + columns - 2)
     steps, 2(p-1)/p N per rank over its four wires. The bucket algorithm of Jain and Sabharwal (ICS 2010), which Sack
     and Gropp (TOPC 2015) run on all ports. With one quarter only it is `hierarchical`, which Mikami et al. (2018) call
     2D-torus all-reduce.
@@ -250,10 +250,10 @@ def torus(nodes: int, local: int) -> Schedule:
 
 
 def multi_ring(nodes: int, local: int) -> Schedule:
-    """NCCL's rings: one for each network card, so that all `local` cards of a machine are at work at the same time.
+    """NCCL's rings: one for each NIC, so that all `local` NICs of a machine work at the same time.
 
-    `local` rings over all p ranks, each for 1/local of the vector: 2(p-1) steps, 2(p-1)/p N per rank, of which each
-    card carries 1/local of what the card of one ring would.
+    `local` rings over all p ranks, each for 1/local of the vector: 2(p-1) steps, 2(p-1)/p N per rank. Each NIC carries
+    1/local of what the NIC of a single ring would.
     """
     nodes, local, p = _levels("multi_ring", nodes, local)
     rings = rings_by_rail(nodes, local)
@@ -264,8 +264,8 @@ def multi_ring(nodes: int, local: int) -> Schedule:
 def nccl_tree(nodes: int, local: int, chunks: int = 4) -> Schedule:
     """NCCL's Tree: a double binary tree over the machines, with a chain through the ranks inside each.
 
-    One such pair of trees for each network card: 2 * local trees, each for as much of the vector, in `chunks` pieces.
-    A first piece comes up and down in 2(log2(nodes) + local - 1) hops, log2 rounded up; that is NCCL's own formula
+    One such pair of trees for each NIC: 2 * local trees, each for an equal part of the vector, in `chunks` pieces.
+    The first piece goes up and down in 2(log2(nodes) + local - 1) hops, log2 rounded up; that is NCCL's own formula
     (tuning.cc) for the latency of Tree. Left out: that NCCL hangs the two children of a machine on different ranks.
     """
     nodes, local, p = _levels("nccl_tree", nodes, local)
@@ -281,7 +281,7 @@ def nvls(ranks: int) -> Schedule:
     The messages of `two_shot`, but what all send for one rank reaches it as one sum, and what one sends to all leaves
     it once: every rank sends N and receives N, half of what any algorithm of messages between two ranks must send. The
     first step only sends and the second only receives, so it is faster where they overlap (`pipelined`). Only on a
-    network whose switch can do that (`Topology.machines(adds_inside=...)`); elsewhere it has no cost.
+    network whose switch can do that (`Topology.machines(adds_inside=...)`); no other network can price it.
     """
     p = check_ranks("all_reduce.nvls", ranks)
     members = first = np.arange(p)[None]
@@ -293,7 +293,7 @@ def nvls(ranks: int) -> Schedule:
 
 
 def nvls_tree(nodes: int, local: int, chunks: int = 4) -> Schedule:
-    """NCCL's NVLSTree: the switch inside each machine adds, double trees between ranks of the same local number go on.
+    """NCCL's NVLSTree: the switch inside each machine adds; double trees connect ranks of the same local number.
 
     Each of the `local` pairs of trees has 1/local of the vector, each tree half of that in `chunks` pieces.
     """
@@ -314,8 +314,8 @@ def nvls_tree(nodes: int, local: int, chunks: int = 4) -> Schedule:
 def sharp(nodes: int, local: int) -> Schedule:
     """Switches that add inside the machines and between them: NCCL's NVLS over several machines, with SHARP.
 
-    A machine's sum of 1/local of the vector goes out and comes back once for each of its cards, however many machines
-    there are. Graham et al., "Scalable Hierarchical Aggregation Protocol" (COMHPC 2016).
+    Each of a machine's NICs sends the machine's sum of 1/local of the vector once and gets the total once, however many
+    machines there are. Graham et al., "Scalable Hierarchical Aggregation Protocol" (COMHPC 2016).
     """
     nodes, local, p = _levels("sharp", nodes, local)
     rank, width = np.arange(p), nodes

@@ -1,7 +1,7 @@
-"""all_to_all: every rank has a chunk for every rank; at the end rank d has, in order of rank, what all had for d.
+"""all_to_all: every rank has a chunk for every rank; at the end rank d has all chunks for d, in order of sender.
 
 If a rank's input is a row of a matrix, this is the transpose. Every rank must send (p-1)/p of its N bytes; nothing can
-be added up on the way, so unlike in all_reduce more steps only pay by saving messages (Bruck).
+be added up on the way, so, unlike in all_reduce, more steps only pay if they save messages (Bruck).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ OUT_OF_PLACE: dict[str, Any] = dict(buffers=("input", "output"), result="output"
 
 
 def _keep_own(p: int) -> Columns:
-    """The chunk of every rank for itself, which needs no message."""
+    """Every rank's chunk for itself; it needs no message."""
     rank = np.arange(p)
     return move(rank, rank, rank, src_buffer=INPUT, dst_buffer=OUTPUT)
 
@@ -57,9 +57,9 @@ def pairwise(ranks: int) -> Schedule:
 
 
 def bruck(ranks: int) -> Schedule:
-    """Chunks travel in jumps of 1, 2, 4, ... ranks, all those that need a jump together: log2(p) steps, rounded up.
+    """Chunks jump 1, 2, 4, ... ranks; those that need the same jump go together: log2(p) steps, rounded up.
 
-    Every message carries about N/2, so it is for short vectors. In "scratch" chunk i has i places still to go.
+    Every message carries about N/2, so this suits short vectors. In "scratch", chunk i still has i places to go.
     """
     p = check_ranks("all_to_all.bruck", ranks)
     rank = np.arange(p)
@@ -91,10 +91,11 @@ def bruck(ranks: int) -> Schedule:
 
 
 def hierarchical(nodes: int, local: int) -> Schedule:
-    """For `nodes` machines of `local` ranks each: first to the right local rank, inside; then to the right machine.
+    """For `nodes` machines of `local` ranks each: a chunk first goes to its receiver's place inside the machine, then
+    to the receiver's machine.
 
     Between machines a rank sends nodes - 1 messages of `local` chunks instead of (nodes - 1) * local of one: the same
-    bytes, 1/local of the latencies. What mixture-of-experts layers do over many machines: Rajbhandari et al.,
+    bytes, 1/local of the latencies. Mixture-of-experts layers do this over many machines: Rajbhandari et al.,
     "DeepSpeed-MoE" (ICML 2022), and Hwang et al., "Tutel" (MLSys 2023), where it is called 2DH.
     """
     name = "all_to_all.hierarchical"
@@ -104,7 +105,7 @@ def hierarchical(nodes: int, local: int) -> Schedule:
     rank, home, place = np.arange(p), np.arange(p) // local, np.arange(p) % local
 
     def to_place(hop: int) -> Columns:
-        """All chunks for local rank `hop` places on, whatever their machine; in scratch they lie by machine, sender."""
+        """All chunks for the local rank `hop` places on, for every machine; in scratch by machine, then sender."""
         there = (every % local + hop) % local
         chunk, lands = machine * local + there, machine * local + every % local
         dst = every // local * local + there
@@ -135,8 +136,9 @@ def hierarchical(nodes: int, local: int) -> Schedule:
 def uneven(splits: Sequence[Sequence[int]]) -> Schedule:
     """all_to_all_single with split sizes: rank r sends splits[r][d] rows to rank d, in p-1 pairwise steps.
 
-    splits: square matrix of row counts [sender, receiver]. A chunk is one row; `chunks` is the longest buffer of any
-    rank in rows, and N the bytes of that. Rank d's output has the rows of rank 0 first, then those of rank 1, ...
+    splits: square matrix of row counts [sender, receiver]. A chunk is one row; `chunks` is the number
+    of rows in the longest buffer of any rank, and N its bytes. Rank d's output has the rows of rank 0 first, then those
+    of rank 1, ...
     """
     rows = _matrix(splits)
     p = check_ranks("all_to_all.uneven", len(rows))
@@ -152,7 +154,7 @@ def uneven(splits: Sequence[Sequence[int]]) -> Schedule:
         return move(src, dst, read, dst_chunk=written, count=count, src_buffer=INPUT, dst_buffer=OUTPUT)
 
     def step(k: int) -> Columns:
-        return join(deliver(1), deliver(0)) if k == 0 else deliver(k + 1)  # what stays at home goes with the first
+        return join(deliver(1), deliver(0)) if k == 0 else deliver(k + 1)  # local rows go with the first
 
     def says(k: int) -> str:
         return f"Every rank sends the rows for the rank {places(k + 1)} to the right"
@@ -169,7 +171,7 @@ def uneven(splits: Sequence[Sequence[int]]) -> Schedule:
 
 
 def _matrix(splits: Sequence[Sequence[int]]) -> np.ndarray:
-    """`splits` as a square int array, or one clear sentence."""
+    """`splits` as a square int array; ScheduleError if it is not square."""
     width = len(splits)
     if any(len(row) != width for row in splits):
         raise ScheduleError(

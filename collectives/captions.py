@@ -6,7 +6,7 @@ With many ranks only the first messages are named, so that a caption stays one l
 from collectives.columns import Columns, where
 
 NAMED = 4  # messages spelled out before "and so on"
-LOOKED_AT = 256  # transfers among which they are looked for
+LOOKED_AT = 256  # transfers that are searched for them
 
 
 def describe(says: str, moves: Columns, chunks: int) -> str:

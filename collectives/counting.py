@@ -16,7 +16,7 @@ class Counts:
     """What one call of the collective sends.
 
     steps          steps in which at least one message is sent
-    messages       all transfers of a step between the same two ranks are one message; so is what a switch copies
+    messages       transfers of a step between the same two ranks count as one; so do the copies that a switch makes
     total_bytes    sent by all ranks together
     busiest        bytes sent by the rank that sends most
     sent[r]        bytes sent by rank r
@@ -27,7 +27,7 @@ class Counts:
     messages: int
     total_bytes: int | float
     busiest: int | float
-    sent: tuple[int | float, ...] = field(repr=False)  # may be thousands
+    sent: tuple[int | float, ...] = field(repr=False)  # one for each rank, maybe thousands
     received: tuple[int | float, ...] = field(repr=False)
 
 

@@ -16,7 +16,7 @@ class ScheduleError(ValueError):
 
 
 def whole(name: str, value: object, what: str, least: int) -> int:
-    """`value` as an int of at least `least`, or a ScheduleError in words that name the algorithm."""
+    """`value` as an int of at least `least`, or a ScheduleError that names the algorithm."""
     number = _integer(value)
     if number is None:
         raise ScheduleError(f"{name} needs a whole number of {what}, got {value!r}")
@@ -37,7 +37,7 @@ def check_root(name: str, root: object, ranks: int) -> int:
 
 
 def within(name: str, what: str, value: object, least: int, end: int) -> int:
-    """`value` as an int from `least` up to, not including, `end`, or a ScheduleError that says which there are."""
+    """`value` as an int from `least` up to, not including, `end`, or a ScheduleError that says which are allowed."""
     number = _integer(value)
     if number is None or not least <= number < end:
         there_are = f"{what} must be {least} to {end - 1}" if end > least else f"there is no {what}"

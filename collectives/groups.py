@@ -1,7 +1,7 @@
-"""Who is whose partner: rings, binomial and Bine trees, NCCL's binary trees, and the pairs of recursive halving.
+"""Which ranks are partners: rings, binomial and Bine trees, NCCL's binary trees, and the pairs of recursive halving.
 
 Algorithms share these shapes: a reduce climbs the tree that a broadcast goes down, a ring is a ring whether it adds or
-copies. Here are the shapes alone, as arrays of ranks; what is sent along them is the algorithms' business.
+copies. This module has only the shapes, as arrays of ranks; the algorithms decide what is sent along them.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from collectives.errors import ScheduleError, whole
 
 
 class Rings(NamedTuple):
-    """One ring of ranks, or many side by side, whose vector is cut into `size` blocks of `width` chunks.
+    """One ring of ranks, or many side by side. Each ring's vector is cut into `size` blocks of `width` chunks.
 
-    rank[i] sends to right[i] and stands at position[i] of its ring; the ring's first block starts at chunk first[i].
+    rank[i] sends to right[i] and is at position[i] of its ring; the ring's first block starts at chunk first[i].
     """
 
     rank: np.ndarray
@@ -26,7 +26,7 @@ class Rings(NamedTuple):
     width: int = 1
 
     def chunk(self, block: np.ndarray) -> np.ndarray:
-        """The first chunk of that block of each rank's ring; blocks are counted round the ring."""
+        """For each rank, the first chunk of that block of its ring; block numbers wrap around."""
         return self.first + block % self.size * self.width
 
 
@@ -51,11 +51,12 @@ def rings_between(nodes: int, local: int) -> Rings:
 
 
 def rings_by_rail(nodes: int, local: int) -> Rings:
-    """`local` rings over all ranks, each entering and leaving the machines by cards of its own, as NCCL lays them.
+    """`local` rings over all ranks, as NCCL lays them: each enters and leaves the machines through its own NICs.
 
-    Ring j comes into a machine at local rank j and goes through all of them to j - 1, the next machine backwards: so
-    what leaves by card j - 1 arrives by card j - 1, and every card sends for one ring and receives for one. (With an
-    odd number of machines the rings change cards once, where they close.) Ring j has the blocks j * ranks on.
+    Ring j enters a machine at local rank j and goes through all its ranks to j - 1; through the next machine it goes
+    backwards. So what leaves through NIC j - 1 arrives through NIC j - 1, and every NIC sends for one ring and receives
+    for one. (With an odd number of machines the rings change NICs once, where they close.) Ring j has the blocks from
+    j * ranks on.
     """
     ranks = nodes * local
     ring, place = np.divmod(np.arange(local * ranks), ranks)
@@ -66,9 +67,9 @@ def rings_by_rail(nodes: int, local: int) -> Rings:
 
 
 def torus_rings(rows: int, columns: int, lane: int) -> tuple[Rings, Rings]:
-    """The rings of one quarter of the vector on a torus: those it goes round first, then the others.
+    """The two sets of rings of one quarter (`lane`) of the vector on a torus, in the order in which it uses them.
 
-    Quarters 0 and 1 go along the rows first, 2 and 3 along the columns; 0 and 2 go right and down, 1 and 3 back.
+    Quarters 0 and 1 go along the rows first, 2 and 3 along the columns; 0 and 2 go right and down, 1 and 3 left and up.
     """
     rank = np.arange(rows * columns)
     row, column = np.divmod(rank, columns)
@@ -81,12 +82,12 @@ def torus_rings(rows: int, columns: int, lane: int) -> tuple[Rings, Rings]:
 
 
 def rounds(ranks: int) -> int:
-    """How often a group can be halved until one is left: the logarithm of `ranks` to base 2, rounded up."""
+    """How often a group can be halved until one rank is left: log2(ranks), rounded up."""
     return (ranks - 1).bit_length()
 
 
 class Edges(NamedTuple):
-    """One level of a binomial tree: child[i] hangs below parent[i] with a subtree of `size[i]` ranks, child first."""
+    """One level of a binomial tree: parent[i] has child[i], whose subtree is size[i] ranks from the child on."""
 
     child: np.ndarray
     parent: np.ndarray
@@ -94,9 +95,9 @@ class Edges(NamedTuple):
 
 
 def binomial(ranks: int, distance: int, root: int = 0) -> Edges:
-    """The edges of length `distance` (1, 2, 4, ...) of the binomial tree: odd multiples hang below even ones.
+    """The edges of length `distance` (1, 2, 4, ...) of the binomial tree: odd multiples are children of even ones.
 
-    The subtree of a child are the ranks from it on to the right (round the end, if the root is not 0).
+    The subtree of a child is the ranks from it on to the right (wrapping around if the root is not 0).
     """
     child = np.arange(distance, ranks, 2 * distance)
     size = np.minimum(distance, ranks - child)
@@ -104,17 +105,17 @@ def binomial(ranks: int, distance: int, root: int = 0) -> Edges:
 
 
 def doubling(ranks: int, distance: int, root: int = 0) -> Edges:
-    """The same number of ranks in each level, by a tree that serves neighbours first: rank r hangs below r - distance,
-    for the ranks from `distance` up to twice that."""
+    """A tree with as many ranks in each level, but neighbours first: rank r is a child of r - distance, for the ranks
+    from `distance` up to, not including, twice that."""
     child = np.arange(distance, min(2 * distance, ranks))
     return Edges((child + root) % ranks, (child - distance + root) % ranks, np.ones_like(child))
 
 
 def swing_partner(ranks: int, step: int) -> np.ndarray:
     """Partner of every rank in one step of Swing, and of Bine butterflies: 1, 1, 3, 5, 11, ... places away, even ranks
-    first to the right, then to the left, and so on; odd ranks the other way (round the end).
+    first to the right, then to the left, and so on; odd ranks the other way (wrapping around).
 
-    The distance is 1 - 2 + 4 - ... to the power of `step` of -2 (De Sensi et al., "Swing", NSDI 2024).
+    The distance is 1 - 2 + 4 - ... up to (-2)**step (De Sensi et al., "Swing", NSDI 2024).
     """
     rank = np.arange(ranks)
     distance = (1 - (-2) ** (step + 1)) // 3
@@ -123,9 +124,9 @@ def swing_partner(ranks: int, step: int) -> np.ndarray:
 
 
 def bine(ranks: int, level: int, root: int = 0) -> Edges:
-    """The edges of one level, 0 at the root, of the Bine tree: the longest first; `ranks` is a power of two.
+    """The edges of one level of the Bine tree. Level 0 is at the root, with the longest edge; `ranks` is a power of 2.
 
-    A binomial tree whose edges are written in base -2 instead of 2: who has it sends it to its Swing
+    A binomial tree whose edges are written in base -2 instead of 2: each rank that has the data sends it to its Swing
     partner, so edges span a third less and cross fewer switches (De Sensi et al., "Bine Trees", SC 2025, distance
     halving).
     """
@@ -141,8 +142,8 @@ def bine(ranks: int, level: int, root: int = 0) -> Edges:
 def btree(ranks: int) -> np.ndarray:
     """Parent of every rank in NCCL's binary tree (trees.cc), -1 for rank 0, its root.
 
-    Odd ranks are leaves; a rank whose lowest set bit is b hangs below the rank that has the next bit set instead of b,
-    or, if there is no such rank, below the one without b. Depth: the logarithm of `ranks`, rounded up.
+    Odd ranks are leaves. The parent of a rank whose lowest set bit is b has the next bit set instead of b; if there is
+    no such rank, the parent is the rank without b. Depth: log2(ranks), rounded up.
     """
     rank = np.arange(ranks)
     bit = rank & -rank
@@ -161,15 +162,15 @@ def double_btree(ranks: int) -> tuple[np.ndarray, np.ndarray]:
     first = btree(ranks)
     image = (
         np.arange(ranks)[::-1] if ranks % 2 == 0 else (np.arange(ranks) + 1) % ranks
-    )  # rank of the first -> of the second
+    )  # rank in the first tree -> rank in the second
     second = np.empty(ranks, np.int64)
     second[image] = np.where(first < 0, -1, image[first])
     return first, second
 
 
 def chained_trees(nodes: int, local: int) -> list[np.ndarray]:
-    """Parents in NCCL's trees over machines: for every local rank j both double trees over the ranks j of all machines,
-    and below each of these a chain through the others of its machine, j + 1 first."""
+    """Parents in NCCL's trees over machines. For every local rank j: both double trees over ranks j of all machines,
+    and below each of these ranks a chain through the others of its machine, j + 1 first."""
     rank = np.arange(nodes * local)
     node, place = np.divmod(rank, local)
     trees = []
@@ -181,7 +182,7 @@ def chained_trees(nodes: int, local: int) -> list[np.ndarray]:
 
 
 def trees_by_rail(nodes: int, local: int) -> list[np.ndarray]:
-    """Parents in both double trees over the ranks j of all machines, for every local rank j; -1 for all others, too."""
+    """For every local rank j: parents in both double trees over local rank j of all machines; all others have -1."""
     node, place = np.divmod(np.arange(nodes * local), local)
     found = []
     for rail in range(local):
@@ -210,11 +211,11 @@ def heights(parent: np.ndarray) -> np.ndarray:
 
 
 class Halves(NamedTuple):
-    """The ranks of recursive halving: the largest power of two of them; the `extra` others fold into a neighbour.
+    """The ranks of recursive halving: the largest power of two that fits; the `extra` others fold into a neighbour.
 
-    Of the first 2 * extra places every odd one hands its vector to the even one before it and waits for the result.
-    `place[i]` is where the i-th survivor stands. In step k it works with survivor partner[k][i]; after it survivor i
-    is left with the blocks first[k + 1][i] on, half as many as before. Block b is chunks bounds[b] to bounds[b + 1].
+    Of the first 2 * extra ranks every odd one gives its vector to the even one before it and waits for the result.
+    `place[i]` is the rank of survivor i. In step k it works with survivor partner[k][i]; after the step it has the
+    blocks from first[k + 1][i] on, half as many as before. Block b is chunks bounds[b] to bounds[b + 1].
     """
 
     survivors: int
@@ -230,7 +231,7 @@ class Halves(NamedTuple):
 
 
 def far_first(survivors: int, step: int) -> np.ndarray:
-    """Partners p/2 apart first, neighbours last: in the end survivor i is left with block i."""
+    """Partners p/2 apart first, neighbours last: finally survivor i has block i."""
     return np.arange(survivors) ^ (survivors >> (step + 1))
 
 
@@ -242,7 +243,7 @@ def near_first(survivors: int, step: int) -> np.ndarray:
 def halves(ranks: int, chunks: int | None = None, pairs: Callable[[int, int], np.ndarray] = far_first) -> Halves:
     """`chunks` is the number of survivors (the default: one chunk each) or of ranks (one for each folded rank too).
 
-    `pairs` says who is whose partner: `far_first`, `near_first` or `swing_partner`.
+    `pairs` gives the partners: `far_first`, `near_first` or `swing_partner`.
     """
     survivors = 1 << (ranks.bit_length() - 1)
     extra = ranks - survivors
@@ -256,8 +257,8 @@ def halves(ranks: int, chunks: int | None = None, pairs: Callable[[int, int], np
 def _blocks(partner: np.ndarray) -> np.ndarray:
     """first[k][i]: the first of the survivors >> k blocks that survivor i answers for after k steps.
 
-    Those who are left with the same blocks are a group; two groups of partners share out what both had. The group of
-    the lowest rank takes the lower half, so that blocks are in one piece whatever the order of partners.
+    Survivors that have the same blocks are a group. A step splits it into two groups, of partners, which share its
+    blocks. The group of the lowest rank takes the lower half, so blocks stay contiguous in any order of partners.
     """
     steps, survivors = partner.shape
     group = np.arange(survivors) + np.zeros((steps + 1, 1), np.int64)  # its lowest survivor, after k steps
@@ -270,11 +271,11 @@ def _blocks(partner: np.ndarray) -> np.ndarray:
 
 
 def aggregated_trees(name: str, ranks: int, aggregate: int | None) -> list[tuple[np.ndarray, int]]:
-    """NCCL's PAT, the steps towards the roots: in each, every rank r sends r + distance the chunks r + offsets.
+    """NCCL's PAT, the steps towards the roots: in each, every rank r sends chunks r + offsets to rank r + distance.
 
-    The tree of every rank is binomial: offset s sends to its root by way of s without its lowest bit. First come the
-    offsets that are no multiple of `delta`, highest first, with all those together that differ by multiples of it; then
-    the multiples, level by level.
+    Every rank's tree is binomial: offset s sends to its root by way of s without its lowest bit. First come the offsets
+    that are not multiples of `delta`, highest first; those that differ by a multiple of it go together. Then come the
+    multiples, level by level.
     """
     size = 1 << rounds(ranks)
     aggregate = size // 2 if aggregate is None else whole(name, aggregate, "trees to aggregate", 1)

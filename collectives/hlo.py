@@ -1,11 +1,11 @@
-"""The collectives of a compiled XLA program, read from its text: what each of them is, and who is in one group.
+"""The collectives of a compiled XLA program, read from its text: what each of them is, and which ranks form a group.
 
     calls(jax.jit(f).lower(x).compile().as_text())     a Call for each, in the order in which the program runs them
 
 The text (HLO, "high-level operations") has a line for each instruction, and three ways to write groups down.
 
 Left out: the pairs of a start and a done that GPUs and TPUs run (ScheduleError), programs with replicas and partitions
-at once, how often a loop turns, and all other instructions; `collectives.compiled` makes a picture.
+at once, how often a loop runs, and all other instructions; `collectives.compiled` makes a picture.
 """
 
 import math
@@ -43,10 +43,10 @@ class Call(NamedTuple):
     """One collective of a program.
 
     op        its name, spelled as everywhere else here: "all_reduce"; "collective_permute" is a ppermute
-    groups    the ranks (XLA's devices) that work together; of a collective_permute the pairs (source, destination)
+    groups    the ranks (XLA's devices) that work together; for a collective_permute, the pairs (source, destination)
     nbytes    bytes that one rank hands in
     how       "sum", "max" ... where it reduces, else ""
-    name      of the instruction in the text
+    name      the instruction's name in the text
     operands  the instructions that make what is handed in, as (name, which part of its tuple)
     sizes     bytes of each of them on one rank
     in_loop   whether a loop runs it, perhaps many times
@@ -70,7 +70,7 @@ class Call(NamedTuple):
 
 
 def calls(text: str) -> list[Call]:
-    """The collectives of a compiled program. ScheduleError for a text that is none, or with one that is not known."""
+    """The collectives of a compiled program. ScheduleError if it is not one, or has a collective not known here."""
     return Program(text).calls
 
 
@@ -96,7 +96,7 @@ class Program:
         self.calls = [self._call(line, in_loop) for line, in_loop in self._in_order(entry)]
 
     def _in_order(self, name: str, in_loop: bool = False) -> Iterator[tuple[_Line, bool]]:
-        """The collectives where they run: what a loop or a call holds stands in its place."""
+        """The collectives in the order in which they run; those in a loop or a call come where it is."""
         for line in self._computations.get(name, ()):
             if UNKNOWN.match(line.op):
                 raise ScheduleError(f"%{line.name} is a {line.op}, which is not read here; compile for CPU devices")
@@ -115,7 +115,7 @@ class Program:
         return Call(op, _groups(line, self.ranks), sum(sizes), how, line.name, operands, sizes, in_loop)
 
     def _part(self, name: str) -> tuple[str, int]:
-        """What an instruction takes out of a tuple is a part of that; anything else is the only part of itself."""
+        """Instruction and part behind a name: for get-tuple-element, a part of its tuple; else the whole, part 0."""
         line = self._lines[name]
         index = re.search(r"\bindex=(\d+)", line.rest) if line.op == "get-tuple-element" else None
         return (line.operands[0], int(index[1])) if index else (name, 0)
@@ -149,7 +149,7 @@ def _devices(text: str) -> int:
 
 
 def _nbytes(shape: str) -> int:
-    """Of all arrays in a shape: 64 of "f32[4,4]{1,0}"."""
+    """Bytes of all arrays in a shape: 64 for "f32[4,4]{1,0}"."""
     total = 0
     for kind, bits, lengths in ARRAY.findall(shape):
         size = 1 if kind == "pred" else int(bits or 8) // 8
@@ -158,7 +158,7 @@ def _nbytes(shape: str) -> int:
 
 
 def _groups(line: _Line, devices: int) -> Groups:
-    """{{0,1},{2,3}}; all devices counted, turned and cut: [2,2]<=[2,2]T(1,0); some axes of a mesh of all devices."""
+    """A list {{0,1},{2,3}}; all devices reshaped, transposed and cut, [2,2]<=[2,2]T(1,0); or axes of a mesh."""
     if listed := LISTED.search(line.rest):
         found = [tuple(map(int, group.split(","))) for group in re.findall(r"\{([\d,]+)\}", listed[1])]
         return tuple(found) or (tuple(range(devices)),)

@@ -1,14 +1,14 @@
 """What a rank keeps in memory while it trains: weights, gradients, the optimizer's state, activations; ZeRO 0 to 3.
 
-ZeRO cuts what all ranks keep alike into p shards, one for each rank: stage 1 the optimizer's state, 2 the gradients
+ZeRO cuts what is the same on all ranks into p shards, one for each rank: stage 1 the optimizer's state, 2 the gradients
 too, 3 the weights too. A step goes layer by layer, forward and back. With ZeRO-3 a layer is gathered before it computes
-and freed afterwards; from ZeRO-2 on a gradient is reduce-scattered as soon as it is there.
+and freed afterwards; from ZeRO-2 on a gradient is reduce-scattered as soon as it is ready.
 
     Training([8e9 / 32] * 32, ranks=16, stage=3).peak            bytes that a rank has at most
     Training.of("Llama 3 8B", ranks=16, stage=3, tokens=8192)    a model by its name
 
-Left out: the space between tensors that an allocator loses, prefetching (one more layer is whole then), and the shard
-that FSDP keeps beside a layer that it has gathered: here a layer counts once.
+Left out: fragmentation by the allocator, prefetching (which keeps one more layer whole), and the shard that FSDP keeps
+beside a gathered layer: here a layer counts once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from collectives.errors import check_ranks
 
 STAGES = ("no ZeRO", "ZeRO-1", "ZeRO-2", "ZeRO-3")
-PER_LAYER = 34  # bytes of activations for each token and number of the hidden size: Korthikanti et al., 2022
+PER_LAYER = 34  # bytes of activations per token and unit of the hidden size: Korthikanti et al., 2022
 
 
 class Shape(NamedTuple):
@@ -41,11 +41,11 @@ MODELS = {
 
 
 class Moment(NamedTuple):
-    """What a rank holds at one moment of a step. Of each layer the share of its weights, gradient and activations that
-    is there: 1 for whole, 1/p for a shard, 0 for nothing.
+    """What a rank holds at one moment of a step. For each layer, the share of its weights, gradient and activations
+    in memory: 1 for all, 1/p for a shard, 0 for none.
 
     phase   "start", "forward", "backward", "reduce" (all gradients are summed), or "update"
-    layer   which one computes, from 0; None where none does
+    layer   the one that computes, from 0; None if none does
     """
 
     phase: str
@@ -60,11 +60,11 @@ class Training:
     """One step of training on p ranks, each with data of its own.
 
     layers       the number of parameters of each layer
-    stage        of ZeRO: 0 to 3
+    stage        the stage of ZeRO, 0 to 3
     weight, gradient, optimizer   bytes for one parameter; the defaults are those of mixed precision with Adam
     activation   bytes that each layer keeps from its forward to its backward pass
 
-    ValueError for what cannot be.
+    ValueError for impossible values.
     """
 
     layers: Sequence[float]
@@ -84,10 +84,10 @@ class Training:
 
     @classmethod
     def of(cls, model: str, ranks: int, stage: int = 0, tokens: float = 0, units: int = 8) -> Training:
-        """A model by its name. `tokens` are those of one rank's batch, `units` the parts in which it is gathered.
+        """A model by its name. `tokens` is the number in one rank's batch; the model is gathered in `units` parts.
 
-        Activations are 34 bytes for each token and number of the hidden size, in each layer (Korthikanti et al., 2022:
-        without those of attention's scores, which fused kernels do not keep, and without recomputing)."""
+        Each layer's activations take 34 bytes per token and unit of the hidden size (Korthikanti et al., 2022: without
+        attention's scores, which fused kernels do not keep, and without recomputing)."""
         if model not in MODELS:
             raise ValueError(f"no model is called {model!r}; there are {', '.join(MODELS)}")
         shape = MODELS[model]
@@ -96,18 +96,18 @@ class Training:
 
     @property
     def kept(self) -> float:
-        """Bytes of weights, gradients and optimizer's state that stay on a rank: what a table of ZeRO's stages has."""
+        """Bytes of weights, gradients and optimizer's state that stay on a rank: the number in tables of ZeRO."""
         cut = [self.ranks if self.stage >= first else 1 for first in (3, 2, 1)]
         per = (self.weight, self.gradient, self.optimizer)
         return sum(self.layers) * sum(size / share for size, share in zip(per, cut, strict=True))
 
     @cached_property
     def moments(self) -> list[Moment]:
-        """The step: before it, each layer forward, each layer backward, all gradients summed, the update done."""
+        """The moments of a step: its start, each layer forward, each backward, all gradients summed, the update."""
         count, shard = len(self.layers), 1 / self.ranks
-        rest = shard if self.stage >= 3 else 1.0  # of the weights of a layer that does not compute
+        rest = shard if self.stage >= 3 else 1.0  # of the weights of a layer that is not computing
         summed = shard if self.stage >= 1 else 1.0
-        early = shard if self.stage >= 2 else 1.0  # of a gradient that is ready, before all are
+        early = shard if self.stage >= 2 else 1.0  # of a gradient that is ready before all of them are
 
         def moment(phase: str, layer: int | None, gradients: Sequence[float], active: int) -> Moment:
             weights = tuple(1.0 if i == layer else rest for i in range(count))

@@ -1,6 +1,6 @@
 """Orders of a pipeline: what each rank does when, how long that takes, and how many micro-batches it keeps.
 
-A pipeline has p ranks, each with one or more stages (whole layers), and a batch cut in micro-batches. Each rank has a
+A pipeline has p ranks, each with one or more stages (whole layers), and a batch cut into micro-batches. Each rank has a
 list of actions:
 
     F  the forward pass of a micro-batch through a stage: one slot
@@ -17,9 +17,9 @@ there.
 
 Actions are text: "F3" is the forward pass of micro-batch 3, "5F3" the same in stage 5. torch writes them like this, but
 counts micro-batches from 0. Numbers are understood too, as in chapter 14: 3 is F3, -3 is B3. Stages count from 0;
-without a stage, it is the one with the number of the rank.
+an action without a stage is in the stage with its rank's number.
 
-Left out: the time that messages take, and stages that are not equally long.
+Left out: the time that messages take, and stages of different lengths.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Action(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """An action and when its rank does it, in ticks since the begin of the step."""
+    """An action and when its rank does it, in ticks since the start of the step."""
 
     rank: int
     start: int
@@ -59,8 +59,8 @@ class Order:
     name    what it is called
     orders  the actions of each rank: a text, or a list of texts and numbers
 
-    ValueError for what is no action, for actions that are missing or there twice, and for a stage that two ranks have.
-    An order that comes to a standstill is none of these: `stuck` says why, its `bubble` is 1.
+    ValueError for an unknown action, for actions that are missing or there twice, and for a stage that two ranks have.
+    An order that gets stuck is not an error: `stuck` says why, and its `bubble` is 1.
     """
 
     def __init__(self, name: str, orders: Iterable[str | Iterable[str | int]]):
@@ -137,7 +137,7 @@ class Order:
         return {action.kind for order in self.orders for action in order}
 
     def _needs(self, action: Action) -> list[tuple[str, int, int]]:
-        """What must be done before; "I" stands for B too."""
+        """What must be done first; "I" means B too."""
         kind, micro, stage = action
         if kind == "F":
             return [("F", micro, stage - 1)] if stage else []
@@ -153,7 +153,7 @@ class Order:
 
     @property
     def stuck(self) -> str:
-        """Why the ranks come to a standstill, as a sentence; "" if they do not."""
+        """Why the ranks get stuck, as a sentence; "" if they do not."""
         return self._played[1]
 
     @property
@@ -163,15 +163,15 @@ class Order:
 
     @property
     def period(self) -> int:
-        """Ticks from the begin of a step to that of the next, if each rank starts its next step at once: the longest
-        time that a rank has from its first action to the end of its last. No rank may then wait for all others between
-        two steps, as clipping by the norm of all gradients does."""
+        """Ticks from the start of a step to the start of the next, if each rank starts its next step at once: the
+        longest time of any rank from its first action to the end of its last. So no rank may wait for all others
+        between two steps, as it must when gradients are clipped by their global norm."""
         spans = [[(s.start, s.end) for s in self.slots if s.rank == rank] for rank in range(self.ranks)]
         return max((max(end for _, end in of) - min(start for start, _ in of) for of in spans if of), default=0)
 
     @property
     def idle(self) -> float:
-        """The bubble in slots, the same for each rank: the length of one step without a rank's work."""
+        """The bubble in slots, the same for each rank: the length of one step minus a rank's work."""
         return float("inf") if self.stuck else self.length / self.ticks - 3 * self.micro
 
     @property
@@ -181,8 +181,8 @@ class Order:
 
     @property
     def kept(self) -> tuple[float, ...]:
-        """For each rank, the micro-batches of which it keeps activations at one time, at most: from F until B or W. One
-        of v stages counts as a v-th."""
+        """For each rank, the most micro-batches whose activations it keeps at one time, from F until B or W. With v
+        stages on a rank, each counts 1/v."""
         most = []
         for order in self.orders:
             now = [0]
@@ -222,29 +222,29 @@ def one_f_one_b(ranks: int, micro: int) -> Order:
 
 
 def zero_bubble_h1(ranks: int, micro: int) -> Order:
-    """1F1B with the backward pass in two parts (ZB-H1 of Qi et al., 2024). From p micro-batches on, a third of 1F1B's
-    bubble; each rank keeps p, as rank 0 does in 1F1B."""
+    """1F1B with the backward pass in two parts (ZB-H1 of Qi et al., 2024). With p or more micro-batches the bubble is
+    a third of 1F1B's; each rank keeps p, as rank 0 does in 1F1B."""
     p, micro = _checked("zero_bubble_h1", ranks, micro)
     return Order("Zero bubble H1", [_in_turns(micro, p - r, "I", r) for r in range(p)])
 
 
 def zero_bubble_h2(ranks: int, micro: int) -> Order:
-    """More forward passes first (ZB-H2), of 2p - 1 micro-batches, which each rank keeps. One step takes as long as with
-    H1; its idle slots are all at the ends, where the steps before and after fit in."""
+    """More forward passes first (ZB-H2): each rank keeps 2p - 1 micro-batches. One step takes as long as with H1, but
+    its idle slots are all at the ends, where the steps before and after fit in."""
     p, micro = _checked("zero_bubble_h2", ranks, micro)
     return Order("Zero bubble H2", [_in_turns(micro, 2 * (p - r) - 1, "I", 2 * r) for r in range(p)])
 
 
 def interleaved(ranks: int, micro: int, stages: int = 2) -> Order:
     """1F1B with v `stages` on each rank, stage s on rank s mod p: the bubble is v times shorter. As in Megatron-LM,
-    for a number of micro-batches that p divides (ValueError otherwise)."""
+    the number of micro-batches must be a multiple of p (ValueError otherwise)."""
     p, micro = _checked("interleaved", ranks, micro)
     v = whole("pipeline.interleaved", stages, "stages", 1)
     if micro % p:
         raise ValueError(f"pipeline.interleaved takes a multiple of {p} micro-batches, got {micro}")
     orders = []
     for rank in range(p):
-        turns = [(k // (p * v) * p + k % p + 1, k // p % v) for k in range(micro * v)]  # micro-batch, stage of mine
+        turns = [(k // (p * v) * p + k % p + 1, k // p % v) for k in range(micro * v)]  # micro-batch, my n-th stage
         forward = [f"{piece * p + rank}F{i}" for i, piece in turns]
         backward = [f"{(v - 1 - piece) * p + rank}B{i}" for i, piece in turns]
         first = min(len(turns), 2 * (p - 1 - rank) + (v - 1) * p)

@@ -1,9 +1,9 @@
-"""How long the first byte takes where ranks do not keep step: the longest chain of messages that wait for each other.
+"""How long the first byte takes if ranks do not run in step: the longest chain of messages that wait for each other.
 
-A library that cuts messages into slices passes a slice on as soon as it has it. Then latency is paid along a chain of
-hops, each with its own alpha, and every link is busy with what it has to carry in all; a call takes both together. So
-NCCL estimates it (src/graph/tuning.cc): a ring of 4 x 8 GPUs takes 54 hops inside machines and 8 between them, where
-steps in which all wait for the slowest would be 62 between.
+A library that cuts messages into slices passes a slice on as soon as it has it. A call then takes the latency of a
+chain of hops, each with its own alpha, plus the time that links need for all their bytes. NCCL estimates it like this
+(src/graph/tuning.cc): a ring of 4 x 8 GPUs takes 54 hops inside machines and 8 between them; if each step waited for
+its slowest message, it would take 62 between them.
 
 Left out: that slices have a length, and that a rank which sends to several at once serves them one after the other.
 """
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def latencies(schedule: "Schedule", network: Network | Topology) -> list[float]:
-    """After each step, the seconds that the longest chain up to there takes if messages have no length."""
-    late = np.zeros((len(schedule.buffers), schedule.ranks, schedule.chunks))  # of what stands there
+    """For each step, the seconds that the longest chain up to its end takes if messages have no length."""
+    late = np.zeros((len(schedule.buffers), schedule.ranks, schedule.chunks))  # when the content of each place arrived
     ends: list[float] = []
     for step in schedule.steps:
         moves = where(np.asarray(step.columns.op) != NEW, step.columns)
@@ -35,9 +35,9 @@ def latencies(schedule: "Schedule", network: Network | Topology) -> list[float]:
 
 
 def _arrive(late: np.ndarray, moves: Columns, alpha: np.ndarray) -> float:
-    """Writes down how late everything arrives that these transfers bring, and says how late the last one is.
+    """Writes to `late` when each of these transfers arrives, and returns when the last one does.
 
-    A transfer of several chunks leaves when the last of them is there.
+    A transfer of several chunks leaves when the last of them is ready.
     """
     src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer = map(np.asarray, moves)
     if not len(src):

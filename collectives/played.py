@@ -1,6 +1,6 @@
 """The network that a run was played on: in words, in a file, and what its links carried.
 
-Left out: playing it (launch), networks themselves (`collectives.network`), and in a file the switches of a topology.
+Left out: playing it (launch), networks themselves (`collectives.network`), and a topology's switches in a file.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from collectives.units import duration, rate
 class Carried(NamedTuple):
     """What ranks sent on a network that was played.
 
-    bytes  [src][dst]: of messages their bytes, of built-ins the bytes of the steps that the library takes inside
+    bytes  [src][dst]: the bytes of messages, and of the steps that the library takes inside a built-in
     """
 
     bytes: tuple[tuple[int, ...], ...]
@@ -32,7 +32,7 @@ class Carried(NamedTuple):
         return found
 
     def by_link(self, network: Network | Topology) -> dict[str, int]:
-        """Name of link -> bytes, of the links that carried any."""
+        """Name of link -> bytes, for links that carried any."""
         names = network.names(len(self.bytes))
         return {name: nbytes for name, nbytes in zip(names, self.on_links(network), strict=True) if nbytes}
 
@@ -43,7 +43,7 @@ class Carried(NamedTuple):
 
 
 def bandwidths(network: Network | Topology, ranks: int) -> list[float]:
-    """Bytes per second of its links, the fastest first, each once."""
+    """The different bandwidths of its links, in bytes per second, the fastest first."""
     return sorted({1 / beta for beta in network.betas(ranks).tolist() if beta}, reverse=True)
 
 
@@ -77,7 +77,7 @@ def described(network: Network | Topology, ranks: int) -> dict[str, Any]:
 
 
 def rebuilt(kept: dict[str, Any]) -> Network | Topology:
-    """What `described` was given. ValueError, KeyError or TypeError for what it has not written."""
+    """The network that `described` was given. ValueError, KeyError or TypeError if `described` did not write this."""
     if "ways" not in kept:
         name = None if kept["name"] is None else str(kept["name"])
         return Network(float(kept["alpha"]), float(kept["beta"]), float(kept["gamma"]), name=name)

@@ -27,10 +27,10 @@ def check(schedule: "Schedule") -> None:
 
 
 class Proof:
-    """A run on symbols that looks at everything before it does it; ScheduleError at the first thing that is wrong.
+    """A run on symbols that checks each transfer before it carries it out; ScheduleError at the first error.
 
-    What it comes to may then be held against one goal after the other. A schedule that promises nothing adds what it
-    likes (`schedule.goal()` is None).
+    Its result can then be compared with several goals. A schedule that promises nothing (`schedule.goal()` is None) may
+    add anything.
     """
 
     def __init__(self, schedule: "Schedule") -> None:
@@ -54,10 +54,10 @@ class Proof:
             self.write(op, source, target, self.sent(op, source, target))
 
     def bounds(self, columns: Columns) -> None:
-        """Only ranks, chunks and counts that exist."""
+        """Refuses ranks, chunks and counts that do not exist."""
         ranks, chunks = self.schedule.ranks, self.schedule.chunks
         src, dst, chunk, dst_chunk, count, op = map(np.asarray, columns[:6])
-        place = np.where(op == NEW, dst_chunk, chunk)  # the chunk of a new is a number, which may be any
+        place = np.where(op == NEW, dst_chunk, chunk)  # the chunk of a NEW is only a number: any will do
         for i in _first((src < 0) | (src >= ranks) | (dst < 0) | (dst >= ranks)):
             odd = dst[i] if 0 <= src[i] < ranks else src[i]
             wrong = f"rank {src[i]} sends chunk {place[i]} to rank {dst[i]}, but the ranks are 0 to {ranks - 1}"
@@ -74,7 +74,7 @@ class Proof:
                 self.refuse(wrong, rank[i], first[i])
 
     def races(self, messages: list[Part]) -> None:
-        """Messages of a step arrive in any order, so no other may touch a place that one of them replaces."""
+        """Messages of a step arrive in any order, so if one replaces a chunk, no other may write there."""
         touched: dict[Slot, tuple[int, int]] = {}
         for op, source, target in messages:
             if target in touched and COPY in (op, touched[target][0]):
@@ -83,7 +83,7 @@ class Proof:
             touched[target] = (op, source[1])
 
     def sent(self, op: int, source: Slot, target: Slot) -> Cell:
-        """What the sender holds, which must not be nothing; or what a rank has made itself, which never is."""
+        """What the sender holds, which must not be empty; what a rank makes itself never is."""
         cell = self.state.taken(op, source)
         if not cell:
             wrong = f"rank {source[1]} sends {self.chunk_of(source)} to rank {target[1]}, but holds nothing there yet"
@@ -91,7 +91,7 @@ class Proof:
         return cell
 
     def write(self, op: int, source: Slot, target: Slot, cell: Cell) -> None:
-        """A copy replaces. A sum needs a summand of the same chunk there, and one that has none of it in it already."""
+        """A copy replaces. A sum needs data of the same chunk there already, and no contribution may be in both."""
         here = self.state.read(target)
         if op == REDUCE and not self.any_sum:
             adds = f"{cell} from rank {source[1]} is added to {self.place(target)}"

@@ -15,13 +15,13 @@ from collectives.schedule import Phase, Schedule
 
 
 def ring(ranks: int) -> Schedule:
-    """Every chunk goes once round the ring to its rank, and all on the way add their own. p-1 steps of N/p bytes."""
+    """Every chunk goes once round the ring to its rank; each rank on the way adds its own. p-1 steps of N/p bytes."""
     p = check_ranks("reduce_scatter.ring", ranks)
     return Schedule.from_phases("reduce_scatter", "ring", p, p, [ring_reduce_scatter(one_ring(p))])
 
 
 def pairwise(ranks: int) -> Schedule:
-    """In step k every rank sends to the rank k places on what belongs there: p-1 steps of N/p, nothing is passed on."""
+    """In step k every rank sends a chunk straight to its owner, k places on: p-1 steps of N/p, nothing is passed on."""
     p = check_ranks("reduce_scatter.pairwise", ranks)
     rank = np.arange(p)
 
@@ -38,7 +38,7 @@ def pairwise(ranks: int) -> Schedule:
 def recursive_halving(ranks: int) -> Schedule:
     """Partners share out the vector, then halves of it, then quarters: log2(p) steps, (p-1)/p N per rank.
 
-    That is for a power of two. Otherwise the ranks left over give their vector to a neighbour first, and get their
+    That is for a power of two. Otherwise the extra ranks give their vector to a neighbour first, and get their
     chunk of the sum from it at the end.
     """
     p = check_ranks("reduce_scatter.recursive_halving", ranks)
@@ -53,11 +53,12 @@ def recursive_halving(ranks: int) -> Schedule:
 def pat(ranks: int, aggregate: int | None = None) -> Schedule:
     """NCCL's parallel aggregated trees: p binomial trees, one towards each rank, climbed at the same time.
 
-    Neighbours first, far partners last and with little, where recursive halving sends half of the vector farthest. A
-    message carries the chunks of up to `aggregate` trees (a power of two; NCCL takes what its buffers hold). By
-    default all that can share a message do: log2(p) steps, rounded up. Fewer make more steps: with q the power of two
-    from p on, q / aggregate - 1 + log2(aggregate). Always (p-1)/p N per rank. After NCCL's collectives.h and Jeaugey,
-    "PAT" (arXiv 2506.20252); left out is that NCCL runs the steps of a long call as a pipeline.
+    Neighbours come first and far partners last, with little data; recursive halving sends half of the vector farthest.
+    A message carries the chunks of up to `aggregate` trees (a power of two; NCCL takes what its buffers hold). By
+    default all trees that can share a message do: log2(p) steps, rounded up. A smaller `aggregate` takes more steps:
+    q / aggregate - 1 + log2(aggregate), where q is p rounded up to a power of two. Always (p-1)/p N per rank. After
+    NCCL's collectives.h and Jeaugey, "PAT" (arXiv 2506.20252); left out is that NCCL runs the steps of a long call as a
+    pipeline.
     """
     p = check_ranks("reduce_scatter.pat", ranks)
     trees = aggregated_trees("reduce_scatter.pat", p, aggregate)

@@ -1,9 +1,9 @@
-"""A Schedule in a file: plain JSON that another person can load, play, count and check, with numpy and nothing else.
+"""A Schedule in a file: plain JSON that another person can load, play, count and check with nothing but numpy.
 
 A saved run keeps what only the ranks could know: the numbers that the chunks held, the lines of code behind each step,
 the bytes that were really sent, how long every call took (`collectives.timed`). An algorithm keeps its transfers, step
-by step, so a file does not depend on the version that wrote it. Loading runs no code from the file, and looks at every
-number before it believes it.
+by step, so a file does not depend on the version that wrote it. Loading runs no code from the file and checks every
+number in it.
 
 Left out: the picture (`Player(...).save_html`).
 """
@@ -31,23 +31,23 @@ KNOWN = ("collective", "algorithm", "ranks", "chunks")
 
 
 class SavedRun(Run):
-    """A run that was loaded from a file. Its `events` are None if the file is from before files held times."""
+    """A run that was loaded from a file. Its `events` are None if the file was written before files held times."""
 
     def as_if(self, **algorithms: str) -> NoReturn:
-        """Not of a file, which has no longer what the ranks were asked for: ScheduleError says what to do."""
+        """A file does not keep what the ranks were asked for, so this raises ScheduleError, which says what to do."""
         raise ScheduleError(
-            "a saved run cannot be told as if; call launch.recording().as_if(...) before you save, and save that"
+            "a saved run has no as_if; call launch.recording().as_if(...) before you save, and save that"
         )
 
     def part(self, first: int, last: int) -> NoReturn:
-        """Not of a file, which has counts of the whole run only: ScheduleError says what to do."""
+        """A file has counts of the whole run only, so this raises ScheduleError, which says what to do."""
         raise ScheduleError(
             "a saved run cannot be cut; call launch.recording().part(first, last) before you save, and save that"
         )
 
 
 def save(schedule: Schedule, path: "str | PathLike[str]") -> None:
-    """Writes `schedule` to `path`. ValueError if it has more than a million transfers, or is more than `load` reads."""
+    """Writes `schedule` to `path`. ValueError if it has over a million transfers or is too large for `load`."""
     data = json.dumps(_described(schedule), ensure_ascii=False).encode()
     if len(data) > MOST_BYTES:
         raise ValueError(
@@ -66,8 +66,8 @@ def load(path: "str | PathLike[str]") -> Schedule:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ValueError(
-            f"{Path(path).name} is larger than {MOST_BYTES // 10**6} MB, which no file is that Schedule.save or "
-            "launch.recording().save wrote; load the file that one of them wrote"
+            f"{Path(path).name} is larger than {MOST_BYTES // 10**6} MB, larger than any file that "
+            "Schedule.save or launch.recording().save writes; load a file that one of them wrote"
         )
     try:
         described = json.loads(data)
@@ -110,7 +110,7 @@ def _described(schedule: Schedule) -> dict[str, Any]:
 
 
 def _measured(run: Run) -> dict[str, Any]:
-    """What only the ranks could know. Ways are kept of the steps whose ops alone do not say them."""
+    """What only the ranks could know. `ways` has only the steps whose ways do not follow from their ops."""
     steps = range(len(run.steps))
     kept = {
         "title": run.title,
@@ -137,7 +137,7 @@ def _measured(run: Run) -> dict[str, Any]:
 
 
 def _rows(cells: np.ndarray) -> list[list[Any]]:
-    """Per rank and chunk the (rank, chunk) of all that is in the cell; None where a goal allows anything."""
+    """For each rank and chunk, the (rank, chunk) of everything in its cell; None where a goal allows anything."""
     return [[None if cell is None else _repeated(cell) for cell in row] for row in cells]
 
 
@@ -206,13 +206,13 @@ def _carried(kept: dict[str, Any], schedule: Schedule) -> Carried | None:
         return None
     rows, *_ = kept["carried"]  # files of earlier versions have a second item
     if [len(row) for row in rows] != [schedule.ranks] * schedule.ranks:
-        raise ValueError("what was carried is not said of every pair of ranks")
+        raise ValueError("the bytes carried are not given for every pair of ranks")
     moved = tuple(tuple(_whole(nbytes) for nbytes in row) for row in rows)
     return Carried(moved)
 
 
 def _clock(world: int, ranks: Any, offset: Any, error: Any) -> Clock:
-    """Of one machine; in a file in nanoseconds."""
+    """The clock of one machine; in a file its times are in nanoseconds."""
     return Clock(tuple(_whole(rank, 0, world) for rank in ranks), _whole(offset, -(2**62)) / 1e9, _whole(error) / 1e9)
 
 
@@ -227,7 +227,7 @@ def _values(rows: list[list[Any]]) -> list[Any]:
 def _step(
     ranks: int, phase: Any, caption: Any, transfers: Any, sources: Any, effect: Any = None, in_network: Any = False
 ) -> tuple[Any, ...]:
-    """As `Schedule.from_steps` takes it. `effect` is not in files from before it was data: there the phase says it."""
+    """A step as `Schedule.from_steps` takes it. Older files have no `effect`; there the phase's name tells."""
     if type(effect) is not bool:
         effect = _text(phase).endswith("(built-in)")
     rows = [Transfer(*row) for row in transfers]
@@ -251,7 +251,7 @@ def _cells(buffers: dict[str, Any], ranks: int, chunks: int) -> dict[str, np.nda
 
 
 def _check_values(run: dict[str, Any], schedule: Schedule) -> None:
-    """What the Player shows of a run: texts that belong to a cell of the schedule."""
+    """Checks what the Player shows of a run: its texts must belong to cells of the schedule."""
     _text(run["title"])
     if len(run["values"]) != len(schedule.steps):
         raise ValueError("there are not as many values as steps")
@@ -268,7 +268,7 @@ def _check_values(run: dict[str, Any], schedule: Schedule) -> None:
 
 
 def _check_calls(kept: dict[str, Any], ranks: int) -> None:
-    """What the Timeline shows of a run."""
+    """Checks what the Timeline shows of a run."""
     for line, code in kept["lines"]:
         _whole(line), _text(code)
     for label, sides, *part in kept["matches"]:
@@ -289,12 +289,12 @@ def _whole(value: Any, least: int = 0, end: int | None = None) -> int:
     """`value` if it is a whole number from `least` up to, not including, `end`."""
     if type(value) is not int or value < least or (end is not None and value >= end):
         raise ValueError(
-            f"{value!r:.40} stands where a number from {least}{'' if end is None else f' to {end - 1}'} is"
+            f"{value!r:.40} is not a whole number from {least}{' up' if end is None else f' to {end - 1}'}"
         )
     return value
 
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise ValueError(f"{value!r:.40} stands where a text is")
+        raise ValueError(f"{value!r:.40} is not a text")
     return value

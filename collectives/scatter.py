@@ -1,7 +1,7 @@
 """scatter: the root has a vector of N bytes in p chunks; rank r gets chunk r.
 
-The root has to send (p-1)/p N in any case: flat in p-1 messages, down a tree in log2(p), because it hands over the
-chunks of half of the ranks at once.
+The root always has to send (p-1)/p N: in p-1 messages if it sends to each rank, in log2(p) down a tree, where one
+message has the chunks of up to half of the ranks.
 """
 
 from collectives.columns import Columns, move
@@ -23,7 +23,7 @@ def flat(ranks: int, root: int = 0) -> Schedule:
 
 
 def binomial(ranks: int, root: int = 0) -> Schedule:
-    """Who holds chunks of others hands on those of the farther half: log2(p) steps, rounded up, and p-1 messages.
+    """Each rank with chunks of others passes on those of the farther half: log2(p) steps, rounded up; p-1 messages.
 
     A chunk travels every edge between the root and its rank: N/2 log2(p) bytes in total for a power of two.
     """

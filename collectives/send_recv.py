@@ -1,6 +1,6 @@
 """Patterns of plain send and recv that many programs use: a token, a shift, and the exchange of edges.
 
-They are no collectives of torch.distributed; each brings its own promise of what must hold at the end.
+They are not collectives of torch.distributed, so each brings its own goal: what must hold at the end.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from collectives.state import Cell, empty_cells
 
 
 def ring_pass(ranks: int) -> Schedule:
-    """Rank 0's vector goes round the ring and comes home: p steps, one message of N bytes in each."""
+    """Rank 0's vector goes round the ring and back to rank 0: p steps, one message of N bytes in each."""
     p = check_ranks("send_recv.ring_pass", ranks)
     token = Cell(((0, 0),))
     start = empty_cells(p, 1)
@@ -39,8 +39,8 @@ def shift(ranks: int) -> Schedule:
 def halo_exchange(ranks: int, chunks: int = 4, periodic: bool = False) -> Schedule:
     """A line (periodic: a circle) cut into p pieces: every rank needs the cells next to its piece from its neighbours.
 
-    chunks: cells of a piece, which is N bytes. One step; every rank sends one cell to each neighbour. Chunk 0 of "left"
-    and of "right" take what arrives.
+    chunks: the number of cells in a piece of N bytes. One step; every rank sends one cell to each neighbour, where it
+    arrives in chunk 0 of "left" or "right".
     """
     name = "send_recv.halo_exchange"
     p, chunks = check_ranks(name, ranks), whole(name, chunks, "chunks", 1)

@@ -46,7 +46,7 @@ SAYS = {
 
 
 def full(schedule: "Schedule") -> np.ndarray:
-    """Every rank's every chunk in place: rank 2's chunk 1 is `c1`."""
+    """Every chunk of every rank has its own data: rank 2's chunk 1 is `c1`."""
     cells = empty_cells(schedule.ranks, schedule.chunks)
     for rank in range(schedule.ranks):
         for chunk in range(schedule.chunks):
@@ -55,7 +55,7 @@ def full(schedule: "Schedule") -> np.ndarray:
 
 
 def owner(schedule: "Schedule", chunk: int) -> int:
-    """The rank to whose block a chunk belongs."""
+    """The rank whose block has this chunk."""
     if schedule.chunks % schedule.ranks:
         raise ScheduleError(
             f"{schedule.collective} splits its chunks evenly over the ranks: {schedule.chunks} chunks do not divide "
@@ -88,7 +88,7 @@ def start(schedule: "Schedule") -> dict[str, np.ndarray]:
 
 
 def goal(schedule: "Schedule") -> dict[str, np.ndarray] | None:
-    """Buffer name -> array [rank, chunk] of the Cells that must be there after the last step; None: anything may be."""
+    """Buffer name -> array [rank, chunk] of the Cells that must be there at the end; None if anything may be."""
     ranks, chunks = schedule.ranks, schedule.chunks
     cells = np.full((ranks, chunks), None, dtype=object)
     for chunk in range(chunks):

@@ -15,16 +15,16 @@ import numpy as np
 from collectives.columns import NEW, REDUCE, Columns
 
 SIGNS = {"sum": "+", "product": "×"}  # how an operation is written; any other by its name: "max"
-SPELLED = 3  # times that a symbol is written out in a sum
+SPELLED = 3  # a symbol that is in a sum more often is not written out
 MANY = 1000
 Origin = tuple[int, int]
-"""(rank, chunk): where a rank's own data stood at the start."""
+"""(rank, chunk): where a rank's own data was at the start."""
 
 Slot = tuple[int, int, int]
 """(buffer index, rank, chunk)."""
 
 Part = tuple[int, Slot, Slot]
-"""(op, source, destination) of one chunk. The source of a new is no slot: its chunk is the number of the symbol."""
+"""(op, source, destination) of one chunk. The source of a NEW is not a slot: its chunk is the symbol's number."""
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -51,10 +51,10 @@ def number(rank: int, chunk: int, chunks: int) -> int:
 
 class Cell:
     """The content of one chunk of one buffer: the (rank, chunk) of everything that was added into it, sorted, each
-    once; `times` says how often each was added, and is () where it was once for all. `sign` is "+", "max" ...; "," if
-    they were combined in several ways. Two Cells of the same origins are equal however these were combined.
+    once; `times` says how often each was added, and is () if each was added once. `sign` is "+", "max" ...; "," if they
+    were combined in several ways. Two Cells with the same origins and times are equal however these were combined.
 
-    A loop of `x = x + got` doubles that with every turn, so it is counted and never listed.
+    A loop of `x = x + got` can double the terms with every turn, so they are counted and never listed.
     """
 
     __slots__ = ("origins", "sign", "times")
@@ -82,7 +82,7 @@ class Cell:
 
     @property
     def kind(self) -> int:
-        """The chunk that all that is in here was at the start; -1 if it is of several, or nothing."""
+        """The chunk that everything in here was in at the start; -1 if there are several, or none."""
         chunks = {chunk for _, chunk in self.origins}
         return chunks.pop() if len(chunks) == 1 else -1
 
@@ -179,7 +179,7 @@ class State:
             name in other.cells and np.array_equal(other.cells[name], self.cells[name]) for name in self.cells
         )
 
-    __hash__ = None  # type: ignore[assignment]  # how Python says it
+    __hash__ = None  # type: ignore[assignment]  # not hashable
 
     def __repr__(self) -> str:
         rows = (
@@ -196,7 +196,7 @@ class State:
         return cell
 
     def taken(self, op: int, source: Slot) -> Cell:
-        """What a transfer brings: what stands in its source, or a symbol of its rank's own making."""
+        """What a transfer brings: what its source holds, or a symbol that its rank made itself."""
         return Cell((source[1:],)) if op == NEW else self.read(source)
 
     def write(self, op: int, slot: Slot, cell: Cell, way: str = "sum") -> None:
@@ -222,7 +222,7 @@ class State:
 
 
 def _ways_of(columns: Columns, ways: Iterable[str]) -> dict[tuple[int, Slot], str]:
-    """How each slot that combines, or is copied to, does so in a step."""
+    """For each op and slot of a step, how the data is combined there or copied to it."""
     rows = zip(columns.rows(), ways, strict=True)
     return {
         (op, (dst_buffer, dst, dst_chunk + i)): way

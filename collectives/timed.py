@@ -1,7 +1,7 @@
 """The measured calls of a run: what a Timeline draws, and how a file keeps it.
 
-A file holds each call as a short row of numbers; lines of code, and what the ranks' calls were together, stand in
-tables beside them. Times are whole nanoseconds since the first call of the run: how long things took, never what time
+A file holds each call as a short row of numbers; lines of code, and which calls belong together, are in tables
+beside them. Times are whole nanoseconds since the first call of the run: how long things took, never what time
 of day it was.
 
 Left out: what the calls did to the data (`Schedule`), and measuring (launch).
@@ -30,15 +30,15 @@ class Match(NamedTuple):
 
 class Clock(NamedTuple):
     """The clock of one machine while a run was recorded, against that of the notebook. Ranks stamp their calls with the
-    clock of their machine; the times of a run on several machines are all by the notebook's, and this says how well.
+    clock of their machine; all times of a run on several machines are by the notebook's, and this says how exactly.
 
     ranks   those that were on the machine
-    offset  seconds by which its clock was ahead of the notebook's; they are taken off what its ranks have stamped
-    error   seconds by which `offset` may be wrong at most, at any time of the run
+    offset  seconds by which its clock was ahead of the notebook's; subtracted from its ranks' stamps
+    error   the most seconds by which `offset` may be wrong, at any time of the run
 
     Measured from messages both ways before and after the run, as in D. L. Mills et al., "Network Time Protocol Version
-    4", RFC 5905; launch/machine/listener.py has the arithmetic. The error holds however different the two ways are, and
-    as long as the same one of the two clocks is the faster one throughout the run.
+    4", RFC 5905; launch/machine/listener.py has the arithmetic. The error holds however different the two directions
+    are, as long as the same clock is the faster one throughout the run.
     """
 
     ranks: tuple[int, ...]
@@ -47,20 +47,20 @@ class Clock(NamedTuple):
 
 
 def uncertainty(clocks: Iterable[Clock]) -> float:
-    """Seconds by which times of ranks on two machines may be wrong against each other, at most; 0.0 on one machine."""
+    """The most seconds by which times on two machines may be off against each other; 0.0 on one machine."""
     errors = sorted((clock.error for clock in clocks), reverse=True)
     return sum(errors[:2]) if len(errors) > 1 else 0.0
 
 
 class Timed(NamedTuple):
-    """One call of one rank. Times are seconds since the first call of the run; None where nobody looked. Those of ranks
+    """One call of one rank. Times are seconds since the first call of the run; None if not observed. Those of ranks
     on one machine compare exactly; between machines see `Clock`.
 
     peer   the other side of a message, or the root of a collective, or None
     bytes  what the call sends, or the larger of its two sides for a collective
     match  what it is one side of; None for a message whose other side was not recorded
-    start, issued, wait, end, finished  it began, it returned, somebody began to wait for it, that wait was over, the
-           library was done
+    start, issued, wait, end, finished  when it began, it returned, a wait for it began, that wait ended, the library
+           was done
     """
 
     rank: int
@@ -100,7 +100,7 @@ def packed(events: Iterable[Any]) -> dict[str, Any]:
 
 def unpacked(kept: dict[str, Any]) -> list[Timed]:
     """What `packed` was given."""
-    matches = [Match(number, *match) for number, match in enumerate(kept["matches"])]  # older files know no parts
+    matches = [Match(number, *match) for number, match in enumerate(kept["matches"])]  # older files have no parts
     made = []
     for rank, op, peer, nbytes, line, match, *times in kept["calls"]:
         seconds = (None if time is None else time / 1e9 for time in times)

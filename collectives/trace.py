@@ -1,8 +1,8 @@
 """trace: where the content of one chunk came from, and the transfers by which it came.
 
-The walk goes backwards from the place in question: a wanted chunk that was copied is wanted at the sender's before that
-step, one that was added to is wanted at both, one that a rank made itself is an origin. So only the transfers that
-matter are looked at closely, and no state is computed: each step costs one look at who receives in it.
+The walk goes backwards from the chunk in question. If a wanted chunk was copied there, it is wanted at the sender
+before that step; if it was added, it is wanted on both ranks; if the rank made it itself, it is an origin. So only
+transfers that matter are followed, and no state is computed: each step costs one look at which ranks receive in it.
 
 Left out: the state itself (`Schedule.states`); the numbers that a run held (`Run.values`).
 """
@@ -33,7 +33,7 @@ Slot = tuple[str, int, int]
 class Trace:
     """Where the content of a chunk came from.
 
-    origins  (rank, chunk) of everything in it, as its symbol names them -> how many times it is in it
+    origins  (rank, chunk) of each symbol in it -> how many times that symbol is in it
     hops     the transfers it came by, oldest first, each cut to the one chunk that matters
     steps    for every hop the index of its step
     ways     for every hop what it did: "" for a copy, "sum", "max", "computed" ..., as `Schedule.ways`
@@ -67,7 +67,7 @@ class Trace:
         if more := len(self.origins) - len(parts):
             parts.append(f"{more} more")
         adds = {way for hop, way in zip(self.hops, self.ways, strict=True) if hop.op != "new"} <= {"", "sum"}
-        return f"= {' + '.join(parts)}" if adds else f"is made of {', '.join(parts)}"  # a maximum is no sum
+        return f"= {' + '.join(parts)}" if adds else f"is made of {', '.join(parts)}"  # a maximum is not a sum
 
     def _hop(self, number: int) -> str:
         hop, way, lines = self.hops[number], self.ways[number], self.lines[number]
@@ -77,7 +77,7 @@ class Trace:
 
 
 def trace(schedule: "Schedule", rank: int, chunk: int, step: int, buffer: str | None = None) -> Trace:
-    """The Trace of what stands in a chunk after `schedule.steps[step]`; see `Schedule.trace`."""
+    """The Trace of what a chunk holds after `schedule.steps[step]`; see `Schedule.trace`."""
     rank = within("trace", "rank", rank, 0, schedule.ranks)
     chunk = within("trace", "chunk", chunk, 0, schedule.chunks)
     step = within("trace", "step", step, -len(schedule.steps), len(schedule.steps)) % len(schedule.steps)
@@ -99,13 +99,13 @@ def trace(schedule: "Schedule", rank: int, chunk: int, step: int, buffer: str | 
 
 
 class _Walk:
-    """What is wanted where, and how many times, before the steps that are undone already; and the hops so far."""
+    """What is wanted where, and how many times, before the steps undone so far; and the hops found so far."""
 
     def __init__(self, schedule: "Schedule", slot: Slot) -> None:
         self.schedule = schedule
         self.wanted: Counter[Slot] = Counter({slot: 1})
         self.origins: Counter[tuple[int, int]] = Counter()
-        self.hops: list[tuple[Transfer, int, str, tuple[int, ...]]] = []  # and step, way and lines; latest first
+        self.hops: list[tuple[Transfer, int, str, tuple[int, ...]]] = []  # with step, way and lines; latest first
 
     def back(self, index: int) -> None:
         """One step backwards: first its local transfers, the last one first, then its messages, all at once."""
@@ -128,7 +128,7 @@ class _Walk:
                 self.hops.append((hop, index, ways[number], tuple(lines)))
 
     def undo(self, transfer: Transfer, read: Counter[Slot]) -> Iterator[Transfer]:
-        """What is wanted where the transfer lands is to be `read` where it came from. Its wanted chunks, last first."""
+        """Adds what is wanted at the transfer's target to `read` at its source; yields wanted chunks, last first."""
         for i in reversed(range(transfer.count)):
             target = (transfer.dst_buffer, transfer.dst, transfer.dst_chunk + i)
             times = self.wanted[target]
@@ -148,5 +148,5 @@ class _Walk:
         for (buffer, rank, chunk), times in self.wanted.items():
             for origin, held in state.cells[buffer][rank, chunk].terms:
                 self.origins[origin] += held * times
-        # Of a barrier's news it does not matter how often they were heard.
+        # In a barrier it does not matter how often a rank heard the news.
         return {origin: 1 if state.knowledge else times for origin, times in sorted(self.origins.items())}

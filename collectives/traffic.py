@@ -1,7 +1,7 @@
 """The messages of a step as a network sees them: who sends how much to whom, and how much each rank has to add.
 
-Sizes are in units: chunks where all chunks are alike, else bytes. To the network most steps of a schedule look the
-same (all p-1 steps of a ring's phase do), so what has been worked out for one step is kept for its lookalikes.
+Sizes are in units: chunks if all chunks have one size, else bytes. To the network most steps of a schedule look the
+same (all p-1 steps of a ring's phase do), so what was computed for one step is reused for those like it.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Traffic(NamedTuple):
     """The messages of one step: rank src[i] sends rank dst[i] units[i]; rank adder[j] adds reduced[j] units.
 
-    Where switches add on the way, messages with one number in `copies` carry the same from one rank, and those with one
-    number in `sums` are added up at one place; elsewhere both are None.
+    Where switches add on the way, messages with the same number in `copies` carry the same data from one rank, and
+    those with the same number in `sums` are added up at one place; elsewhere both are None.
     """
 
     src: np.ndarray
@@ -32,11 +32,11 @@ class Traffic(NamedTuple):
     sums: np.ndarray | None = None
 
     def leaving(self) -> np.ndarray:
-        """The messages that their ranks send themselves: of those that a switch copies, one."""
+        """The messages that ranks send themselves; of those that a switch copies from one, only that one."""
         return np.arange(len(self.src)) if self.copies is None else firsts(self.copies)
 
     def arriving(self) -> np.ndarray:
-        """The messages that ranks receive: of those that a switch adds up, one."""
+        """The messages that ranks receive; of those that a switch adds up, only one."""
         return np.arange(len(self.src)) if self.sums is None else firsts(self.sums)
 
 
@@ -52,7 +52,7 @@ class Scale(NamedTuple):
         return int(product // self.units) if product % self.units == 0 else product / self.units
 
     def of_ranks(self, units: np.ndarray) -> tuple[int | float, ...]:
-        """`to_bytes` of every rank's units; ranks that carry the same are worked out once."""
+        """`to_bytes` of every rank's units; equal amounts are computed once."""
         values = units.tolist()
         known = {value: self.to_bytes(value) for value in set(values)}
         return tuple(known[value] for value in values)
@@ -99,13 +99,13 @@ def per_rank(rank: np.ndarray, units: np.ndarray, ranks: int) -> np.ndarray:
 
 
 def of_pairs(traffic: Traffic, messages: np.ndarray, ranks: int) -> Traffic:
-    """Only these messages, those between the same two ranks as one, and nothing to be added up on the way."""
+    """Only these messages, merged if between the same two ranks, and nothing added up on the way."""
     pairs = _messages(traffic.src[messages], traffic.dst[messages], traffic.units[messages], ranks)
     return Traffic(*pairs, traffic.adder, traffic.reduced)
 
 
 def firsts(groups: np.ndarray) -> np.ndarray:
-    """The index of the first member of every group, for groups given by their numbers."""
+    """The index of the first member of every group; `groups` has each member's group number."""
     index: np.ndarray = np.unique(groups, return_index=True)[1]
     return index
 
@@ -128,7 +128,7 @@ def _in_network(moves: Columns, traffic: Traffic, ends: np.ndarray | None) -> Tr
 
 def _traffic(moves: Columns, ranks: int, ends: np.ndarray | None) -> Traffic:
     op = np.broadcast_to(moves.op, moves.src.shape)
-    if (made := op == NEW).any():  # a rank's own business, and its `chunk` is a number and no place
+    if (made := op == NEW).any():  # not sent, and its `chunk` is a number, not a place
         return _traffic(where(~made, moves), ranks, ends)
     units = moves.count if ends is None else ends[moves.chunk + moves.count] - ends[moves.chunk]
     units = np.broadcast_to(units, moves.src.shape)
@@ -142,7 +142,7 @@ def _messages(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All transfers of a step between the same two ranks are one message."""
     pair = src * ranks + dst
-    if (pair[1:] > pair[:-1]).all():  # every pair once: nothing to put together, and no need to sort
+    if (pair[1:] > pair[:-1]).all():  # every pair once: nothing to merge, no need to sort
         return src, dst, units
     pair, message = np.unique(pair, return_inverse=True)
     return pair // ranks, pair % ranks, per_rank(message, units, len(pair))

@@ -1,14 +1,14 @@
-"""`course.again()`: asks once more what was predicted wrong, in the order of the course, a few at a time.
+"""`course.again()`: asks again what you answered wrong, in the order of the course, a few at a time.
 
-    course.again()          what is open and what is settled in each chapter, and the first open questions, afresh
+    course.again()          what is open and settled in each chapter, and the first open questions to answer again
     course.again("DDP")     only those of a topic, as progress() prints it, or of a chapter: "all_reduce"
 
-A question is open if its last answer was wrong, and settled if it was wrong once and is right now. It is asked as its
-chapter asks it: below the same words and in front of the same picture, both of which are read from the chapter's own
-cells, so that they stand nowhere twice.
+A question is open if its last answer was wrong, and settled if it was wrong once and is right now. It is asked as in
+its chapter: below the same text and in front of the same picture. Both are read from the chapter's own cells, so
+nothing is written twice.
 
-Left out: what was skipped (it is no answer, for progress() neither), and what a cell above the question had
-printed: the link leads there.
+Left out: skipped questions (for progress() they are no answers either), and what a cell above the question printed:
+the link leads there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def again(about: str = "") -> None:
 
 
 def _about(about: Any) -> set[str] | None:
-    """The questions of a topic or a chapter, all for ""; None if there is no such thing, which is said."""
+    """The questions of a topic or a chapter, all for ""; None, after saying so, if there is no such thing."""
     by_word: dict[str, set[str]] = {"": set(QUESTIONS)}
     for chapter, module in CHAPTERS.items():
         for question in module.QUESTIONS:
@@ -79,8 +79,8 @@ def _about(about: Any) -> set[str] | None:
 
 
 def _standing() -> dict[str, bool]:
-    """Of what was ever answered wrong whether the last answer is right, in the order of the course. What was answered
-    while its answer was withheld is open once that is released."""
+    """For each question ever answered wrong, whether the last answer is right; in the order of the course. A question
+    answered while its solution was withheld is open once the solution is released."""
     found, kept = {}, memory.answers()
     for name in QUESTIONS:
         right = [each["right"] for each in kept.get(name, []) if each["said"] is not None]
@@ -97,7 +97,7 @@ def _nothing_missed(about: str) -> str:
 
 
 def _chapters(names: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Place]]]:
-    """File, title and by question its place, of each chapter that asks one of the names."""
+    """For each chapter that asks one of the questions: file, title, and the place of each question."""
     for path in chapters.notebooks():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = re.search(r"^# (.*)$", "".join(cells[0]["source"]), re.MULTILINE)
@@ -131,14 +131,14 @@ def _say(words: str) -> None:
 
 
 def _ask(name: str, place: Place) -> None:
-    from IPython.display import display  # these three here: a chapter that asks nothing again need not wait for them
+    from IPython.display import display  # imported here: no wait if nothing is asked again
 
     import collectives
     import widgets
 
-    # A picture of a chapter is a call of these two packages, Player(all_reduce.ring(4)): our own text, not a student's.
+    # Safe to eval: a chapter's picture calls these two packages, Player(all_reduce.ring(4)), not a student's text.
     names = {**vars(collectives), **vars(widgets)}
-    # One of a run of the chapter's own, or of what it has compiled, stands there alone: the question goes without it.
+    # A picture of the chapter's own run, or of what it compiled, cannot be drawn here: ask without it.
     used = {node.id for node in ast.walk(ast.parse(place.picture)) if isinstance(node, ast.Name)}
     picture = eval(place.picture, names) if place.picture and used <= names.keys() else None
     _say(place.above)

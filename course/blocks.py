@@ -6,11 +6,11 @@ Left out: the forward pass of the cut blocks, which the chapter writes with the 
 import torch
 from torch.distributed.device_mesh import DeviceMesh
 
-WIDE, COPIES, PIECES = 64, 2, 4  # numbers of a token, dimensions "data" and "tensor" of the mesh
+WIDE, COPIES, PIECES = 64, 2, 4  # numbers in a token; sizes of the mesh's dimensions "data" and "tensor"
 
 
 def everything(tokens: int) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], torch.Tensor]:
-    """All weights, and the tokens of both copies; alike on every rank."""
+    """All weights, and the tokens of both copies; the same on every rank."""
     torch.manual_seed(5)
     layers = [(torch.randn(WIDE, 4 * WIDE) / 16, torch.randn(4 * WIDE, WIDE) / 32) for _ in range(2)]
     return layers, torch.randn(COPIES * tokens, WIDE)
@@ -27,7 +27,7 @@ def my_part(mesh: DeviceMesh, tokens: int) -> tuple[list[tuple[torch.Tensor, tor
 
 
 def unsharded(mesh: DeviceMesh, tokens: int) -> torch.Tensor:
-    """The gradients of this rank's pieces, as one process with all weights and tokens has them."""
+    """The gradients of this rank's pieces, as one process with all weights and tokens computes them."""
     layers, x = everything(tokens)
     leaves = [weight.requires_grad_() for pair in layers for weight in pair]
     y = x

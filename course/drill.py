@@ -1,6 +1,6 @@
 """`tell_me_about()`: the interviewer of the last chapter draws a topic, and says how long the last answer took.
 
-Each topic comes once before one comes again, in another order every time.
+Every topic comes once before any comes again, in a new order every time.
 
 Left out: what you said. The chapter has a list of points for each topic.
 """

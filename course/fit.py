@@ -1,4 +1,4 @@
-"""The picture of chapter 6: what messages took on each network, and the line alpha + beta n through it.
+"""The picture of chapter 6: how long messages took on each network, and the line alpha + beta n through those times.
 
 The line is a least-squares fit in which a miss of 10 % counts the same for a short message as for a long one.
 
@@ -12,10 +12,10 @@ COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
 
 
 def fit(sizes: Sequence[int], times: dict[str, Sequence[float]]) -> Any:
-    """A figure; `sizes` in bytes, `times` in seconds by the name of the network. Both axes are logarithmic."""
+    """A figure; `sizes` in bytes, `times` in seconds for each network's name. Both axes are logarithmic."""
     import numpy as np
 
-    from widgets.figure import ON_THE_PAGE, Figure  # plotly takes its time to load
+    from widgets.figure import ON_THE_PAGE, Figure  # plotly is slow to load
 
     sentences, lines = [], []
     for name, taken in times.items():

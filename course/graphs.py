@@ -1,5 +1,6 @@
 """What chapter 16 does with a function's graph: `Keep`, a backend of `torch.compile` that keeps it and runs it
-unchanged, and `overlapped`, torch's own pass that moves collectives, told how long each node takes, without a GPU.
+unchanged, and `overlapped`, which runs torch's own pass that moves collectives. You say how long each node takes, so
+it needs no GPU.
 
 Left out: graphs with a backward pass, and everything else that Inductor does.
 """

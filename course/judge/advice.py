@@ -1,9 +1,8 @@
 """What to do about a fault, as lines below the verdict: what a student of these exercises usually has to change then.
 
-The doctor says who waits for whom and which calls do not fit together, and knows no exercise. Here it is known that a
-function is tried that sends messages: so a ring of sends wants isend, and a receive that waits for a rank which has
-sent to another has the wrong neighbour. All is read off the run (`Trial.calls`), the edges of the deadlock, or the
-source.
+The doctor says which rank waits for which and which calls do not match; it does not know the exercise. This module
+knows that the function sends messages: so a ring of sends needs isend, and a receive that waits for a rank that sent to
+another one has the wrong neighbour. It reads the run (`Trial.calls`), the edges of the deadlock, and the source.
 
 Left out: what a single error says (launch/hints); results that are wrong (diagnosis.py).
 """
@@ -43,7 +42,7 @@ def advice(trial) -> list[str]:
 
 
 def _who_waits(trial) -> str:
-    """About ranks of which each waits for another that waits, too."""
+    """For ranks that each wait for another waiting rank."""
     error = trial.error
     if not isinstance(error, DeadlockError) or trial.calls is None or not trial.exercise.allowed <= MESSAGES_ONLY:
         return ""
@@ -70,7 +69,7 @@ def _who_waits(trial) -> str:
 
 
 def _past_each_other(edges, waits_in: dict[int, str]) -> str:
-    """About a rank that sends to one which is waiting for somebody else."""
+    """For a rank that sends to a rank that waits for another one."""
     waits_for = {rank: other for rank, other, *_ in edges}
     for rank, other in waits_for.items():
         if waits_in.get(rank) == "send" and waits_in.get(other) == "recv" and waits_for[other] != rank:
@@ -82,14 +81,14 @@ def _past_each_other(edges, waits_in: dict[int, str]) -> str:
 
 
 def _size(trial) -> str:
-    """About a message and a receive that do not fit: there are no other calls in these exercises."""
+    """For a send and a receive that do not match: these exercises have no other calls."""
     if not isinstance(trial.error, MismatchError) or not trial.exercise.allowed <= MESSAGES_ONLY:
         return ""
     return UNEVEN if "uneven" in trial.exercise.x else SIZE
 
 
 def _lengths(trial) -> str:
-    """About pieces that are not as long as their receivers expect. gloo kills ranks for it where the guard is late."""
+    """For pieces that are not as long as their receivers expect. If the guard is late, gloo kills ranks for it."""
     unfit = isinstance(trial.error, MismatchError) or any(
         answer.ename == MismatchError.__name__ or answer.signal == signal.SIGABRT for answer in trial.last
     )
@@ -97,9 +96,9 @@ def _lengths(trial) -> str:
 
 
 def _number_of_ranks(trial) -> str:
-    """About a number in the function that was right on as many ranks, and is wrong on others."""
+    """For a number in the function that is right for the first world size only."""
     first = trial.exercise.world_sizes[0]
-    if trial.draw.index == 0 or trial.p == first:  # what is tried later was right there
+    if trial.draw.index == 0 or trial.p == first:  # later trials come only after it was right there
         return ""
     for node in ast.walk(ast.parse(trial.source)):
         if isinstance(node, ast.Constant) and type(node.value) is int and node.value in (first, first - 1):
@@ -109,7 +108,7 @@ def _number_of_ranks(trial) -> str:
 
 
 def _too_few(trial) -> str:
-    """About a result that is wrong where fewer messages were sent than it takes."""
+    """For a wrong result of fewer messages than it takes."""
     bound, sent = trial.exercise.messages, trial.calls.counts().messages if trial.calls else 0
     if trial.failure or bound is None or not 0 < sent < bound(trial.p):
         return ""

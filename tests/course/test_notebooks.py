@@ -42,7 +42,7 @@ def test_chapter_is_in_normal_form(chapter):
 
 
 def test_what_a_cell_has_measured_stands_there_as_an_example():
-    """Said once, however often the chapter is brought into its form; a cell that shows nothing needs no such words."""
+    """The note is added once, however often the chapter is normalised; a cell without output gets none."""
     measured = nbformat.v4.new_code_cell("1", metadata={"tags": [MEASURED]})
     measured.outputs = [nbformat.v4.new_output("stream", text="3 ms\n")]
     quiet = nbformat.v4.new_code_cell("2", metadata={"tags": [MEASURED]})
@@ -61,7 +61,7 @@ Timeline(SimpleNamespace(ranks=1, events=[Timed(0, "recv", 1, 4, 1, "", None, 0.
 
 
 def test_a_timeline_is_an_example_from_its_first_refresh_on():
-    """Its picture has measured times: it is tagged, and the next run leaves the picture as it is."""
+    """Its picture has measured times, so the cell is tagged, and the next run keeps the picture."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHOWN), nbformat.v4.new_code_cell("1")])
     execute(notebook)
     first = as_text(normalise(notebook))
@@ -85,7 +85,7 @@ def test_chapter_was_run_from_top_to_bottom(chapter):
 
 
 def test_what_ranks_import_late_is_known_ahead(chapter):
-    """Where ranks have torch import its compiler, their agent is told to do it, once for all of them."""
+    """If ranks make torch import its compiler, their agent is told to import it once for all of them."""
     cells = [cell.source for cell in nbformat.read(chapter, as_version=4).cells if cell.source.startswith("%%ranks")]
     needed = any(COMPILED.search(source) for source in cells)
     assert needed == (LATE_IMPORTS.get(name_of(chapter.stem)) == COMPILER)
@@ -99,7 +99,7 @@ def test_links_lead_somewhere(chapter):
 
 
 def test_cells_are_short(chapter):
-    """Median at most 3 lines of code, none beyond 30: a cell that does not fit a projected slide teaches nobody."""
+    """Median at most 3 lines of code, none over 30: a longer cell does not fit a projected slide."""
     lengths = sorted(
         len(cell.source.splitlines()) for cell in nbformat.read(chapter, as_version=4).cells if cell.cell_type == "code"
     )
@@ -107,7 +107,7 @@ def test_cells_are_short(chapter):
 
 
 def test_every_picture_is_asked_about_first(chapter):
-    """Between two pictures stands a question: one that is looked at without a guess is soon forgotten."""
+    """There is a question between two pictures: a picture seen without a guess is soon forgotten."""
     words = ""
     for cell in nbformat.read(chapter, as_version=4).cells:
         if cell.cell_type == "markdown":

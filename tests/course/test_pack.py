@@ -1,4 +1,4 @@
-"""The instructor's pack, of the smallest chapter: everything is there, opens from a file and asks nobody; one sheet."""
+"""The instructor's pack of the smallest chapter: complete, opens from files without a network, one-sheet handouts."""
 
 import json
 import re
@@ -118,7 +118,7 @@ def test_a_clicker_steps_the_pictures_of_a_deck_and_turns_its_pages_without_a_ne
 
 
 def test_in_dark_slides_are_as_dark_as_their_pictures(built, browser):
-    """Text on a slide is light, and its ground is that of the picture on the next one."""
+    """Text on a slide is light, and its background is that of the picture on the next slide."""
     page = browser.new_page(color_scheme="dark")
     page.goto((built / "slides" / f"{STEM}.html").as_uri())
     page.wait_for_function("window.Reveal?.isReady()")
@@ -191,7 +191,7 @@ def test_the_handout_of_every_chapter_is_one_sheet_of_a4(browser):
     page.close()
 
 
-def test_the_pdf_beside_the_handout_is_that_sheet(built, browser):  # where there is no Chromium, there is none
+def test_the_pdf_beside_the_handout_is_that_sheet(built, browser):  # without Chromium there is none
     printed = (built / "handouts" / f"{STEM}.pdf").read_bytes()
     assert len(PAGES.findall(printed)) == 1 and re.search(A4, printed)
 

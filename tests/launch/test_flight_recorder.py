@@ -1,4 +1,4 @@
-"""The flight recorder: what is written is what is read, whole, however fast the one and however dead the other."""
+"""The flight recorder: what is read is what was written, whole, however fast the writer is, and after its death."""
 
 import os
 import signal
@@ -79,7 +79,7 @@ def test_a_second_opening_goes_on_where_the_first_ended(board):
 
 
 def test_no_record_is_ever_torn(board):
-    """A child writes as fast as it can; in every record all fields tell the same number. It is killed in the middle."""
+    """A child writes as fast as it can; in every record all fields have the same number. It is killed in the middle."""
     child = os.fork()
     if child == 0:
         slot = Slot(board.path, 0)
@@ -109,13 +109,13 @@ def test_a_half_written_record_leaves_the_one_before(board):
     slot = Slot(board.path, 0)
     slot.enter("send", seq=1)
     slot.enter("recv", seq=2)
-    newest = slot.base  # version 2 stands in the first copy
+    newest = slot.base  # version 2 is in the first copy
     slot.memory[newest + 40 : newest + 80] = b"\xff" * 40
     assert (board.read(0).op, board.read(0).seq) == ("send", 1)
 
 
 def test_writing_is_cheap(board):
-    """It takes 5 us on a quiet machine. Functions are counted, since another machine may be busy or slow."""
+    """It takes 5 us on a quiet machine. The test counts function calls, since a machine may be busy or slow."""
     slot, called = Slot(board.path, 0), []
     sys.setprofile(lambda frame, event, arg: called.append(event) if event in ("call", "c_call") else None)
     try:
@@ -144,8 +144,8 @@ def test_epochs_count_up(board):
 
 
 def test_each_rank_is_told_the_first_pair_that_disagrees_of_which_it_is_one(board):
-    """Else the ranks of every other pair enter gloo, which aborts a process that is sent more than it expects."""
-    cut = {0: ("1,2,3", "1,4,3"), 1: ("4,1,1", "2,1,5"), 2: ("7,5,1", "3,1,1")}  # elements that go, that come
+    """Otherwise ranks of other pairs would enter gloo, which aborts a process that is sent more than it expects."""
+    cut = {0: ("1,2,3", "1,4,3"), 1: ("4,1,1", "2,1,5"), 2: ("7,5,1", "3,1,1")}  # elements sent, elements received
     for rank, (sent, received) in cut.items():
         SPLITS.write(board.memory, base_of(rank), 0, Splits(9, 1, 0, 1, 1, sent, received))
     found = [unfitting(board.memory, range(3), 9, 1, 0, own) for own in (None, 0, 1, 2)]

@@ -1,4 +1,4 @@
-"""What a student sees of cells on real ranks: everything that they write, in order, complete, the same on every run."""
+"""What a student sees of cells on real ranks: all of their output, in order, the same on every run."""
 
 import os
 from pathlib import Path
@@ -109,7 +109,7 @@ def test_what_a_thread_writes_later_comes_with_the_next_cell(four):
 
 
 def test_under_pytest_too_descriptors_are_captured(new_notebook):
-    """ipykernel does not look at file descriptors where PYTEST_CURRENT_TEST is set, as nbval sets it."""
+    """ipykernel does not watch file descriptors if PYTEST_CURRENT_TEST is set, and nbval sets it."""
     notebook = new_notebook(environ={"PYTEST_CURRENT_TEST": "yes"})
     assert notebook.run("%%ranks 2\nimport os; os.write(1, b'raw\\n'); None").stdout == "[ranks 0-1] raw\n"
 
@@ -150,7 +150,7 @@ model.register_comm_hook(passes, noted)
 
 
 def test_hooks_on_buckets_and_a_static_graph_survive_a_failed_cell(four):
-    """The hook averages nothing, so that each rank has its own gradient: then it is the hook that was called."""
+    """The hook does not average: if each rank has its own gradient afterwards, the hook was called."""
     four.run(HOOKED)
     assert four.run("%%ranks\nif rank == 0: 1 / 0\nmodel(torch.ones(1, 2)).sum().backward()").error
     step = "model.zero_grad()\nmodel(torch.full((1, 2), float(rank))).sum().backward()\n"
@@ -161,7 +161,7 @@ def test_hooks_on_buckets_and_a_static_graph_survive_a_failed_cell(four):
 
 
 def test_new_groups_after_a_rank_failed_before_one(four):
-    """The ranks have named different numbers of groups; they must agree again."""
+    """The ranks have made different numbers of groups; they must agree again."""
     output = four.run("%%ranks\nif rank == 3: 1 / 0\nhalf = dist.new_group([0, 3])")
     assert "rank 3" in output.evalue and "ZeroDivisionError" in output.traceback
     check = "%%ranks\nhalf = dist.new_group([0, 3])\nx = torch.ones(1)\n"
@@ -199,8 +199,8 @@ slack({os.getpid()}) == slack(by_torch) == {50_000}, slack(own) == {50_000, 20_0
 
 
 def test_gloos_threads_poll_with_slack_also_after_a_failed_cell(four):
-    """In the first group and in the renewed one. What the student's own code waits for is as exact as ever. How often
-    they then wake is the kernel's choice: more often the more other timers there are."""
+    """In the first group and in the renewed one. Waits in the student's own code stay exact. The kernel decides how
+    often gloo's threads then wake: the more other timers there are, the more often."""
     try:
         Path(f"/proc/{os.getppid()}/timerslack_ns").read_text()
     except OSError:
@@ -212,7 +212,7 @@ def test_gloos_threads_poll_with_slack_also_after_a_failed_cell(four):
 
 
 def test_a_gloo_group_is_made_as_torch_2_14_makes_it(four):
-    """With one more keyword than the torch of the lock gives."""
+    """torch 2.14 passes one more keyword than the torch version in our lock file."""
     made = (
         "%%ranks\nfrom datetime import timedelta\nfrom torch.distributed import HashStore, ProcessGroupGloo\n"
         "ProcessGroupGloo(HashStore(), 0, 1, timeout=timedelta(seconds=60), enable_reconfigure=False).size()"

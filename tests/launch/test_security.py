@@ -95,7 +95,7 @@ def test_another_user_reaches_no_socket(folder):
                 os.seteuid(0)
 
 
-# A process of this user that has found the folder, and not the key
+# A process of this user that has found the folder, but not the key
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_messages_signed_with_another_key_change_nothing(three, dial, names):
 
 
 def test_nobody_takes_the_place_of_a_rank_even_at_its_address(three, dial, names):
-    """The address of a rank comes from the key; here it is given away, and the second to come there gets nothing."""
+    """A rank's address is derived from the key. Here it is leaked, and a second socket that takes it gets nothing."""
     intruders = []
     for name in names:
         address = three.value(f"hub.address({name!r})")
@@ -167,11 +167,11 @@ def test_without_the_key_the_address_of_a_rank_is_not_known(three, names):
     assert address != hmac.digest(secrets.token_bytes(32), names[1].encode(), "sha256")[:16]
 
 
-# What is listened to, and what is made of received bytes
+# Which ports are open, and what received bytes can become
 
 
 def test_nothing_listens_beyond_loopback(three):
-    """With a group made by us, and in `--bare` with torch's own TCPStore, which by itself listens everywhere."""
+    """With a group made by us, and in `--bare` with torch's own TCPStore, which by default listens everywhere."""
     loopback = {"127.0.0.1", "::1"}
     for cell in (
         "%%ranks\ndist.barrier()\nhalf = dist.new_group([0, 1])",

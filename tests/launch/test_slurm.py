@@ -1,5 +1,5 @@
-"""`%ranks attach` with a real Slurm, whose nodes are hosts of tests/launch/hosts.py: the line that is shown, in a batch
-job.
+"""`%ranks attach` with a real Slurm, whose nodes are hosts of tests/launch/hosts.py: the line that it shows works in a
+batch job.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ def cluster():
     needs_root()
     needs_slurm()
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))  # short: sockets lie in it
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))  # short: it holds sockets
         stack.callback((hosts := Hosts(2)).close)
         slurm = Slurm(hosts, folder)
         stack.callback(slurm.close)

@@ -1,6 +1,6 @@
 """Approves what is drawn now: `python -m tests.pictures.approve`, or `make pictures`. Look first: `make gallery`.
 
-Pictures that nobody could tell from the approved ones are left as they are, so a commit holds only what has changed.
+Pictures that look the same as the approved ones are left alone, so a commit has only what changed.
 """
 
 from pathlib import Path

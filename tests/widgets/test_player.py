@@ -13,7 +13,7 @@ from widgets import base as pages
 
 @pytest.fixture
 def ring(show):
-    """A ring of four, the keyboard in the player."""
+    """A ring of four; the player has the keyboard focus."""
     page = show(Player(all_reduce.ring(ranks=4)))
     page.emulate_media(reduced_motion="reduce")
     page.focus("input[type=range]")
@@ -283,7 +283,7 @@ def test_a_recorded_step_shows_the_lines_that_sent(show):
 
 
 def test_the_lines_of_the_cell_stand_beside_the_picture_and_those_of_the_step_are_lit(show):
-    """All lines that send, in their order in the cell; four of them scroll, and what is lit is seen."""
+    """All lines that send, in the order of the cell; of many lines, the lit one is scrolled into view."""
     steps = [
         ("copy", "One sends.", [Transfer(k % 2, 1 - k % 2, 0)], [(k % 2, 9 - k, f"dist.send(x, {k})")])
         for k in range(4)
@@ -300,7 +300,7 @@ def test_the_lines_of_the_cell_stand_beside_the_picture_and_those_of_the_step_ar
 
 
 def test_the_arrow_of_a_stuck_rank_says_who_waits_for_whom(show):
-    """One in each direction is one label; of several ranks the badges say it, as labels would cover each other."""
+    """Two ranks that wait for each other share a label. With more ranks only badges say it: labels would overlap."""
 
     def labels(*edges):
         run = forgotten().schedule
@@ -377,7 +377,7 @@ STILLS = {
 
 @pytest.mark.parametrize("what", STILLS)
 def test_the_still_has_the_words_of_the_live_picture_in_every_step(show, what):
-    """Of each cell its text, whether that is dim, and of its bar where it begins and ends, in parts of the cell."""
+    """For each cell: its text, whether the text is dim, and which ranks' places its bar fills."""
     schedule = STILLS[what]()
     page = show(Player(schedule))
     frames = _strip.svg(schedule).split("<g transform")[1:]
@@ -491,7 +491,7 @@ SENDS = [
 
 
 def test_the_lines_of_the_student_s_cell_light_up_with_their_ranks(show):
-    """Those of the step shown, where they still stand as they ran; typing in the cell puts them out."""
+    """Only lines of the current step that are still as they ran; going into the cell's editor clears the marks."""
     page = show(Player(Schedule.from_steps("send_recv", "recorded", 2, 1, SENDS)))
     page.evaluate(CELL, ["if rank == 0:", "    dist.send(x, 1)", "else:", "    dist.recv(x)"])
     page.focus("input[type=range]")
@@ -521,7 +521,7 @@ def test_the_line_at_which_a_rank_is_stuck_is_red(show):
 
 
 def test_ranks_that_are_stuck_at_one_line_are_all_named_there(show):
-    """Each once, however many it waits for."""
+    """Each rank once, however many ranks it waits for."""
     run = Schedule.from_steps("send_recv", "recorded", 3, 1, SENDS[:1])
     run.stuck = ((1, 0, "send", 1), (1, 2, "send", 1), (2, 0, "send", 1))
     page = show(Player(run))
@@ -555,7 +555,7 @@ def test_at_the_end_the_title_says_what_it_came_to(show):
 
 
 def test_a_run_of_four_ranks_in_a_row_is_at_most_400_pixels_high(show):
-    """With its sentence, its numbers and two lines of code; the arrows have room for how far they go."""
+    """With its sentence, its numbers and two lines of code; the arrows fit, with little space above them."""
     steps = [
         ("copy", f"Rank 2 sends to rank {dst}.", [Transfer(2, dst, 0)], [(2, 5, "dist.send(x, other)")])
         for dst in (0, 1, 3)

@@ -105,7 +105,7 @@ def test_a_race_keeps_its_end_to_itself(show):
 
 
 def test_a_tie_is_a_tie(show):
-    """Two messages one after the other, told in another order: the same seconds."""
+    """Two schedules with the same two messages take the same seconds."""
     steps = [("", "", [Transfer(0, 1, 0)]), ("", "", [Transfer(0, 2, 0)])]
     one, two = (Schedule.from_steps("broadcast", name, 3, 1, steps, root=0) for name in ("one", "two"))
     page = show(Race(one, two, all_reduce.naive(ranks=3)))
@@ -157,7 +157,7 @@ def test_a_click_on_a_magnified_timeline_hits_what_it_points_at(show, page):
     page.set_viewport_size({"width": 1920, "height": 1080})
     page = show(SCENES["timeline"].make())
     project(page)
-    page.locator("path.rs-under").nth(2).wait_for()  # of rank 0 there are two
+    page.locator("path.rs-under").nth(2).wait_for()  # the first two are rank 0's
     bar = page.locator("path.rs-under").nth(2).bounding_box()
     page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
     assert page.inner_text(".rs-what").startswith("Rank 1: all_reduce")

@@ -39,7 +39,7 @@ def test_the_tables_are_the_first_and_the_last_state_of_the_schedule_they_name(s
 
 
 def test_the_promises_of_the_textbook_hold_for_what_is_not_left_over(zoo):
-    """Written down once more without `collectives`: what rank r's chunk c must be in the end."""
+    """The promises written again without `collectives`: what rank r's chunk c must be at the end."""
     names = [letter(rank) for rank in range(4)]
     total = [["+".join(f"{name}{chunk}" for name in names)] * 4 for chunk in range(4)]
     own = [[f"{names[chunk]}{chunk}"] * 4 for chunk in range(4)]
@@ -137,7 +137,7 @@ def test_a_player_that_was_left_does_not_go_on_playing(zoo):
         zoo.click(".rs-way button")
     zoo.click("[data-name='all_gather.ring']")
     zoo.wait_for_selector(".rs-scrub input:focus")
-    assert zoo.evaluate("model.handlers.length") == handlers, "clocks that nobody sees still listen"
+    assert zoo.evaluate("model.handlers.length") == handlers, "closed players still listen to the clock"
 
 
 def test_projector_mode_goes_along_into_the_player(zoo):
@@ -165,7 +165,7 @@ def test_it_fits_a_narrow_cell(show, page, scheme):
 
 
 class _Still(HTMLParser):
-    """The words of the td elements that hold no table, by table."""
+    """For each table, the text of its td elements that hold no table."""
 
     def __init__(self, html):
         super().__init__()
