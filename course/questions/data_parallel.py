@@ -6,8 +6,8 @@ QUESTIONS = (
     Choose(
         name="dp_repair_late",
         topic="data parallel",
-        text="The two models have drifted apart for 30 steps. For 30 more steps every gradient is averaged over both "
-        "ranks. What happens to the weights?",
+        text="The two models have drifted apart for 30 steps. For 30 more steps of plain SGD every gradient is "
+        "averaged over both ranks. What happens to the weights?",
         answers=(
             Answer(
                 "They come together again, step by step",
