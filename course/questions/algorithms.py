@@ -175,8 +175,8 @@ QUESTIONS = (
     Choose(
         name="algorithms_measured",
         topic="cost",
-        text="2 MB on four ranks: recursive doubling (2 steps), halving-doubling (4) and the ring (6). Which is "
-        "slowest?",
+        text="2 MiB (2,097,152 bytes) on four ranks: recursive doubling (2 steps), halving-doubling (4) and the ring "
+        "(6). Which is slowest?",
         answers=(
             Answer("The ring", "It has the most steps, but 6 ms are little beside 252 ms of bytes."),
             Answer("Halving-doubling", "It sends as few bytes as the ring, 1.5 N, in fewer steps."),
