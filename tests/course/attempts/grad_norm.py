@@ -43,7 +43,7 @@ WRONG = {
     "only its own pieces": (BODY.format(**GOOD | {"reduce": "pass"}), "so rank 1's numbers are not in it"),
     "all ranks instead of the group": (
         BODY.format(**GOOD | {"reduce": "dist.all_reduce(number)"}),
-        "the sum went over all ranks, and so over other copies",
+        "the sum went over all ranks, and so over other replicas",
     ),
     "the sum of the norms": (
         BODY.format(
