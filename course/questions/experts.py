@@ -20,7 +20,7 @@ QUESTIONS = (
             ),
             Answer(
                 "1, 1, 1 and 2 back to ranks 0 to 3",
-                "Each gradient goes back to the rank its token came from. So `goes` and `comes` swap.",
+                "Each gradient goes back to the rank its token came from. So the two lists of counts swap.",
             ),
             Answer(
                 "To the ranks that rank 1 has sent its own tokens to",
