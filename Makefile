@@ -30,11 +30,11 @@ lab: .venv/course.stamp
 # Four parts of the tests at a time, the longest and those that wait first: on two cores, since they wait for half of their
 # time. Whoever is done takes the next. What a part says comes when it is done.
 CAMPAIGN := tests/launch/test_fault_campaign.py
-LONGEST := tests/course/test_exercises.py 'tests/launch/test_[a-m]*.py --deselect $(CAMPAIGN)' 'tests/launch/test_[n-z]*.py' \
-	$(CAMPAIGN) 'course/[!0]*.ipynb' 'tests/course --ignore tests/course/test_exercises.py' tests/lab 'course/0*.ipynb' \
-	tests/widgets
+LONGEST := tests/course/test_exercises.py 'tests/launch/test_[n-z]*.py' 'tests/widgets/test_[r-z]*.py' \
+	'tests/launch/test_[a-m]*.py --deselect $(CAMPAIGN)' 'tests/course --ignore tests/course/test_exercises.py' \
+	'tests/widgets/test_[a-q]*.py' tests/lab 'course/[!0]*.ipynb' $(CAMPAIGN) 'course/0*.ipynb'
 FOLDERS := $(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py))))
-PARTS := $(LONGEST) $(filter-out tests/launch tests/course $(LONGEST),$(FOLDERS)) 'tests/test_*.py'
+PARTS := $(LONGEST) $(filter-out tests/launch tests/course tests/widgets tests/lab,$(FOLDERS)) 'tests/test_*.py'
 test: .venv/test.stamp
 	@printf '%s\n' $(PARTS) | xargs -P 4 -I{} sh -c 'echo "{} ..."; log=$$(mktemp); \
 	$(BIN)/python -m pytest $(PYTEST) {} > $$log 2>&1; code=$$?; \

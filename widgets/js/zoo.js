@@ -213,7 +213,8 @@ function table({ buffer, rows }, when) {
   const ranks = rows[0].length;
   const heads = range(ranks).map((rank) => `<th scope="col">${rank}</th>`);
   const several = rows.length > 1;
-  const lines = rows.map((row, chunk) => `<tr><th scope="row">${several ? chunk : ""}</th>${row.map((one) => cell(one, ranks)).join("")}</tr>`);
+  const head = (chunk) => (several ? chunk : `<span class="rs-hidden">chunk 0</span>`);
+  const lines = rows.map((row, chunk) => `<tr><th scope="row">${head(chunk)}</th>${row.map((one) => cell(one, ranks)).join("")}</tr>`);
   return `<table><caption>${when}${buffer ? `: ${buffer}` : ""}</caption>
     <thead><tr><td>rank${several ? "<br>chunk" : ""}</td>${heads.join("")}</tr></thead><tbody>${lines.join("")}</tbody></table>`;
 }
