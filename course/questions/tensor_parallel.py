@@ -159,8 +159,8 @@ return G.apply(y)""",
     Number(
         name="tp_factor",
         topic="mesh",
-        text="Add up the time of every all_reduce in one step, without computing. How many times as long is it in "
-        "layout `outer` as in layout `inner`? Within 30 % is right.",
+        text="Leave out computing, and add up the time of every all_reduce in one step. How many times as long is it "
+        "in layout `outer` as in layout `inner`? Within 30 % is right.",
         right=Answer(
             "13.7",
             "In `inner` 65 ms for tensor parallel and 28 for the gradients, in `outer` 1,282 and 2: nearly 14 times.",
