@@ -43,8 +43,9 @@ class Run(Schedule):
     carried       what went over that network's links, as `collectives.played.Carried`; None if nobody counted
     clocks        a `collectives.timed.Clock` for each machine that the ranks were on: how far its clock was from the
                   notebook's, and the error of that; () if they were on the notebook's own machine
-    stuck         (rank, other rank, call) for each wait in which the run ended for good: rank waits for other in "recv,
-                  line 7", or its call was refused, if other is None; () if it was not proved that ranks were stuck
+    stuck         (rank, other rank, op, line) for each wait in which the run ended for good: rank waits for other in
+                  "recv" in line 7 (0: not known), or its call was refused, if other is None; () if it was not proved
+                  that ranks were stuck
 
     `counts`, `events`, `start_values` and `step_seconds` may be functions of nothing, `values` and `ways` of a step's
     index.
@@ -71,7 +72,7 @@ class Run(Schedule):
         network: Network | Topology | None = None,
         carried: Carried | None = None,
         clocks: Sequence[Clock] = (),
-        stuck: Sequence[tuple[int, int | None, str]] = (),
+        stuck: Sequence[tuple[int, int | None, str, int]] = (),
         **schedule_arguments: Any,
     ) -> None:
         super().__init__(collective, algorithm, ranks, chunks, steps, **schedule_arguments)

@@ -216,8 +216,9 @@ def _clock(world: int, ranks: Any, offset: Any, error: Any) -> Clock:
     return Clock(tuple(_whole(rank, 0, world) for rank in ranks), _whole(offset, -(2**62)) / 1e9, _whole(error) / 1e9)
 
 
-def _wait(world: int, rank: Any, other: Any, call: Any) -> tuple[int, int | None, str]:
-    return _whole(rank, 0, world), None if other is None else _whole(other, 0, world), _text(call)
+def _wait(world: int, rank: Any, other: Any, op: Any, line: Any = 0) -> tuple[int, int | None, str, int]:
+    """Older files have no `line`; there it is part of `op`: "recv, line 7"."""
+    return _whole(rank, 0, world), None if other is None else _whole(other, 0, world), _text(op), _whole(line)
 
 
 def _values(rows: list[list[Any]]) -> list[Any]:

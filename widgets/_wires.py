@@ -28,7 +28,7 @@ SLOW = "#d55e00"
 
 
 def spelled(topology: Topology) -> list[str]:
-    """The names of its links, for who does not know what a NIC is."""
+    """The names of its links, with what a NIC is."""
     return [name.replace("nic of", "NIC (network card) of") for name in topology.names(topology.ranks)]
 
 

@@ -62,9 +62,7 @@ def cost_explorer(
     ]
     figure = Figure()
     drawn = {name for comparison in comparisons for name in comparison.shown}
-    names = sorted(
-        known(collective), key=lambda name: name not in drawn
-    )  # those that are seen have other colours first
+    names = sorted(known(collective), key=lambda name: name not in drawn)  # what is drawn at first has the colours
     owner = []  # of each trace, the number of its comparison, and how it is seen when that is chosen
     for i, comparison in enumerate(comparisons):
         before = len(figure.data)

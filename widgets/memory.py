@@ -148,18 +148,9 @@ class Memory(Drawn):
         for rank in ranks:
             outline = f'<path class="rd-empty" d="M{_at(x, rank):g} {floor:g}h{COLUMN}V{bottom:.1f}h{-COLUMN}z"/>'
             parts.append((outline, 0, 10**6))
-            parts.append(
-                (
-                    words(
-                        str(rank) if rank else "rank 0",
-                        _at(x, rank) + COLUMN / 2,
-                        floor + 14,
-                        "rd-small rd-light rd-mid",
-                    ),
-                    0,
-                    10**6,
-                )
-            )
+            name = str(rank) if rank else "rank 0"
+            label = words(name, _at(x, rank) + COLUMN / 2, floor + 14, "rd-small rd-light rd-mid")
+            parts.append((label, 0, 10**6))
         if run.ranks > COLUMNS:
             parts.append((words("…", _at(x, COLUMNS) + 1, floor + 14, "rd-small"), 0, 10**6))
         return parts + self._gauge(run, x + PANEL - GAUGE - 8, floor, scale, x)

@@ -1,6 +1,4 @@
-"""What the ranks end with: which collective a recorded run was, of which variable, and by whose algorithm: a proof, or
-no name. And what each variable is made of (`made_of`), which answers "where is the mistake?": element 4 of rank 1's `y`
-is rank 0's element 4 of `x`, and twice rank 2's.
+"""Which collective a recorded run was, of which variable, and by whose algorithm: a proof, or no name.
 
 Every variable that the ranks had at their first call may be the input, every one that they have at the end of the cell
 may hold the result. A run is an all_reduce if one of the latter is, byte by byte and on every rank, what
@@ -10,7 +8,8 @@ an all_reduce makes of one of the former. What variables hold is taken from the 
 The algorithm has a name if its messages are those of `collectives.all_reduce.ring`: the same ranks send each other as
 much of the same ranks' data.
 
-Left out: ranks that call their results by different names, but for one that has no variable of the others' name.
+Left out: ranks that call their results by different names, but for one that has no variable of the others' name; what
+a variable is made of if it is no collective's result (`replay._made_of`).
 """
 
 from collections import Counter
@@ -28,7 +27,6 @@ from collectives.errors import ScheduleError
 from collectives.schedule import Schedule
 from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
-from launch.replay._numbers import SIZES
 from launch.replay._places import Binding, content, elements
 from launch.replay._replay import Replay
 from launch.replay.provenance import Kind, Piece, Ranges, Value, cut, meeting, moved
@@ -352,17 +350,15 @@ class Namer:
             nbytes, ranks = sent.get((m.step, (m.src, m.dst)), (0, set()))
             ranks = ranks | {owner[t[0]] for p in m.carries[m.src][0] or () for t in p.value.terms if t[0] in owner}
             sent[m.step, (m.src, m.dst)] = (nbytes + m.nbytes, ranks)
-        sizes, p = {n for n, _ in sent.values()} or {whole}, len(self.ranks)
-        unit, most, least = gcd(*sizes) or 1, max(*sizes, 1), min(sizes) or 1
-        k = whole // unit // p * unit
-        cuts = [(p, {k, k + unit * (k * p < whole)}), (-(-whole // most), {most, whole % most})]  # chunks, lengths
-        chunks, size = next(((n, whole / n) for n, lengths in cuts if lengths == sizes), (whole // least, 0))
-        mine = Counter((ends, round((size or n) / whole, 6), frozenset(by)) for (_, ends), (n, by) in sent.items())
+        chunks, uneven = _cut({n for n, _ in sent.values()} or {whole}, whole, len(self.ranks))
+        mine = Counter(
+            (ends, round(1 / chunks if uneven else n / whole, 6), frozenset(by)) for (_, ends), (n, by) in sent.items()
+        )
         pairs = [{ends for step, ends in sent if step == each} for each in sorted({step for step, _ in sent})]
         alike = (
             (theirs.pairs != pairs, how)
             for how, make in CATALOGUE[collective].items()
-            for theirs in _textbook(make, p, root, min(chunks, len(sent)))
+            for theirs in _textbook(make, len(self.ranks), root, min(chunks, len(sent)))
             if theirs.messages == mine
         )
         return min(alike, key=lambda each: each[0], default=(False, "recorded"))[1]
@@ -389,6 +385,20 @@ def _gathered(vectors: list[Content], nbytes: int, rows: int) -> Content:
     """One after the other; with more than one row side by side, as the columns of a matrix."""
     row = nbytes // rows
     return _after_another([cut(parts, at, at + row) for at in range(0, nbytes, row) for parts in vectors], row)
+
+
+def _cut(sizes: set[int], whole: int, ranks: int) -> tuple[int, bool]:
+    """Into how many chunks messages of these sizes cut a vector of `whole` bytes, and whether each of them is one chunk
+    of two lengths: as tensor_split cuts it for the ranks, or as split does, whose last one is shorter."""
+    unit, longest = gcd(*sizes) or 1, max(*sizes, 1)
+    short = whole // unit // ranks * unit
+    for chunks, lengths in (
+        (ranks, {short, short + unit * (short * ranks < whole)}),
+        (-(-whole // longest), {longest, whole % longest}),
+    ):
+        if sizes == lengths:
+            return chunks, True
+    return whole // (min(sizes) or 1), False
 
 
 class _Known(NamedTuple):
@@ -428,71 +438,3 @@ def _compared(schedule: Schedule) -> _Known:
             pairs.append({*sent})
         state.apply(step.moves)
     return _Known(messages, pairs)
-
-
-# -- what variables hold when the cell has ended, in terms of what all ranks had
-
-
-class Made(NamedTuple):
-    """Elements lo up to hi of a variable are put together in one way, `how` ("sum" also for a copy).
-
-    terms  (rank, element, times): element lo is made of that element of the rank's input, lo + 1 of the next one ...
-    other  what else is in it, None if nothing
-    lines  of the cell on which the rank wrote there last itself
-    """
-
-    lo: int
-    hi: int
-    how: str
-    terms: tuple[tuple[int, int, float], ...]
-    other: Kind | None
-    lines: tuple[int, ...]
-
-
-def made_of(replay: Replay, rank: int, name: str, of: str) -> list[Made]:
-    """The pieces of a variable of one rank. See `Recording.made_of`."""
-    memory = replay.variables.get(rank)
-    bound = elements(memory.last(name)) if memory else []
-    if memory is None or not bound or not all(map(replay.seen, replay.variables)):
-        return []
-    inputs = _inputs(replay, of)
-    found, at = [], 0
-    for span in bound:
-        size = SIZES.get(memory.type_in(span.storage), 1)
-        for p in replay.ends[rank].held(span):
-            for a, b, terms, other in _parts(replay, p, inputs, size):
-                part = span._replace(lo=a, hi=b)
-                lines = [write.line for write in replay.writes[rank] if write.line and write.span.meets(part)]
-                first, last = ((edge - span.lo + at) // size for edge in (a, b))
-                found.append(Made(first, last, p.value.how, tuple(terms), other, tuple(lines[-1:])))
-        at += span.hi - span.lo
-    return found
-
-
-def _inputs(replay: Replay, of: str) -> dict[int, list]:
-    """Leaf -> (lo, hi, rank, shift): its bytes lo up to hi are those of the rank's input, from byte lo + shift on."""
-    found: dict[int, list] = {}
-    for rank, memory in replay.variables.items():
-        for p in content(elements(memory.named(of, 0)), partial(replay.held_first, rank)):
-            if p.value.plain:
-                leaf, shift, _ = p.value.terms[0]
-                found.setdefault(leaf, []).append((p.lo + shift, p.hi + shift, rank, -shift))
-    return found
-
-
-def _parts(replay: Replay, piece, inputs: dict[int, list], size: int):
-    """(lo, hi, terms, other) of a piece, cut where it comes from another place of an input."""
-    cuts = {piece.lo, piece.hi}
-    for leaf, shift, _ in piece.value.terms:
-        for a, b, *_ in inputs.get(leaf, ()):
-            cuts |= {edge - shift for edge in (a, b) if piece.lo < edge - shift < piece.hi}
-    for lo, hi in zip(sorted(cuts), sorted(cuts)[1:], strict=False):
-        terms, others = [], []
-        for leaf, shift, times in piece.value.terms:
-            source = next((s for s in inputs.get(leaf, ()) if s[0] <= lo + shift < s[1]), None)
-            if source is None:
-                others.append(replay.leaves.all[leaf].kind)
-            else:
-                terms.append((source[2], (lo + shift + source[3]) // size, times))
-        others = [kind for kind in others if kind is not Kind.ZERO] or (others if not terms else [])
-        yield lo, hi, sorted(terms), next(iter(others), None)

@@ -37,10 +37,11 @@ from launch.replay._calls import Call, Message, with_spans
 from launch.replay._contents import Contents
 from launch.replay._events import Event, events_of, text_of
 from launch.replay._layout import BUILT_IN, WAYS, Layout, Shown, Symbols, listed, steps_of
+from launch.replay._made_of import Made, made_of
 from launch.replay._moves import Move, moves_of
 from launch.replay._one_clock import on_one_clock
 from launch.replay._order import Order
-from launch.replay._outcome import VALUE, Found, Made, Namer, made_of
+from launch.replay._outcome import VALUE, Found, Namer
 from launch.replay._places import Places, Spot
 from launch.replay._replay import Replay
 

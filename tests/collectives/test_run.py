@@ -30,7 +30,7 @@ KNOWN = {
     "unmatched": ((0, "send", 1, 8),),
     "dropped": 3,
     "clocks": (Clock((0,), -7200.5, 0.00025), Clock((1,), 3.0, 0.0)),
-    "stuck": ((0, 1, "recv, line 7"), (1, None, "send, line 5")),
+    "stuck": ((0, 1, "recv", 7), (1, None, "send", 5)),
     "start_values": [(0, "data", 0, "1"), (1, "data", 0, "10")],
     "values": [[(1, "data", 0, "11")], [(1, "data", 0, "121"), (1, "data", 1, "5 6")], [(0, "data", 0, "121")]],
     "ways": [["max", ""], ["computed", "changed outside torch"], [""]],
@@ -177,7 +177,12 @@ def test_a_file_with_a_clock_that_cannot_be_is_refused(tmp_path, clock):
         rewritten(tmp_path, lambda kept: kept.update(clocks=[clock]))
 
 
-@pytest.mark.parametrize("wait", [[0, 2, "recv"], [0, 1, 7], [0, 1]], ids=range(3))
+def test_an_older_file_has_the_line_in_the_words_of_the_call(tmp_path):
+    loaded = rewritten(tmp_path, lambda kept: kept.update(stuck=[[0, 1, "recv, line 7"]]))
+    assert loaded.stuck == ((0, 1, "recv, line 7", 0),)
+
+
+@pytest.mark.parametrize("wait", [[0, 2, "recv", 1], [0, 1, 7, 1], [0, 1, "recv", "1"], [0, 1]], ids=range(4))
 def test_a_file_in_which_a_rank_waits_for_none_is_refused(tmp_path, wait):
     with pytest.raises(ValueError, match="not a file that"):
         rewritten(tmp_path, lambda kept: kept.update(stuck=[wait]))

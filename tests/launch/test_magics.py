@@ -173,13 +173,20 @@ def test_recording_and_watching(four):
     assert [data["text/plain"].partition("(")[0] for data in output.rich] == ["Player"]
 
 
-def test_who_was_stuck_is_in_the_recording_and_in_the_picture(four):
+def through_a_file(notebook, folder):
+    """Who was stuck in the recording that was saved and loaded."""
+    file = str(folder / "stuck.json")
+    notebook.run(f"import collectives\nlaunch.recording().save({file!r})")
+    return notebook.value(f"collectives.load({file!r}).stuck")
+
+
+def test_who_was_stuck_is_in_the_recording_and_in_the_picture(four, tmp_path):
     output = four.run(
         "%%ranks --watch\nx = torch.ones(1)\nif rank == 0: dist.send(x, 1)\nif rank: dist.recv(x, rank - 1)\n"
         "if rank == 1: dist.send(x, 2)"
     )
     assert output.ename == "DeadlockError"
-    assert four.value("launch.recording().stuck") == ((3, 2, "recv", 4),)
+    assert four.value("launch.recording().stuck") == through_a_file(four, tmp_path) == ((3, 2, "recv", 4),)
     assert four.value("(launch.recording().part(1, 1).stuck, len(launch.recording().part(2, 2).stuck))") == ((), 1)
     shown = [display for display in output.displays if "Player" in str(display)]
     assert "Stuck in recv, line 4: rank 3 waits for rank 2." in str(shown)
@@ -188,13 +195,14 @@ def test_who_was_stuck_is_in_the_recording_and_in_the_picture(four):
     assert four.value("launch.recording().stuck") == ()
 
 
-def test_calls_that_do_not_fit_are_in_the_recording_and_in_the_picture(four):
+def test_calls_that_do_not_fit_are_in_the_recording_and_in_the_picture(four, tmp_path):
     output = four.run(
         "%%ranks --watch\nx = torch.ones(2)\nif rank == 0:\n    dist.send(x, 1)\n    dist.send(x, 2)\n"
         "if rank in (1, 2): dist.recv(x[:3 - rank], 0)"
     )
     assert output.ename == "MismatchError"
-    assert four.value("launch.recording().stuck") == ((0, None, "send", 5), (2, None, "recv", 6))
+    stuck = ((0, None, "send", 5), (2, None, "recv", 6))
+    assert four.value("launch.recording().stuck") == through_a_file(four, tmp_path) == stuck
     words = "Refused, since the calls do not fit: rank 0 in send, line 5; rank 2 in recv, line 6."
     assert words in str([display for display in output.displays if "Player" in str(display)])
     assert four.run("%%ranks --watch\ndist.all_reduce(torch.ones(rank + 1))").ename == "MismatchError"

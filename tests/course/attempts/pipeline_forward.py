@@ -1,5 +1,17 @@
 """Attempts at pipeline_forward."""
 
+LOOP = """
+def pipeline_forward(x, stage):
+    out, sending = x.clone(), []
+    for row in out:
+        if rank > 0:
+            dist.recv(row, rank - 1)
+{0}
+    for handle in sending:
+        handle.wait()
+    return out
+"""
+
 RIGHT = {
     "by the cases": """
 def pipeline_forward(x, stage):
@@ -96,18 +108,7 @@ def pipeline_forward(x, stage):
         "send each row on as soon as it is through your stage",
     ),
     "the last one sends, too": (
-        """
-def pipeline_forward(x, stage):
-    out, sending = x.clone(), []
-    for row in out:
-        if rank > 0:
-            dist.recv(row, rank - 1)
-        row.copy_(stage(row))
-        sending.append(dist.isend(row, (rank + 1) % world_size))
-    for handle in sending:
-        handle.wait()
-    return out
-""",
+        LOOP.format("        row.copy_(stage(row))\n        sending.append(dist.isend(row, (rank + 1) % world_size))"),
         "rank",
     ),
     "never waited for": (
@@ -125,36 +126,16 @@ def pipeline_forward(x, stage):
         "wait",
     ),
     "the stage is forgotten on rank 0": (
-        """
-def pipeline_forward(x, stage):
-    out, sending = x.clone(), []
-    for row in out:
-        if rank > 0:
-            dist.recv(row, rank - 1)
-            row.copy_(stage(row))
-        if rank < world_size - 1:
-            sending.append(dist.isend(row, rank + 1))
-    for handle in sending:
-        handle.wait()
-    return out
-""",
+        LOOP.format(
+            "            row.copy_(stage(row))\n"
+            "        if rank < world_size - 1: sending.append(dist.isend(row, rank + 1))"
+        ),
         "these are the rows without rank 0's stage: send on, or keep, what stage(row) returns",
     ),
     "what the last stage returns is not kept": (
-        """
-def pipeline_forward(x, stage):
-    out, sending = x.clone(), []
-    for row in out:
-        if rank > 0:
-            dist.recv(row, rank - 1)
-        if rank < world_size - 1:
-            sending.append(dist.isend(stage(row), rank + 1))
-        else:
-            stage(row)
-    for handle in sending:
-        handle.wait()
-    return out
-""",
+        LOOP.format(
+            "        done = stage(row)\n        if rank < world_size - 1: sending.append(dist.isend(done, rank + 1))"
+        ),
         "these are the rows without rank 3's stage",
     ),
     "a list of one buffer": (
