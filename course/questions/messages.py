@@ -184,7 +184,8 @@ shift(x)
         text="Three messages from rank 0 to rank 1 are received in the order in which they were sent.",
         true=True,
         why="Between two ranks (and with one tag) the first `recv` takes the first message that was "
-        "sent, the second `recv` the second. From different ranks messages may come in any order.",
+        "sent, the second `recv` the second. So they have a step each. From different ranks messages may come in any "
+        "order.",
     ),
     Number(
         name="barrier_rounds",
