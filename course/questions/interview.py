@@ -331,8 +331,8 @@ QUESTIONS = (
             Answer(
                 "FSDP over all 512",
                 "Each GPU has a sequence of its own. The eight NICs of a machine send 400 GB/s together: 1.05 s for "
-                "FSDP's bytes. The latency of 240 calls adds 0.6 s (counted below). Both hide behind 4.6 s of computing. "
-                "(The activations are recomputed: all of them would take 183 GB.)",
+                "FSDP's bytes. The latency of 240 calls adds 0.6 s (counted below). Both hide behind 4.6 s of "
+                "computing. (The activations are recomputed: all of them would take 183 GB.)",
             ),
             Answer(
                 "Tensor parallel over 64, FSDP over 8",
