@@ -8,6 +8,7 @@ its slowest message, it would take 62 between them.
 Left out: that slices have a length, and that a rank which sends to several at once serves them one after the other.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,19 +20,20 @@ if TYPE_CHECKING:
     from collectives.schedule import Schedule
 
 
-def latencies(schedule: "Schedule", network: Network | Topology) -> list[float]:
+@lru_cache(maxsize=8)  # they are the same for every N, and 1,024 ranks take seconds
+def latencies(schedule: "Schedule", network: Network | Topology) -> tuple[float, ...]:
     """For each step, the seconds that the longest chain up to its end takes if messages have no length."""
     late = np.zeros((len(schedule.buffers), schedule.ranks, schedule.chunks))  # when the content of each place arrived
     ends: list[float] = []
     for step in schedule.steps:
-        moves = where(np.asarray(step.columns.op) != NEW, step.columns)
-        remote = np.asarray(moves.src != moves.dst)
-        messages = where(remote, moves)
+        moves = step.columns
+        remote, sent = np.asarray(moves.src != moves.dst), np.asarray(moves.op) != NEW
+        messages = where(remote & sent, moves)
         alpha = network.alphas(messages.src, messages.dst, step.in_network)
         ends.append(max(ends[-1] if ends else 0.0, _arrive(late, messages, alpha)))
-        local = where(~remote, moves)
+        local = where(~remote & sent, moves)
         _arrive(late, local, np.zeros(len(local.src)))
-    return ends
+    return tuple(ends)
 
 
 def _arrive(late: np.ndarray, moves: Columns, alpha: np.ndarray) -> float:
@@ -39,17 +41,19 @@ def _arrive(late: np.ndarray, moves: Columns, alpha: np.ndarray) -> float:
 
     A transfer of several chunks leaves when the last of them is ready.
     """
-    src, dst, chunk, dst_chunk, count, op, src_buffer, dst_buffer = map(np.asarray, moves)
-    if not len(src):
+    if not len(moves.src):
         return 0.0
+    count = np.asarray(moves.count)
     begins = np.cumsum(count) - count
-    index = np.repeat(np.arange(len(src)), count)
+    index = np.repeat(np.arange(len(count)), count)
     offset = np.arange(len(index)) - begins[index]
-    leaves = np.maximum.reduceat(late[src_buffer[index], src[index], chunk[index] + offset], begins)
-    arrives = leaves + alpha
-    place = (dst_buffer[index], dst[index], dst_chunk[index] + offset)
-    added = op[index] == REDUCE
-    there = late[place]
-    late[place] = 0.0
-    np.maximum.at(late, place, np.where(added, np.maximum(there, arrives[index]), arrives[index]))
+    _, ranks, chunks = late.shape
+    flat = late.reshape(-1)  # one number for each place: numpy is far slower with three
+    first = (moves.src_buffer * ranks + moves.src) * chunks + moves.chunk
+    place = ((moves.dst_buffer * ranks + moves.dst) * chunks + moves.dst_chunk)[index] + offset
+    arrives = (np.maximum.reduceat(flat[first[index] + offset], begins) + alpha)[index]
+    added = np.asarray(moves.op == REDUCE)[index]
+    latest = np.where(added, np.maximum(flat[place], arrives), arrives)
+    flat[place] = 0.0
+    np.maximum.at(flat, place, latest)
     return float(arrives.max())

@@ -12,15 +12,15 @@ EVERY = pytest.mark.parametrize(("collective", "algorithm"), NAMES, ids=lambda n
 
 
 @EVERY
-@pytest.mark.parametrize("ranks", [*range(2, 14), 16, 17, 21])
-def test_numbers_come_out_as_numpy_says(collective, algorithm, ranks):
-    for schedule in schedules(collective, algorithm, ranks):
-        assert is_right(schedule), schedule
+def test_numbers_come_out_as_numpy_says(collective, algorithm):
+    for ranks in (*range(2, 14), 16, 17, 21):
+        for schedule in schedules(collective, algorithm, ranks):
+            assert is_right(schedule), schedule
 
 
 @EVERY
 def test_it_proves_itself_on_symbols(collective, algorithm):
-    for ranks in [*range(2, 18), 24, 31, 32, 33, 64]:
+    for ranks in (*range(2, 18), 24, 32, 33):
         for schedule in schedules(collective, algorithm, ranks)[:2]:
             assert schedule.check() is None
 
@@ -50,9 +50,9 @@ def test_every_step_has_one_sentence_that_names_a_real_message(collective, algor
                 assert said <= sent and len(said) == min(len(sent), 4)
 
 
-@pytest.mark.parametrize("chunks", [1, 2, 3, 8, 20])
+@pytest.mark.parametrize("chunks", [1, 2, 3, 20])
 def test_pipelines_work_with_any_number_of_chunks(chunks):
-    for ranks in (2, 3, 5, 8):
+    for ranks in (2, 3, 8):
         assert is_right(broadcast.chain(ranks, chunks=chunks))
         assert is_right(all_reduce.pipelined_tree(ranks, chunks))
         assert is_right(all_reduce.double_tree(ranks, 2 * chunks))

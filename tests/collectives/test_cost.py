@@ -119,7 +119,7 @@ def test_only_pipelined_trees_levels_and_patterns_have_no_published_formula():
 
 @pytest.mark.parametrize(("collective", "algorithm"), PUBLISHED, ids=lambda name: name)
 def test_flat_network_equals_the_published_formula(collective, algorithm):
-    for p, schedule in sizes(collective, algorithm, [*range(2, 34), 64]):
+    for p, schedule in sizes(collective, algorithm, [*range(2, 10), 12, 16, 17, 33]):
         for nbytes in SIZES:
             formula = mpich(collective, algorithm, p, nbytes)
             if formula is not None:
@@ -131,16 +131,9 @@ def test_flat_network_equals_the_published_formula(collective, algorithm):
 @pytest.mark.parametrize(("collective", "algorithm"), NAMES, ids=lambda name: name)
 @pytest.mark.parametrize("pipelined", [False, True])
 def test_a_curve_is_the_cost_at_many_sizes(collective, algorithm, pipelined):
-    networks = (
-        FLAT,
-        presets.dgx_h100(2),
-        presets.gpus_on_ethernet(4, 4),
-        presets.tpu_ring(16),
-        presets.tpu_torus(4, 4),
-        presets.laptops_on_wifi(16),
-    )
+    networks = (FLAT, presets.gpus_on_ethernet(4, 4), presets.tpu_torus(4, 4), presets.laptops_on_wifi(16))
     link = Link(1e-6, 1e-9)
-    for p, schedule in sizes(collective, algorithm, [2, 4, 7, 12]):
+    for p, schedule in sizes(collective, algorithm, [4, 6]):
         local = schedule.local or p
         adding = Topology.machines(p // local, local, link, link, adds_inside=link, adds_between=link)
         for network in (adding,) if any(step.in_network for step in schedule.steps) else networks:

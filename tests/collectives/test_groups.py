@@ -28,14 +28,14 @@ def test_the_trees_are_the_ones_that_nccl_draws():
     assert tuple(map(edges, double_btree(13))) == (below(FIRST_13), below(SECOND_13))
 
 
-@pytest.mark.parametrize("ranks", [*range(2, 66), 100, 127, 128, 129])
-def test_every_rank_is_inside_one_tree_only_but_rank_0_of_an_odd_number(ranks):
-    first, second = double_btree(ranks)
-    for parent in (first, second):
-        assert np.count_nonzero(parent < 0) == 1 and np.bincount(parent[parent >= 0]).max() <= 2
-        assert depths(parent).max() == (ranks - 1).bit_length()
-    inside = set(first[first >= 0].tolist()) & set(second[second >= 0].tolist())
-    assert inside == ({0} if ranks % 2 else set())
+def test_every_rank_is_inside_one_tree_only_but_rank_0_of_an_odd_number():
+    for ranks in (*range(2, 35), 127, 128, 129):
+        first, second = double_btree(ranks)
+        for parent in (first, second):
+            assert np.count_nonzero(parent < 0) == 1 and np.bincount(parent[parent >= 0]).max() <= 2
+            assert depths(parent).max() == (ranks - 1).bit_length()
+        inside = set(first[first >= 0].tolist()) & set(second[second >= 0].tolist())
+        assert inside == ({0} if ranks % 2 else set()), ranks
 
 
 def test_heights_and_depths_by_hand():
@@ -44,7 +44,7 @@ def test_heights_and_depths_by_hand():
     assert heights(parent).tolist() == [3, 0, 1, 0, 2, 0]
 
 
-@pytest.mark.parametrize("ranks", range(2, 40))
+@pytest.mark.parametrize("ranks", [*range(2, 18), 33])
 @pytest.mark.parametrize("root", [0, 1])
 def test_binomial_edges_make_one_tree_and_sizes_are_those_of_subtrees(ranks, root):
     parent, size = {}, {}
@@ -62,9 +62,8 @@ def test_binomial_edges_make_one_tree_and_sizes_are_those_of_subtrees(ranks, roo
         assert size[child] == sum(in_subtree(rank, child) for rank in range(ranks))
 
 
-@pytest.mark.parametrize("ranks", range(2, 40))
-def test_halves_keep_the_largest_power_of_two(ranks):
-    for chunks in (None, ranks):
+def test_halves_keep_the_largest_power_of_two():
+    for ranks, chunks in ((p, chunks) for p in (*range(2, 18), 31, 32, 33) for chunks in (None, p)):
         group = halves(ranks, chunks)
         assert group.survivors <= ranks < 2 * group.survivors and group.survivors + group.extra == ranks
         folded = {2 * i + 1 for i in range(group.extra)}

@@ -53,7 +53,7 @@ def explicit(schedule):
 
 @EVERY
 def test_origins_are_those_of_the_symbols_everywhere(collective, algorithm):
-    for ranks in range(2, 9):
+    for ranks in (2, 3, 4, 6):
         for schedule in map(explicit, schedules(collective, algorithm, ranks)[-1:]):
             for index in range(len(schedule.steps)):
                 cells = schedule.states(index).cells
@@ -65,7 +65,7 @@ def test_origins_are_those_of_the_symbols_everywhere(collective, algorithm):
 
 @EVERY
 def test_its_hops_alone_bring_the_same(collective, algorithm):
-    for ranks in (3, 4, 6):
+    for ranks in (3, 4):
         for schedule in map(explicit, schedules(collective, algorithm, ranks)[-1:]):
             for index in range(-1, -1 - len(schedule.steps), -3):
                 cells = schedule.states(index).cells
