@@ -29,7 +29,7 @@ from collectives.state import State
 from launch.replay._calls import Collective, Message, kind_of
 from launch.replay._places import Binding, content, elements
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Ranges, Value, cut, meeting, moved
+from launch.replay.provenance import Kind, Piece, Ranges, Value, cut, joined, meeting, moved
 
 HANDING_OUT = ("broadcast", "scatter")
 MOST_ROWS = 512  # of a matrix into whose columns something is gathered
@@ -148,7 +148,7 @@ class Namer:
             mine, theirs = (self.starts[rank].get(each, []) for each in (name, other))
             if not mine or not theirs or mine[-1].hi != theirs[-1].hi:
                 continue
-            if [p[:3] for p in mine] == [p[:3] for p in theirs]:
+            if joined(mine) == joined(theirs):  # a list of chunks, too
                 copied += 1
             else:  # the one that was made later, or, if factors cancel, of what the other was made of
                 first, last = ([t[0] for p in parts for t in p.value.terms] for parts in (theirs, mine))
@@ -194,7 +194,15 @@ class Namer:
         first = [result] if result in here else []
         if result not in here or (result == name and collective not in HANDING_OUT):
             return [*first, *(each for each in here if each != result)]
-        return [*first, name] if rank == root and name in here else first
+        return [*first, name] if rank == root and name in here and not self._put(rank, name, result) else first
+
+    def _put(self, rank: int, name: str, result: str) -> bool:
+        """Whether a root has put some of what it hands out into its own `result`: then the whole part must be there. A
+        view of it, which the loop that sends leaves behind, is no such thing."""
+        memory = {span.storage for span in self._memory(rank, name)}
+        there = {span.storage for span in self._memory(rank, result)}
+        given = {t[0] for p in self.starts[rank].get(name, ()) for t in p.value.terms}
+        return not memory & there and any(t[0] in given for p in self.ends[rank].get(result, ()) for t in p.value.terms)
 
     def _rest_stayed(self, name: str, content: Content, at: int, end: int) -> bool:
         """Whether what lies around a rank's part lies where it lay in the input: a tensor that was put together, by

@@ -627,6 +627,10 @@ OTHERWISE = {
     "a root that scales its own, by what it was made of": "g = x.float() * 4\ny = g / 4 if rank == 0 else g.clone()\n"
     + "b = torch.empty_like(g)\nif rank == 0:\n    for r in others: dist.recv(b, r); y += b\n"
     + "    for r in others: dist.send(y, r)\nelse:\n    dist.send(g, 0); dist.recv(y, 0)\n",
+    "a ring over chunks of a copy that one rank scaled": "g = x.clone()\nif rank == 0: g += x\n"
+    + (RING + COLLECT).replace("x.chunk", "g.chunk"),
+    "a scatter whose root keeps another part": "y = torch.empty(n, dtype=x.dtype)\nif rank == 0:\n"
+    + "    for r in others: dist.send(x[r * n:(r + 1) * n], r)\n    y.copy_(x[n:2 * n])\nelse: dist.recv(y, 0)\n",
     "one rank receives into another variable": "y, z = x.clone(), torch.zeros_like(x)\nif rank:\n    y.zero_()\n"
     + "    dist.recv(z if rank == 3 else y, 0)\nelse:\n    for r in others: dist.send(y, r)\n",
     "memory that nobody filled is added": "parts = [torch.empty_like(x) for _ in range(p)]\ny = x.clone()\n"
@@ -657,6 +661,15 @@ def test_what_is_only_nearly_a_collective_has_no_name(gang, what):
     data = [kind for kind in DATA if kind != "zeros"]  # of zeros nobody can say that they were doubled
     for recording, kind in zip(told(gang, OTHERWISE[what], 4, data), data, strict=True):
         assert recording.title == "your run", kind
+
+
+@pytest.mark.parametrize("part", ["y = x[r * n:(r + 1) * n]", "y = torch.zeros(n, dtype=x.dtype)"])
+def test_what_the_root_of_a_scatter_keeps_may_stay_in_its_vector(gang, part):
+    """A loop leaves a view of another rank's part behind, or the root never fills its y."""
+    body = "y = torch.empty(n, dtype=x.dtype)\nif rank == 0:\n    for r in others:\n        {}\n        {}\nelse: {}\n"
+    body = body.format("dist.send(x[r * n:(r + 1) * n], r)", part, "dist.recv(y, 0)")
+    (recording,) = told(gang, body, 4, ("ints",))
+    assert (recording.collective, recording.algorithm, recording.root) == ("scatter", "flat", 0)
 
 
 def test_a_gather_in_the_wrong_order_is_no_scatter_on_two_ranks(gang):
