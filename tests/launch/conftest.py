@@ -46,13 +46,37 @@ def new_notebook():
         notebook.close()
 
 
+@pytest.fixture(scope="session")
+def kernels():
+    """The notebook that modules share, if there is one: its kernel and its agent cost as much as fifty cells."""
+    kept: list[Notebook] = []
+    yield kept
+    for notebook in kept:
+        notebook.close()
+
+
+AS_NEW = """
+%ranks stop
+%ranks network off
+import launch.magics
+launch.magics._ran.clear()
+get_ipython().reset()
+import launch
+"""
+
+
 @pytest.fixture(scope="module")
-def notebook():
-    """One notebook for the tests of a module; each test leaves its ranks usable."""
-    notebook = Notebook()
-    assert not notebook.run("%load_ext launch\nimport launch").error
-    yield notebook
-    notebook.close()
+def notebook(kernels, request):
+    """A notebook as if it were new, for the tests of a module; each test leaves its ranks usable."""
+    failed = request.session.testsfailed
+    if not kernels:
+        kernels.append(Notebook())
+        assert not kernels[0].run("%load_ext launch\nimport launch").error
+    yield kernels[0]
+    if request.session.testsfailed > failed:
+        kernels.pop().close()  # whatever state it is in
+    else:
+        assert not kernels[0].run(AS_NEW).error
 
 
 @pytest.fixture(scope="module")

@@ -398,6 +398,8 @@ ENDLESS = {
     "matmul": "a = torch.ones(300, 300)\nwhile True: a @ a",
     "gloo": "dist.recv(torch.ones(1), 0) if rank else time.sleep(100)",
     "store": "dist.new_group([0, 1]) if rank else time.sleep(100)",
+    "monitored_barrier": "dist.monitored_barrier() if rank != 2 else time.sleep(100)",
+    "objects": "dist.all_gather_object([None] * 4, rank) if rank != 1 else time.sleep(100)",
     "full pipe": "import sys\nwhile True: sys.stdout.write('x' * 100000)",
     "suspended": "import signal\nif rank == 1: os.kill(os.getpid(), signal.SIGSTOP)",
     "suspended in a collective": "import signal\nif rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\ndist.barrier()",

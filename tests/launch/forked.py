@@ -8,8 +8,10 @@ thread and runs no torch op itself, so that forking is safe whatever the test pr
 import base64
 import contextlib
 import gc
+import importlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -20,6 +22,11 @@ import traceback
 from importlib.metadata import version
 from pathlib import Path
 
+HEAVY = ("torch.distributed.tensor", "torch.distributed.fsdp", "torch._dynamo", "torch._functorch.aot_autograd")
+"""What torch imports late, for a second or two on each rank: here once, before the first program that needs one."""
+NEEDS_IT = re.compile(
+    r"torch\.compile|_functional_collectives|device_mesh|fsdp|distributed\.tensor|DistributedDataParallel"
+)
 TORCH = tuple(map(int, version("torch").split(".")[:2]))
 HAS_ALL_TO_ALL = TORCH >= (2, 13)  # with a list of tensors, on gloo
 ROOT = Path(__file__).parents[2]
@@ -79,6 +86,10 @@ def _serve() -> None:
     os.dup2(2, 1)  # what a rank prints must not end up among the answers
     for line in sys.stdin:
         request = json.loads(line)
+        if NEEDS_IT.search(request["source"]):
+            for name in HEAVY:
+                importlib.import_module(name)
+            gc.freeze()
         with tempfile.TemporaryDirectory() as folder:
             answers.write(json.dumps(_gang(request, folder)) + "\n")
             answers.flush()

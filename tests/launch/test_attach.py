@@ -317,9 +317,17 @@ def test_a_machine_ends_when_it_is_let_go_and_when_the_notebook_has_gone(new_not
                 machine.kill()
 
 
-def test_waiting_can_be_stopped(new_notebook, tmp_path):
-    notebook = new_notebook(environ={"HOME": str(tmp_path)})
-    assert not notebook.run("%%ranks 2\nkept = rank\nimport launch").error
+@pytest.fixture
+def at_home(notebook, tmp_path):
+    """The notebook, with a home of its own for its tickets."""
+    assert not notebook.run(f"import os\nhome, os.environ['HOME'] = os.environ['HOME'], {str(tmp_path)!r}").error
+    yield notebook
+    assert not notebook.run("os.environ['HOME'] = home").error
+
+
+def test_waiting_can_be_stopped(at_home):
+    notebook = at_home
+    assert not notebook.run("%%ranks 2\nkept = rank").error
     for where in ("", "127.0.0.1"):
         waiting, ticket = wait_for(notebook, where)
         assert ticket.stat().st_mode & 0o777 == 0o600 and ticket.parent.stat().st_mode & 0o777 == 0o700
@@ -347,15 +355,14 @@ def test_help_of_the_machine_says_how_it_is_used():
     assert run.returncode == 0 and run.stdout.startswith("usage: python -m launch.machine TICKET\n")
 
 
-def test_a_machine_whose_agent_dies_as_it_starts_shows_the_log(new_notebook, tmp_path):
-    notebook = new_notebook(environ={"HOME": str(tmp_path)})
-    cell, ticket = wait_for(notebook, "127.0.0.1")
+def test_a_machine_whose_agent_dies_as_it_starts_shows_the_log(at_home, tmp_path):
+    cell, ticket = wait_for(at_home, "127.0.0.1")
     (tmp_path / "torch.py").write_text("raise ValueError('not the torch that you know')")
     command, environ = [sys.executable, "-m", "launch.machine", str(ticket)], {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, timeout=300)
     assert "the agent has ended; the end of its log:\n" in run.stdout
     assert "\nValueError: not the torch that you know\n" in run.stdout
-    assert "has lost its agent (ValueError: not the torch that you know)" in notebook.collect(cell).error
+    assert "has lost its agent (ValueError: not the torch that you know)" in at_home.collect(cell).error
 
 
 def test_the_store_answers_as_a_store_of_torch_does(tmp_path):

@@ -162,7 +162,7 @@ def test_more_kinds_of_messages_than_are_counted_are_held_against_nobody():
     assert examine((views[0], more)) is None
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_doctor_agrees_with_brute_force_on_every_reachable_state(seed):
     rng = random.Random(seed)
     found = 0
@@ -177,7 +177,7 @@ def test_the_doctor_agrees_with_brute_force_on_every_reachable_state(seed):
     assert found >= 8  # not all of the programs are sound, nor all broken
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_receives_from_any_source_are_never_accused_wrongly(seed):
     """Which message they get is gloo's choice, so brute force lets them have any; the doctor may be more careful."""
     rng, found = random.Random(1000 + seed), 0

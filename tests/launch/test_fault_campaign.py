@@ -28,6 +28,12 @@ from tests.launch.forked import HAS_ALL_TO_ALL
 from tests.launch.mistakes import ALONE, MISTAKES, SIZE, VICTIM
 
 SETUP = "import time, os\nsentinel = 7 * rank"
+PROBE = f"""
+probe = torch.ones(1)
+dist.all_reduce(probe)
+probe = probe.item(), globals().get('sentinel')
+{SETUP}"""
+set_up: set[str] = set()  # the names of the ranks that a test left with their variables set
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +71,22 @@ def of_size(ranks, size):
     if sum(process.num_threads() for process in processes(ranks)) > MOST_THREADS / 2:
         ranks.restart()  # here, and not in the middle of a fault
     ranks.take_notices()
-    assert run(ranks, SETUP)[1] is None
+    if names(ranks) - set_up:
+        assert run(ranks, SETUP)[1] is None
+
+
+def names(ranks):
+    """Of the processes: a new process has a new name."""
+    return {worker.name for worker in ranks.supervisor.workers}
 
 
 def usable(ranks, lost=()):
-    """All ranks answer an all_reduce, and all but the lost ones know their variable."""
-    answers, error = run(ranks, "probe = torch.ones(1)\ndist.all_reduce(probe)\nknown = globals().get('sentinel')")
-    assert error is None
-    assert [probe.item() for probe in ranks.pull("probe")] == [ranks.size] * ranks.size
-    assert ranks.pull("known") == [None if rank in lost else 7 * rank for rank in range(ranks.size)]
+    """All ranks answer an all_reduce, and all but the lost ones know their variable, which is then set on all."""
+    set_up.clear()
+    assert run(ranks, PROBE)[1] is None
+    assert ranks.pull("probe") == [(ranks.size, None if rank in lost else 7 * rank) for rank in range(ranks.size)]
     assert not ranks.take_notices()
+    set_up.update(names(ranks))
 
 
 def processes(ranks):
@@ -120,9 +132,22 @@ LATE = {
     "victim_early": "if rank != victim: time.sleep(0.2)",
     "staggered": "time.sleep(0.05 * rank)",
 }
-WHEN = {2: ["together"], 4: ["together", "victim_late", "victim_early"], 8: ["staggered"]}
+WHEN = {2: ["together"], 4: ["victim_late", "victim_early"], 8: ["staggered"]}
+ONE_OF_A_KIND = (
+    "skips",
+    "ring_of_recvs",
+    "in_a_thread",
+    "three_groups",
+    "other_order",
+    "kill_in_ring",
+    "dropped_irecv",
+)
 CASES = [
-    (size, name, when) for size in WHEN for name, fault in FAULTS.items() for when in WHEN[size] if size in fault.sizes
+    (size, name, when)
+    for size in WHEN
+    for name, fault in FAULTS.items()
+    for when in WHEN[size]
+    if size in fault.sizes and (size < 8 or name in ONE_OF_A_KIND)
 ]
 
 
@@ -141,12 +166,11 @@ def test_there_are_enough_of_them():
     assert len(CASES) >= 60 and len(DEADLOCKS) + len(MISMATCHES) + len(DEATHS) >= 30
 
 
-@pytest.mark.parametrize("when", LATE)
-def test_the_sentence_does_not_depend_on_who_comes_first(ranks, when):
+@pytest.mark.parametrize("name", ["skips", "raises", "other_collective", "size"])
+def test_the_sentence_does_not_depend_on_who_comes_first(ranks, name):
     of_size(ranks, 4)
-    for name in ("skips", "raises", "other_collective", "size"):
-        said = {str(run(ranks, FAULTS[name].code(2, late))[1]) for late in ("", LATE[when])}
-        assert len(said) == 1, said
+    said = {str(run(ranks, FAULTS[name].code(2, late))[1]) for late in LATE.values()}
+    assert len(said) == 1, said
 
 
 LEGAL = {
@@ -509,7 +533,7 @@ def test_a_mistake_on_one_rank_is_told_in_these_words(ranks, name):
 )
 def test_what_ranks_do_after_they_were_freed_is_no_evidence(ranks, name):
     of_size(ranks, 4)
-    said = {str(run(ranks, FAULTS[name].code(2))[1]) for _ in range(20)}
+    said = {str(run(ranks, FAULTS[name].code(2))[1]) for _ in range(8)}
     assert len(said) == 1, said
 
 
@@ -752,12 +776,13 @@ DEAF_CELLS = {
 
 
 @pytest.mark.parametrize("what", DEAF_CELLS)
-def test_a_rank_that_one_stop_does_not_reach_is_ended_alone(ranks, what):
+def test_a_rank_that_one_stop_does_not_reach_is_ended_alone(ranks, what, monkeypatch):
     of_size(ranks, 3)
     code, why = DEAF_CELLS[what]
-    began = time.monotonic()
+    if what != "holds Python's lock":
+        monkeypatch.setattr("launch.kernel.cell.ANSWER_WITHIN", 10)  # seconds: a busy machine answers late
     _, error = run(ranks, THERE + code, viewer=StopsWhenAllAreThere(ranks))
-    assert type(error) is RanksStopped and time.monotonic() - began < 20  # three, on a machine that has time
+    assert type(error) is RanksStopped
     assert re.search(rf"; rank 1 had to be restarted, the variables there are lost \({why}\)$", str(error)), str(error)
     usable(ranks, (1,))
 
@@ -817,8 +842,8 @@ def test_a_child_that_a_cell_forks_ends_with_the_cell(ranks, what):
 
 
 FLOODS = {
-    "100 MB": ("import sys\nfor _ in range(1000): sys.stdout.write('y' * 99999 + '\\n')", "left out"),
-    "short lines": ("for i in range(300_000): print(i)", "299999"),
+    "20 MB": ("import sys\nfor _ in range(200): sys.stdout.write('y' * 99999 + '\\n')", "left out"),
+    "short lines": ("for i in range(100_000): print(i)", "99999"),
     "one long line": ("print('z' * 10_000_000)", "left out"),
     "garbage": ("os.write(1, bytes(range(256)) * 100)", "ABC"),
     "half a character": (
@@ -830,14 +855,14 @@ FLOODS = {
 
 
 HUGE = {  # what is too much for a notebook: (cell, what is said of it)
-    "a value": ("'v' * 50_000_000", "49,475,714 characters left out here"),
-    "a value in a list": ("['v' * 50_000_000]", "characters left out here"),
-    "displayed": ("display('v' * 50_000_000)", "49,475,714 characters left out here"),
+    "a value": ("'v' * 10_000_000", "9,475,714 characters left out here"),
+    "a value in a list": ("['v' * 10_000_000]", "characters left out here"),
+    "displayed": ("display('v' * 10_000_000)", "9,475,714 characters left out here"),
     "a page": (
         "from IPython.display import HTML\nHTML('v' * 20_000_000)",
         "(not shown: text/html of 20,000,000 characters)",
     ),
-    "an error": ("raise ValueError('v' * 50_000_000)", "49,983,616 characters left out here"),
+    "an error": ("raise ValueError('v' * 10_000_000)", "9,983,616 characters left out here"),
 }
 
 
@@ -924,7 +949,6 @@ def test_faults_leave_nothing_open(ranks):
     before = descriptors(ranks)
     for name in ("skips", "raises", "ring_of_sends", "size", "three_groups", "kill"):
         inflict(ranks, FAULTS[name], 2)
-        run(ranks, SETUP)
     run(ranks, "import gc; gc.collect()")
     after = descriptors(ranks)
     assert after[0] <= before[0] + 2 and after[1] <= before[1] + 12, (before, after)

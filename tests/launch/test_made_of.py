@@ -53,9 +53,9 @@ y = ({turned}).to(torch.{narrow})
 """
 
 
-@pytest.mark.parametrize("narrow, wide", TYPES)
-@pytest.mark.parametrize("how", TURNED)
-def test_numbers_of_a_wider_type_are_the_same_when_they_are_narrow_again(gang, how, narrow, wide):
+@pytest.mark.parametrize("how, types", zip(TURNED, 2 * TYPES, strict=True))
+def test_numbers_of_a_wider_type_are_the_same_when_they_are_narrow_again(gang, how, types):
+    narrow, wide = types
     made = told(gang, WIDE.format(narrow=narrow, wide=wide, turned=TURNED[how]), ["y"])["y"]
     assert not any(part.other for part in made) and len(made[0].terms) == 2
 

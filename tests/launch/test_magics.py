@@ -295,8 +295,8 @@ def test_status_says_what_has_to_be_put_right(notebook):
     assert notebook.run("%ranks restart\n%ranks").stdout.count("\n") == 5
 
 
-def test_how_long_many_ranks_take_to_start_is_said_before_and_the_log_moves_meanwhile(new_notebook):
-    notebook = new_notebook()
+def test_how_long_many_ranks_take_to_start_is_said_before_and_the_log_moves_meanwhile(notebook):
+    notebook.run("%ranks stop")
     cell = notebook.send("%%ranks 32\n1")
     output = notebook.collect(cell, lambda output, _: "connects to the others" in notebook.states)
     assert re.fullmatch(r"32 ranks take about \d+ seconds to start here\n", output.stdout)

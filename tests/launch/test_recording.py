@@ -45,11 +45,12 @@ def textbook(algorithm: str, ranks: int):
     return getattr(all_reduce, algorithm)(ranks)
 
 
-SIZES = [(*program, ranks) for program in PROGRAMS for ranks in ((2, 3, 4, 5, 8) if program[0] == "ring" else (2, 5))]
+SIZES = [(*program, ranks) for program in PROGRAMS for ranks in ((2, 3, 5) if program[0] == "ring" else (2, 5))]
+VIEWS_AND_COPIES = ("chunk views, one scratch", "list of tensors, sums out of place")
 KINDS = [
     (*program, data)
     for program in PROGRAMS
-    for data in (DATA if program[0] == "ring" else ("rank", "zeros", "float64"))
+    for data in (DATA if program[1] in VIEWS_AND_COPIES else ("rank", "zeros", "float64"))
 ]
 
 
@@ -80,16 +81,26 @@ def identity(case) -> str:
     return f"{algorithm}-{name}-{last}"
 
 
-@pytest.mark.parametrize("algorithm, name, source, ranks", SIZES, ids=map(identity, SIZES))
-def test_however_it_is_written_it_counts_as_the_textbook_says(gang, algorithm, name, source, ranks):
-    recording, answers = record(gang, SETUP + source, ranks, keep=["y"])
-    expected = textbook(algorithm, ranks)
-    nbytes = 2 * 4 * ranks
-    assert recording.counts() == counted(expected, name, ranks, nbytes)
+@pytest.fixture(scope="module")
+def sizes(gang):
+    """The recordings of all SIZES. Each program says itself whether its y is the sum."""
+    found = {}
+    for ranks in {case[-1] for case in SIZES}:
+        total = [float(sum(i + 100 * rank for rank in range(ranks))) for i in range(2 * ranks)]
+        those = [case for case in SIZES if case[-1] == ranks]
+        texts = [f"{SETUP}{source}assert y.tolist() == {total}\n" for _, _, source, _ in those]
+        found |= zip(those, run(gang, texts, ranks), strict=True)
+    return found
+
+
+@pytest.mark.parametrize("case", SIZES, ids=identity)
+def test_however_it_is_written_it_counts_as_the_textbook_says(sizes, case):
+    algorithm, name, _, ranks = case
+    recording, expected = sizes[case], textbook(algorithm, ranks)
+    assert not isinstance(recording, str), recording
+    assert recording.counts() == counted(expected, name, ranks, 2 * 4 * ranks)
     assert recording.collective == "all_reduce" and recording.chunks == expected.chunks
     assert recording.check() is None
-    total = [float(sum(i + 100 * rank for rank in range(ranks))) for i in range(2 * ranks)]
-    assert [answer["keep"]["y"] for answer in answers] == [total] * ranks
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +229,7 @@ def test_the_same_program_gives_the_same_recording(gang):
             [(e.rank, e.op, e.peer, e.line, e.after) for e in recording.events],
         )
 
-    runs = [told(record(gang, SETUP + RINGS["blocking, odd and even"], 5)[0]) for _ in range(4)]
+    runs = [told(record(gang, SETUP + RINGS["blocking, odd and even"], 5)[0]) for _ in range(3)]
     assert all(run == runs[0] for run in runs)
 
 
