@@ -9,11 +9,12 @@ cannot draw the approved pictures.
 """
 
 from base64 import b64encode
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.pictures.scenes import SCENES
-from tests.widgets.conftest import click, settle
-from widgets import base as pages
+from tests.widgets.conftest import click
+from tests.widgets.stage import opened, put, served, settle
 
 HERE = Path(__file__).parent
 APPROVED = HERE / "approved"
@@ -44,12 +45,10 @@ class Camera:
     """A tab that shows scenes, and a second one that compares pictures."""
 
     def __init__(self, browser):
-        self.context = browser.new_context()
-        self.desk = self.context.new_page()
-        self.stage = self.context.new_page()  # the newer tab is in front, where full screen is allowed
-        self.stage.add_init_script("addEventListener('error', (event) => { window.failed = event.message; })")
-        self.text = ""
-        self.stage.route("**/scene", self._answer)
+        self.open = ExitStack()
+        self.site = self.open.enter_context(served())
+        self.desk = self.open.enter_context(opened(browser, self.site))
+        self.stage = self.open.enter_context(opened(browser, self.site))
         self.desk.add_script_tag(path=HERE / "compare.js")
 
     def has_fonts(self) -> bool:
@@ -65,7 +64,7 @@ class Camera:
         width, height = SIZES[size]
         page = self.stage
         page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.emulate_media(color_scheme=scheme)
         self.show(SCENES[scene].make())
         for key in SCENES[scene].keys:
             page.evaluate(TO_KEYS)
@@ -81,14 +80,10 @@ class Camera:
 
     def show(self, widget) -> None:
         """Puts the widget on the stage; AssertionError with its words if it shows an error instead."""
-        self.text = pages.html(widget)
-        self.stage.goto("http://localhost/scene")
-        settle(self.stage, "window.model || window.failed")
-        wrong = self.stage.evaluate("window.failed ?? document.querySelector('.rs-error')?.innerText")
+        self.stage.wrong.clear()
+        put(self.stage, self.site, widget)
+        wrong = self.stage.evaluate("document.querySelector('.rs-error')?.innerText") or self.stage.wrong
         assert not wrong, wrong
-
-    def _answer(self, route) -> None:
-        route.fulfill(content_type="text/html; charset=utf-8", body=self.text)
 
     def compare(self, approved: bytes, drawn: bytes) -> dict:
         """What `compare` of compare.js says: `worst`, `where` that is, and both `sizes`."""
@@ -106,4 +101,4 @@ class Camera:
         return f"near {found['where']} ({found['worst']} pixels of a square; sizes {found['sizes']})"
 
     def close(self) -> None:
-        self.context.close()
+        self.open.close()

@@ -12,6 +12,7 @@ from course.questions import QUESTIONS
 from course.site.__main__ import main
 
 STEM = "10_compose"
+pytestmark = pytest.mark.timeout(1200)  # the first test waits for Sphinx and a chapter: most of a minute of CPU
 LINK = re.compile(r'(?:href|src)="([^"#]+)')
 VIOLATIONS = """async () => (await axe.run(document, { resultTypes: ["violations"], preload: false })).violations
     .map(({ id, nodes }) => [id, nodes[0].html])"""

@@ -1,138 +1,70 @@
-"""What the browser tests of the widgets share: our JavaScript served unchanged, and pages with one widget each."""
-
-import functools
-import json
-import threading
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+"""What the browser tests of the widgets share: our JavaScript served unchanged, and a page of one widget at a time."""
 
 import pytest
 
-from widgets import base as pages
+from tests.widgets.stage import LAPTOP, ask, opened, put, served, settle
 
-WIDGETS = Path(__file__).parents[2] / "widgets"
-
-
-EMPTY = b"<!doctype html><title>t</title>"
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def do_GET(self):
-        if self.path == "/favicon.ico":  # Chromium asks when it likes, and would complain on whatever page it is then
-            self.send_response(204)
-            self.end_headers()
-        elif self.path == "/empty":
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(EMPTY)))
-            self.end_headers()
-            self.wfile.write(EMPTY)
-        else:
-            super().do_GET()
-
-    def log_message(self, *_):
-        pass
+__all__ = ["ask", "click", "settle", "wait_for_wall"]
 
 
 @pytest.fixture(scope="session")
 def site():
     """Address of a server that has `widgets/` at its root: `await import("/js/schedule.js")` works on its pages."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=WIDGETS))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served() as site:
+        yield site
 
 
 @pytest.fixture(scope="session")
-def tab(browser):
+def tab(browser, site):
     """One tab for all tests: opening one costs more than most of them."""
-    context = browser.new_context()
-    yield context.new_page()
-    context.close()
-
-
-@contextmanager
-def watched(tab, site):
-    """An error on the tab, or a request to elsewhere, fails the test."""
-    wrong = []
-    listeners = {
-        "pageerror": lambda error: wrong.append(str(error)),
-        "console": lambda message: message.type == "error" and wrong.append(message.text),
-        "request": lambda request: request.url.startswith(("data:", "blob:", site)) or wrong.append(request.url),
-    }
-    for event, listener in listeners.items():
-        tab.on(event, listener)
-    yield
-    for event, listener in listeners.items():
-        tab.remove_listener(event, listener)
-    assert not wrong
+    with opened(browser, site) as tab:
+        yield tab
 
 
 @pytest.fixture
 def page(request, tab, site):
-    """A page of that server, empty unless the test uses `show`."""
-    with watched(tab, site):
-        tab.set_viewport_size({"width": 1280, "height": 720})
-        tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
-        if "show" not in request.fixturenames:  # which goes to a page of its own
-            tab.goto(f"{site}/empty")
-        yield tab
-        tab.unroute_all()
+    """A page of that server, empty unless the test uses `show`. Motion is unwelcome on it unless the test asks."""
+    tab.wrong.clear()
+    if "show" not in request.fixturenames:  # which goes to a page of its own
+        tab.goto(f"{site}/empty")
+    yield tab
+    left = tab.evaluate("window.leave?.()") or {"tidy": False, "plain": False, "pointed": True}
+    if tab.viewport_size != LAPTOP:
+        tab.set_viewport_size(LAPTOP)
+    if not left["plain"]:
+        tab.emulate_media(color_scheme="light", reduced_motion="reduce")
+    if left["pointed"]:
+        tab.mouse.move(0, 0)
+    if not left["tidy"]:
+        tab.goto("about:blank")
+    assert not tab.wrong
 
 
 @pytest.fixture(scope="session")
 def desk(browser, site):
     """An empty page for all tests that only call functions of our modules: going to one costs more than most do."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"{site}/empty")
-    yield page
-    context.close()
+    with opened(browser, site) as desk:
+        desk.goto(f"{site}/empty")
+        yield desk
 
 
 @pytest.fixture
-def modules(desk, site):
+def modules(desk):
     """A page on which nothing is drawn and no test finds what another left: `await import("/js/schedule.js")`."""
-    with watched(desk, site):
-        yield desk
-        assert not desk.evaluate("document.body.childNodes.length")
+    desk.wrong.clear()
+    yield desk
+    assert not desk.wrong and not desk.evaluate("document.body.childNodes.length")
 
 
 @pytest.fixture
 def show(page, site):
-    """show(widget) -> the page with that widget on it, mounted."""
+    """show(widget) -> the page with that widget on it, mounted; `more` is what else its model has."""
 
-    def show(widget):
-        page.route("**/shown", lambda route: route.fulfill(content_type="text/html", body=pages.html(widget)))
-        page.goto(f"{site}/shown")
-        settle(page, "window.model")
+    def show(widget, **more):
+        put(page, site, widget, **more)
         return page
 
     return show
-
-
-def ask(page, function, *given):
-    """What a function in JavaScript answers to `given`, as JSON: Playwright's own way takes ten times as long."""
-    answer = f"async (given) => JSON.stringify(await ({function})(...JSON.parse(given)))"
-    return json.loads(page.evaluate(answer, json.dumps(given)))
-
-
-def settle(page, when="true"):
-    """Until `when` holds, and two frames: after them a widget has heard what room it has, and has acted on it.
-
-    In one question to the page. The first `wait_for_function` of a page makes it read all of Playwright's own code.
-    """
-    page.evaluate(f"""async () => {{
-        const frame = () => new Promise(requestAnimationFrame);
-        for (const limit = performance.now() + 30_000; !({when}); await frame())
-            if (performance.now() > limit) throw new Error({json.dumps("waited 30 s for " + when)});
-        await frame();
-        await frame();
-    }}""")
 
 
 def click(page, selector):

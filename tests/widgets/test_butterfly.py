@@ -180,6 +180,7 @@ FLYING = "[...document.querySelectorAll('.rd-flight')].flatMap((node) => node.ge
 
 
 def test_what_is_sent_flies_unless_motion_is_unwelcome(show, page):
+    page.emulate_media(reduced_motion="no-preference")
     show(Butterfly(NEAR))
     page.evaluate("model.set('step', 1)")
     assert page.evaluate(FLYING) > 0
@@ -228,7 +229,6 @@ STYLES = """(nodes) => nodes.map((node) => {
 def test_the_styles_of_other_widgets_in_a_notebook_leave_it_as_it_is(show, page, make):
     """A notebook has the styles of all its widgets on one page."""
     show(make())
-    page.emulate_media(reduced_motion="reduce")
     before = page.locator(".rs-drawing *, .rs-body > *").evaluate_all(STYLES)
     own = {"theme.css", "frame.css", "player.css", "drawn.css"}
     for sheet in (base.HERE / "css").glob("*.css"):

@@ -88,27 +88,31 @@ def test_a_slider_walks_the_numbers_of_ranks():
     assert [trace.visible for trace in figure.data] == list(slider.steps[0].args[0]["visible"])
 
 
-def test_a_menu_chooses_the_network():
-    figure = cost_explorer("all_reduce")
-    (menu,) = figure.layout.updatemenus
+@pytest.fixture(scope="module")
+def networks():
+    """With a menu of networks: half a second of sums."""
+    return cost_explorer("all_reduce")
+
+
+def test_a_menu_chooses_the_network(networks):
+    (menu,) = networks.layout.updatemenus
     assert [button.label for button in menu.buttons][:2] == ["4 x DGX H100", "4 machines x 8 GPUs on 100G Ethernet"]
-    traces, sentence = shown_by(figure, menu.buttons[0])
+    traces, sentence = shown_by(networks, menu.buttons[0])
     assert "multi_ring" in sentence and {trace.name for trace in traces} >= {"ring", "hierarchical", "crossover"}
     times = all_reduce.hierarchical(nodes=4, local=8).cost(nbytes=1e9, network=presets.dgx_h100()).seconds
     (line,) = (trace for trace in traces if trace.name == "hierarchical")
     assert line.y[line.x.index(1e9)] == pytest.approx(times, rel=1e-3)
 
 
-def test_lines_differ_in_more_than_colour_and_keep_their_looks():
-    figure = cost_explorer("all_reduce")
+def test_lines_differ_in_more_than_colour_and_keep_their_looks(networks):
     looks = {}
-    for trace in figure.data:
+    for trace in networks.data:
         if trace.mode == "lines" and trace.name != "fastest":
             looks.setdefault(trace.name, set()).add((trace.line.color, trace.line.dash))
     assert all(len(of_one) == 1 for of_one in looks.values())
     elsewhere = {"nvls", "sharp"}  # one machine, and switches that add between machines: no network of the menu
     assert len(set.union(*looks.values())) == len(looks) and set(looks) == set(CATALOGUE["all_reduce"]) - elsewhere
-    drawn = [trace.line.color for trace in figure.data if trace.mode == "lines" and trace.visible is True]
+    drawn = [trace.line.color for trace in networks.data if trace.mode == "lines" and trace.visible is True]
     assert len(set(drawn)) == len(drawn), "those that are seen at first differ in colour, too"
 
 
@@ -195,8 +199,7 @@ def test_bad_input_is_one_clear_sentence(make, words):
     assert words in str(raised.value)
 
 
-@pytest.mark.parametrize("height", [720, 1080])
-@pytest.mark.parametrize("chosen", ["slider", "menu"])
+@pytest.mark.parametrize("chosen, height", [("slider", 720), ("menu", 1080)])
 def test_on_a_wall_no_text_is_smaller_than_a_fortieth_of_its_height(page, chosen, height, tmp_path):
     ways = {
         "slider": {"ranks": (8, 16), "network": FLAT},

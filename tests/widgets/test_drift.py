@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from tests.widgets.conftest import settle
 from widgets import Drift
-from widgets import base as pages
 
 APART = [[(0.0, 0.0), (0.5, 1.0), (-0.5, 1.0)], [(0.0, 0.0), (1.0, 1.0), (-1.5, 2.5)]]
 POINTS = [[0.0, 0.5], [1.0, 2.0]]
@@ -60,21 +60,18 @@ def test_it_plays_a_training_in_seconds_and_stands_still_at_its_end(show):
     page.keyboard.press("+")
     page.keyboard.press("+")  # 10 steps of 0.1 s, 10 of 0.02 s
     page.keyboard.press(" ")
-    page.wait_for_function("model.get('step') === 20 && !model.get('playing')", timeout=15_000)
+    settle(page, "model.get('step') === 20 && !model.get('playing')")
     assert page.evaluate(SEEN) == [[[0, 2], [2, 4]]]
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_it_plays_once_when_it_is_first_seen_if_motion_is_welcome(page, site, motion):
+def test_it_plays_once_when_it_is_first_seen_if_motion_is_welcome(show, page, motion):
     drift = Drift(APART, POINTS)
     drift._repr_mimebundle_()
     assert drift.fresh == "first" and drift.step == 2
-    body = pages.html(drift).replace("const state = {", 'const state = {"fresh": "first", ', 1)
-    page.route("**/fresh", lambda route: route.fulfill(content_type="text/html", body=body))
     page.emulate_media(reduced_motion=motion)
-    page.goto(f"{site}/fresh")
-    page.wait_for_function("window.model?.get('fresh') === ''")
-    page.wait_for_function("model.get('step') === 2 && !model.get('playing')")
+    show(drift, fresh="first")
+    settle(page, "model.get('fresh') === '' && model.get('step') === 2 && !model.get('playing')")
     assert page.locator(".rd-forward").count() == (motion == "no-preference")  # it came there step by step
 
 

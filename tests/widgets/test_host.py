@@ -14,6 +14,7 @@ import pytest
 from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
 from tests.pictures.scenes import tokens
+from tests.widgets.conftest import ask
 from widgets import (
     Butterfly,
     Drift,
@@ -135,13 +136,12 @@ HOST = """async ([esm, state, binary, where, key, trait]) => {
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_a_widget_needs_no_more_than_anywidget_documents(page, name):
+def test_a_widget_needs_no_more_than_anywidget_documents(modules, name):
     make, where, key, trait = WIDGETS[name]
-    page.emulate_media(reduced_motion="reduce")  # else chunks fly in the view that can be seen, and only there
     widget = make()
     binary = {name: b64encode(value).decode() for name, value in traits(widget).items() if isinstance(value, bytes)}
     state = {name: value for name, value in traits(widget).items() if name not in binary}
-    found = page.evaluate(HOST, [str(widget._esm), state, binary, where, key, trait])
+    found = ask(modules, HOST, [str(widget._esm), state, binary, where, key, trait])
     assert found["errors"] == ["", ""]
     assert set(found["kinds"]) <= {"undefined", "function"}, "what render returns is called when the view closes"
     assert found["outside"] == [], "DOM outside of the widget's element was changed"
@@ -152,11 +152,10 @@ def test_a_widget_needs_no_more_than_anywidget_documents(page, name):
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_an_error_inside_is_said_in_a_box(tab, name):
+def test_an_error_inside_is_said_in_a_box(modules, name):
     """A model that fails, even before there is a view: the box stands in the widget's own place and says what."""
     widget = WIDGETS[name][0]()
-    tab.goto("about:blank")
-    said = tab.evaluate(
+    said = modules.evaluate(
         """async (esm) => {
             const load = (text) => import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
             const definition = (await load(esm)).default();
@@ -168,7 +167,8 @@ def test_an_error_inside_is_said_in_a_box(tab, name):
             const { signal } = new AbortController();
             await definition.initialize?.({ model, signal });
             await definition.render({ model, el, signal });
-            return el.querySelector("[role=alert]")?.innerText;
+            el.remove();
+            return el.querySelector("[role=alert]")?.textContent;
         }""",
         str(widget._esm),
     )

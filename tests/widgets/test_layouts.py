@@ -188,7 +188,6 @@ def test_another_picture_can_be_chosen_and_shows_the_same_state(show):
 @pytest.mark.parametrize("schedule", [all_reduce.tree(ranks=8), all_reduce.naive(ranks=4)], ids=name_of)
 def test_who_waits_and_who_is_done_shows_in_every_step(show, schedule):
     page = show(Player(schedule))
-    page.emulate_media(reduced_motion="reduce")
     page.focus(".rs-scrub input")
     busy = [{rank for t in step.transfers for rank in (t.src, t.dst)} for step in schedule.steps]
     for k, now in enumerate(busy):
@@ -297,7 +296,6 @@ def test_on_a_projector_all_of_it_fits_and_is_large(show, name):
 @pytest.mark.parametrize("schedule", [all_reduce.halving_doubling(ranks=8), all_reduce.tree(ranks=8)], ids=name_of)
 def test_the_controls_hold_still_while_sentences_change(show, schedule, width):
     page = show(Player(schedule))
-    page.emulate_media(reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 720})
     page.wait_for_function("w => Math.abs(document.querySelector('.rs-picture').clientWidth - w) < 80", arg=width)
     seen = []
@@ -366,7 +364,6 @@ def test_the_places_of_ranks_do_not_tell_what_is_asked(show):
 @pytest.mark.parametrize("projected", [False, True])
 def test_what_a_rank_does_never_covers_its_name(show, projected):
     page = show(Player(all_reduce.naive(ranks=6), nbytes=64e6))
-    page.emulate_media(reduced_motion="reduce")
     if projected:
         page.click(".rs-project")
         page.wait_for_function("document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")

@@ -25,7 +25,6 @@ def test_no_step_beyond_the_gate_is_shown_before_an_answer(show):
 
 def test_cells_are_chosen_by_click_or_key_and_judged(show):
     page = show(Player(all_reduce.ring(ranks=4), predict=1))
-    page.emulate_media(reduced_motion="reduce")
     written = [(t.dst, t.dst_chunk) for t in all_reduce.ring(ranks=4).steps[0].transfers]
     for rank, chunk in written[:2]:
         page.click(f"[data-slot='{4 * rank + chunk}']")

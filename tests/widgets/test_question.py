@@ -105,7 +105,6 @@ def test_a_player_behind_a_question_tells_nothing_until_it_is_answered(show):
 
 def test_the_picture_goes_to_the_step_that_shows_why(show):
     page = show(asking(CHOOSE, Player(all_reduce.ring(ranks=4))))
-    page.emulate_media(reduced_motion="reduce")
     press(page, "1", "Enter")
     assert page.get_attribute(".rs-frame", "data-step") == "2"
 

@@ -128,8 +128,8 @@ def test_a_page_that_opens_late_gets_the_history_and_a_batch_does_not_carry_it()
         ([[[0, 0, "x\n"], [1, 1, "x\n"]]], ["rank 0: x", "rank 1: x"]),
     ],
 )
-def test_equal_lines_fold_and_each_ranks_order_is_kept(page, batches, rows):
-    assert ask(page, FEED, 3, batches)["rows"] == rows
+def test_equal_lines_fold_and_each_ranks_order_is_kept(modules, batches, rows):
+    assert ask(modules, FEED, 3, batches)["rows"] == rows
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_equal_lines_fold_and_each_ranks_order_is_kept(page, batches, rows):
         (["\n\n"], ["", ""], []),
     ],
 )
-def test_a_stream_becomes_lines_as_in_a_terminal(page, pieces, lines, still_open):
-    seen = ask(page, FEED, 1, [[[0, 0, piece]] for piece in pieces])
+def test_a_stream_becomes_lines_as_in_a_terminal(modules, pieces, lines, still_open):
+    seen = ask(modules, FEED, 1, [[[0, 0, piece]] for piece in pieces])
     assert seen["open"] == [f"rank 0: {text}" for text in still_open]
     assert seen["lines"] == [lines]
 
@@ -295,11 +295,11 @@ VERSIONS = """async (outputs, most) => {
         ),
     ],
 )
-def test_each_line_is_held_against_what_most_ranks_have(page, outputs, lines):
-    assert ask(page, VERSIONS, outputs, None) == lines
+def test_each_line_is_held_against_what_most_ranks_have(modules, outputs, lines):
+    assert ask(modules, VERSIONS, outputs, None) == lines
 
 
-def test_outputs_with_lines_dropped_and_changed_are_put_together_again(page):
+def test_outputs_with_lines_dropped_and_changed_are_put_together_again(modules):
     """Against Python's difflib: what it finds equal stands in one row, and every rank's lines stand there in order."""
     rng = random.Random(3)
     for _ in range(30):
@@ -307,7 +307,7 @@ def test_outputs_with_lines_dropped_and_changed_are_put_together_again(page):
         outputs = [whole, whole] + [
             [line + "!" * (rng.random() < 0.1) for line in whole if rng.random() < 0.9] for _ in range(2)
         ]
-        rows = ask(page, VERSIONS, outputs, None)
+        rows = ask(modules, VERSIONS, outputs, None)
         for rank, own in enumerate(outputs):
             there = [next(text for text, ranks, *_ in row if rank in ranks) for row in rows]
             assert [text for text in there if text is not None] == own
@@ -317,25 +317,25 @@ def test_outputs_with_lines_dropped_and_changed_are_put_together_again(page):
             assert agree >= 0.9 * sum(block.size for block in matcher.get_matching_blocks())
 
 
-def test_only_the_last_lines_are_compared_and_rightly_though_one_rank_lacks_some(page):
+def test_only_the_last_lines_are_compared_and_rightly_though_one_rank_lacks_some(modules):
     whole = [f"line {i}" for i in range(1000)]
-    rows = ask(page, VERSIONS, [whole, whole[:900] + whole[907:]], 100)
+    rows = ask(modules, VERSIONS, [whole, whole[:900] + whole[907:]], 100)
     assert len(rows) == 100 and [len(row) for row in rows] == [2] * 7 + [1] * 93
     assert rows[0] == [["line 900", [0], 0, 0], [None, [1], 0, 0]] and rows[-1] == [["line 999", [0, 1], 0, 0]]
 
 
 @pytest.mark.parametrize("moved", list(itertools.permutations("abcde"))[1::7])
-def test_of_lines_in_another_order_as_many_as_can_be_stand_together(page, moved):
+def test_of_lines_in_another_order_as_many_as_can_be_stand_together(modules, moved):
     """Against brute force: the most lines that a choice of them can have in both orders."""
-    rows = ask(page, VERSIONS, [list("abcde"), list("abcde"), moved], None)
+    rows = ask(modules, VERSIONS, [list("abcde"), list("abcde"), moved], None)
     together = sum([0, 1, 2] in [ranks for _, ranks, *_ in row] for row in rows)
     choices = (choice for n in range(6) for choice in itertools.combinations(moved, n))
     assert together == max(len(choice) for choice in choices if list(choice) == sorted(choice))
 
 
-def test_thirty_two_outputs_may_agree_nowhere(page):
+def test_thirty_two_outputs_may_agree_nowhere(modules):
     outputs = [[f"rank {rank} step {i}" for i in range(800)] for rank in range(32)]
-    rows = ask(page, VERSIONS, outputs, 400)
+    rows = ask(modules, VERSIONS, outputs, 400)
     assert [len(row) for row in rows] == [32] * 400 and rows[-1][31][0] == "rank 31 step 799"
 
 
@@ -413,9 +413,9 @@ def test_the_live_log_shows_what_the_terminal_shows(page, seed):
         assert live == [line for line in COLOUR.sub("", str(terminal)).split("\n") if line.strip()]
 
 
-def test_a_line_that_is_written_again_leaves_the_row_it_shared(page):
+def test_a_line_that_is_written_again_leaves_the_row_it_shared(modules):
     batches = [[[0, 0, "same\nopen"], [1, 0, "same\n"]], [[0, 0, "\x1b[1A\r\x1b[Kother\x1b[1B\r\x1b[Kopen\n"]]]
-    seen = ask(page, FEED, 2, batches)
+    seen = ask(modules, FEED, 2, batches)
     assert [row for row in seen["rows"] if not row.startswith("rank: ")] == [
         "rank 1: same",
         "rank 0: other",

@@ -156,7 +156,6 @@ def test_bad_input_is_one_clear_sentence(make, words):
 
 def test_what_is_on_the_right_is_to_be_guessed_first(show, page):
     show(Square())
-    page.emulate_media(reduced_motion="reduce")
     seen = "(nodes) => nodes.map((node) => Number(getComputedStyle(node).opacity))"
     right = page.locator(".rs-drawing g[data-step]:not(.rd-flight)")
     assert right.evaluate_all(seen) == [0] * 8

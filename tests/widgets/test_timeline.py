@@ -10,6 +10,7 @@ import pytest
 
 from collectives import all_reduce
 from collectives.timed import Clock, Match, Timed
+from tests.widgets.conftest import ask
 from widgets import Timeline
 
 
@@ -32,15 +33,16 @@ def timeline(events, clocks=()):
     return Timeline(SimpleNamespace(events=events, ranks=ranks, clocks=clocks))
 
 
-TOTALS = """async (calls) => {
+TOTALS = """async (trials) => {
     const { stayOf, totals } = await import("/js/spans.js");
-    return totals(calls.map((times) => stayOf({ times })));
+    return trials.map((calls) => totals(calls.map((times) => stayOf({ times }))));
 }"""
 
 
-def test_totals_are_those_of_counting_moments(page):
+def test_totals_are_those_of_counting_moments(modules):
     """Whole milliseconds, so that every moment between two of them is one state: counted one by one."""
     dice = random.Random(5)
+    trials, expected = [], []
     for _ in range(40):
         calls = []
         for _ in range(dice.randrange(1, 6)):
@@ -54,7 +56,9 @@ def test_totals_are_those_of_counting_moments(page):
             blocked |= {*range(begun, issued), *(range(waits, waited) if waits is not None else ())}
             hidden |= {*range(issued, until)} if waits is None else set()  # unsure: not overlap for certain
         hidden = (away | blocked) - blocked - hidden
-        assert page.evaluate(TOTALS, calls) == {"away": len(away), "blocked": len(blocked), "hidden": len(hidden)}
+        trials.append(calls)
+        expected.append({"away": len(away), "blocked": len(blocked), "hidden": len(hidden)})
+    assert ask(modules, TOTALS, trials) == expected
 
 
 def bars(page, rank, kind):
@@ -286,17 +290,20 @@ def meets(page):
     return page.inner_text(".rs-meets")
 
 
-MEETING = """async (calls) => {
+MEETING = """async (trials) => {
     const { meeting, stayOf } = await import("/js/spans.js");
-    const { lasts, seconds, unsure } = meeting(calls.map(([op, times], i) => ({ i, ...stayOf({ op, times }) })));
-    return [...lasts.map(({ i }) => i), seconds, unsure];
+    return trials.map((calls) => {
+        const { lasts, seconds, unsure } = meeting(calls.map(([op, times], i) => ({ i, ...stayOf({ op, times }) })));
+        return [...lasts.map(({ i }) => i), seconds, unsure];
+    });
 }"""
 
 
-def test_who_came_last_and_who_waited_is_that_of_counting_moments(page):
+def test_who_came_last_and_who_waited_is_that_of_counting_moments(modules):
     """Whole milliseconds, as above: a rank waits for the last one in each moment in which it waits and that is not
     there, unless it was done without it."""
     dice = random.Random(6)
+    trials, told = [], []
     for _ in range(60):
         sides = []
         for _ in range(dice.randrange(2, 6)):
@@ -312,12 +319,14 @@ def test_who_came_last_and_who_waited_is_that_of_counting_moments(page):
             there = {*range(waits, waited)} if waits is not None and until > last else set()
             expected.append(len({moment for moment in there if moment < last}))
             unsure |= waits is None and any(moment < last for moment in range(issued, until))
-        assert page.evaluate(MEETING, [["all_reduce", side] for side in sides]) == [comes.index(last), expected, unsure]
+        trials.append([["all_reduce", side] for side in sides])
+        told.append([comes.index(last), expected, unsure])
+    assert ask(modules, MEETING, trials) == told
 
 
-def test_a_monitored_barrier_waits_in_the_call_itself(page):
+def test_a_monitored_barrier_waits_in_the_call_itself(modules):
     sides = [["monitored_barrier", [0, 30, 30, 30, None]], ["monitored_barrier", [20, 30, 30, 30, None]]]
-    assert page.evaluate(MEETING, sides) == [1, [20, 0], False]
+    assert ask(modules, MEETING, [sides]) == [[1, [20, 0], False]]
 
 
 def test_choosing_a_bar_says_who_came_last_and_who_waited_for_it(show):
@@ -412,7 +421,7 @@ MEETINGS = """async (trials) => {
 }"""
 
 
-def test_what_is_told_of_two_machines_is_true_wherever_in_their_errors_the_clocks_are(page):
+def test_what_is_told_of_two_machines_is_true_wherever_in_their_errors_the_clocks_are(modules):
     """The truth is made first, in whole milliseconds, and stamped by clocks that are wrong by no more than is said."""
     dice = random.Random(19)
     truths, trials = [], []
@@ -426,7 +435,7 @@ def test_what_is_told_of_two_machines_is_true_wherever_in_their_errors_the_clock
             seen.append([time + wrong[rank // 2] for time in (begun, issued, waits, waited, waited)])
         truths.append(truth)
         trials.append([[{"ranks": [0, 1], "error": errors[0]}, {"ranks": [2, 3], "error": errors[1]}], seen])
-    told, sure = page.evaluate(MEETINGS, trials), 0
+    told, sure = ask(modules, MEETINGS, trials), 0
     for truth, (lasts, seconds, close) in zip(truths, told, strict=True):
         late = max(begun for begun, _, _ in truth)
         waited = [max(0, min(until, late) - since) if until > late else 0 for _, since, until in truth]

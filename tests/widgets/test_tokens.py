@@ -111,7 +111,6 @@ def test_steps_show_and_hide_and_a_rank_is_followed(show):
     page = show(tokens(step=0))
     visible = """() => ["1", "2"].map((step) => [...document.querySelectorAll(`.rd-after[data-step="${step}"]`)]
         .filter((node) => getComputedStyle(node).opacity > 0.9).length)"""
-    page.emulate_media(reduced_motion="reduce")
     assert page.evaluate(visible) == [0, 0]
     page.focus(".rs-scrub input")
     page.keyboard.press("ArrowRight")

@@ -158,17 +158,6 @@ def test_the_keyboard_steps_walks_links_and_changes_the_schedule(flat):
     assert flat.inner_text(".rs-sentence") == "Nothing has been sent yet." and marked(flat) == []
 
 
-def test_projector_mode_shows_large_words_on_one_screen(flat):
-    flat.focus(".rs-scrub input")
-    flat.keyboard.press("p")
-    flat.wait_for_function("document.querySelector('.rs-wiring').style.getPropertyValue('--rs-scale') === '1.5'")
-    sizes = flat.locator(".rs-wiring text").evaluate_all(
-        "(nodes) => nodes.filter((n) => n.textContent).map((n) => parseFloat(getComputedStyle(n).fontSize))"
-    )
-    assert min(sizes) >= 18
-    assert flat.locator(".rs-buttons").bounding_box()["y"] < 720
-
-
 @pytest.mark.parametrize("room", ROOMS)
 @pytest.mark.parametrize("width", [360, 900])
 def test_every_room_fits_and_every_link_is_drawn(show, page, room, width):

@@ -45,7 +45,6 @@ def forgotten():
 def still(show):
     def still(player):
         page = show(player)
-        page.emulate_media(reduced_motion="reduce")
         if page.locator("input[type=range]").count():
             page.focus("input[type=range]")
         return page
