@@ -12,7 +12,7 @@ import pytest
 from collectives import pipeline
 from collectives.pipeline import Order
 from collectives.timed import Timed
-from tests.widgets.conftest import ask, wait_for_wall
+from tests.widgets.conftest import ask, settle, wait_for_wall
 from widgets import SlotGrid
 
 FOUR = [pipeline.gpipe(4, 8), pipeline.one_f_one_b(4, 8), pipeline.interleaved(4, 8), pipeline.zero_bubble_h2(4, 8)]
@@ -96,8 +96,10 @@ def test_it_plays_slot_by_slot_and_what_is_kept_piles_up(show):
     assert page.locator(now).count() == 10 and page.evaluate("model.get('step')") == 33
     page.keyboard.press("+")
     page.keyboard.press("+")
+    page.evaluate("window.seen = []; model.on('change:step', () => seen.push(model.get('step')))")
     page.keyboard.press("Space")
-    page.wait_for_function("model.get('step') === 2 && model.get('playing')")
+    settle(page, "seen.includes(2)")
+    assert page.evaluate("seen.slice(0, 3)") == [0, 1, 2]
 
 
 def test_an_order_is_typed_and_counted_at_once(show):
