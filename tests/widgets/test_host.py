@@ -152,10 +152,10 @@ def test_a_widget_needs_no_more_than_anywidget_documents(modules, name):
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_an_error_inside_is_said_in_a_box(modules, name):
+def test_an_error_inside_is_said_in_a_box(desk, name):
     """A model that fails, even before there is a view: the box stands in the widget's own place and says what."""
     widget = WIDGETS[name][0]()
-    said = modules.evaluate(
+    said = desk.evaluate(
         """async (esm) => {
             const load = (text) => import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
             const definition = (await load(esm)).default();
