@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 COURSE = HERE.parents[1] / "course"
 LIMIT = 120_000
 """Milliseconds until what should happen must have happened; enough for a loaded machine, and never waited for."""
+LOGS: list[Path] = []
+"""What each server has said, the newest last."""
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +47,7 @@ def serving(application, root, tmp_path_factory):
     }
     env.pop("PYTEST_CURRENT_TEST", None)  # a student's kernels do not run under pytest either
     log = (tmp_path_factory.mktemp("log") / "lab.txt").open("w")
+    LOGS.append(Path(log.name))
     command = [sys.executable, "-m", application, "--config", str(HERE / "jupyter_server_config.py")]
     server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}"
@@ -81,6 +84,10 @@ def _shut_kernels_down(address, limit=LIMIT / 1000):
                 assert time.monotonic() < deadline, f"a kernel does not end: {kernel}"
                 time.sleep(0.05)
 
+
+READY = """window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'
+    && window.jupyterapp.commands.isEnabled('notebook:run-all-cells')"""
+"""A notebook is open, its kernel is idle, and its cells can be run."""
 
 FAILURES = """window.jupyterapp.shell.currentWidget.content.widgets
     .filter((cell) => cell.model.type === 'code')
@@ -203,14 +210,8 @@ class Desk:
         else:
             self.page.strangers, self.page.complaints = [], []
             self.page.evaluate("(path) => { window.jupyterapp.commands.execute('docmanager:open', { path }); }", name)
-        self.page.wait_for_function(
-            """(name) => {
-                const panel = window.jupyterapp?.shell.currentWidget;
-                return panel?.context?.path === name && panel.sessionContext?.kernelDisplayStatus === 'idle'
-                    && window.jupyterapp.commands.isEnabled('notebook:run-all-cells');
-            }""",
-            arg=name,
-        )
+        here = "window.jupyterapp?.shell.currentWidget?.context?.path"
+        self.page.wait_for_function(f"(name) => {here} === name && {READY}", arg=name)
         return self.page
 
     def _new_page(self):
@@ -259,7 +260,8 @@ def open_notebook(lab, desk):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failure comes with what the notebook held then: which cells had run, and what they had put out."""
+    """A failure comes with what the notebook held then, which cells had run and what they had put out, and with what
+    the server said last."""
     report = yield
     desk = item.funcargs.get("desk")
     if report.when == "call" and report.failed and desk and desk.page:
@@ -268,6 +270,7 @@ def pytest_runtest_makereport(item, call):
         except playwright.sync_api.Error as error:  # the page itself has gone
             held = [str(error)]
         report.sections.append(("the notebook", "\n".join(held)))
+        report.sections.append(("the server", "\n".join(LOGS[-1].read_text().splitlines()[-40:])))
     return report
 
 

@@ -12,7 +12,8 @@ import pytest
 from nbconvert import HTMLExporter
 
 from collectives import all_reduce
-from tests.lab.conftest import COURSE, LIMIT, Notebook, serving, write_notebook
+from tests.lab.conftest import COURSE, LIMIT, READY, Notebook, serving, write_notebook
+from tests.lab.test_lab import press
 from widgets import Player
 
 pytestmark = pytest.mark.timeout(900)
@@ -48,16 +49,13 @@ def test_notebook_7_shows_and_steps_a_player(tab, tmp_path_factory):
     write_notebook(root / "one.ipynb", [SHOW])
     with serving("notebook", root, tmp_path_factory) as address:
         tab.goto(f"{address}/notebooks/one.ipynb")
-        ready = "window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'"
-        tab.wait_for_function(ready)
+        tab.wait_for_function(f"() => {READY}")
         notebook = Notebook(tab)
         notebook.run_all()
         player = tab.locator(".rs-player")
         notebook.wait_until_idle()
         for key, step in [("Home", 0), ("ArrowRight", 1), ("End", 6), ("ArrowLeft", 5), ("Home", 0)]:
-            player.locator("input[type=range]").focus()
-            tab.keyboard.press(key)
-            assert player.get_attribute("data-step") == str(step)
+            press(player, key, step)
         assert tab.strangers == []
 
 
@@ -136,8 +134,6 @@ def test_a_saved_page_plays_without_a_network(tab, tmp_path):
     tab.context.set_offline(True)
     tab.goto(path.as_uri())
     player = tab.locator(".rs-player")
-    player.locator("input[type=range]").focus()
-    tab.keyboard.press("ArrowRight")
-    assert player.get_attribute("data-step") == "2"
+    press(player, "ArrowRight", 2)
     assert "Step 2 of 6" in player.locator(".rs-caption").inner_text()
     assert tab.strangers == []

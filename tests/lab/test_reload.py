@@ -11,6 +11,12 @@ from tests.lab.conftest import LIMIT
 pytestmark = pytest.mark.timeout(900)
 
 RELOADS = 3
+MORE = 3  # times that a page which gave up on the log is reloaded
+GAVE_UP = "Error displaying widget: model not found"
+"""ipywidgets looks for a model ten times a second. After two seconds it waits for the kernel's answer, if that is yet
+to come. An answer after the last look and before the end of these two seconds is missed: the page has the model and
+shows this forever (jupyter-widgets/ipywidgets#4026, #4040). On a busy machine the answer takes about two seconds, and
+up to 0.8 s pass between two looks. A student reloads once more."""
 TALKS = """%%ranks 4
 import os, time
 step = 0
@@ -26,6 +32,23 @@ ASK = f"""async (limit) => {{
     const late = new Promise((_, reject) => setTimeout(() => reject(`no answer within ${{limit}} ms`), limit));
     return (await Promise.race([asked, late])).content.status;
 }}"""
+
+
+def reload(page):
+    page.reload()
+    page.wait_for_function(f"() => {KERNEL}?.connectionStatus === 'connected'", timeout=LIMIT)
+
+
+def log_of(page):
+    """The log, once it is drawn; a page that gave up on it is reloaded."""
+    log, gave_up = page.locator(".rs-log"), page.get_by_text(GAVE_UP)
+    log.or_(gave_up).wait_for()
+    for _ in range(MORE):
+        if gave_up.count():
+            reload(page)
+            log.or_(gave_up).wait_for()
+    log.wait_for()
+    return log
 
 
 @pytest.fixture
@@ -45,14 +68,12 @@ def test_what_ranks_say_after_a_reload_arrives_and_the_kernel_answers(own_page, 
         notebook.run_all()
         page.locator(".rs-log").get_by_text("step").first.wait_for()
         page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
-        page.reload()
-        page.wait_for_function(f"() => {KERNEL}?.connectionStatus === 'connected'", timeout=LIMIT)
+        reload(page)
         (tmp_path / "gate").touch()
         page.wait_for_function(f"() => {KERNEL}.status === 'idle'", timeout=LIMIT)
         assert page.evaluate(ASK, LIMIT) == "ok", f"reload {time}"
-        log = page.locator(".rs-log")
-        log.wait_for()
+        log = log_of(page)
         log.get_by_role("button", name="show").click()
         for rank in range(4):
             log.get_by_text(f"the end of rank {rank}").wait_for()
-    assert page.complaints == []
+    assert [words for words in page.complaints if "widget model not found" not in words] == []

@@ -95,6 +95,7 @@ def test_the_text_below_an_open_question_waits_for_the_answer(open_notebook, lab
     notebook.command("notebook:run-cell")
     blur = "getComputedStyle(document.querySelector('.jp-MarkdownOutput > p')).filter"
     page.locator(".rs-gate button:has-text('skip')").wait_for()
+    page.locator(".jp-MarkdownOutput > p").wait_for()
     assert page.evaluate(blur) == "blur(6px)"
     page.click(".rs-gate button:has-text('skip')")
     page.wait_for_function(f"{blur} === 'none'")
