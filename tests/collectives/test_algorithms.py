@@ -20,7 +20,7 @@ def test_numbers_come_out_as_numpy_says(collective, algorithm):
 
 @EVERY
 def test_it_proves_itself_on_symbols(collective, algorithm):
-    for ranks in (*range(2, 18), 24, 32, 33):
+    for ranks in (*range(2, 18), 32):
         for schedule in schedules(collective, algorithm, ranks)[:2]:
             assert schedule.check() is None
 

@@ -1,4 +1,5 @@
-"""Orders of a pipeline against closed formulas, torch's own orders, and a clock that ticks once a slot."""
+"""Orders of a pipeline against closed formulas and a clock that ticks once a slot; tests/course/test_orders.py has
+torch's own."""
 
 import itertools
 import random
@@ -43,29 +44,6 @@ def test_interleaving_divides_the_bubble(p, v, k):
     assert order.idle == pytest.approx(3 * (p - 1) / v) or v == 1
     first = [min(m * v, 2 * (p - 1 - r) + (v - 1) * p + 1) / v for r in range(p)]
     assert order.kept == pytest.approx(first)
-
-
-KIND = {"FORWARD": "F", "FULL_BACKWARD": "B"}  # the enum's values are numbers in torch 2.8
-
-
-def torchs(schedule, p, m, v=1):
-    """The order that torch has for this schedule, in our words; it counts micro-batches from 0."""
-    schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
-    orders = []
-    for rank in range(p):
-        made = object.__new__(getattr(schedules, schedule))
-        made.__dict__.update(rank=rank, pp_group_size=p, n_local_stages=v, _n_microbatches=m)
-        made.__dict__.update(number_of_rounds=max(1, m // p), microbatches_per_round=m // max(1, m // p))
-        ops = [op for op in made._calculate_single_rank_operations(rank) if op is not None]
-        said = [(op.stage_index, KIND[op.computation_type.name], op.microbatch_index + 1) for op in ops]
-        orders.append(" ".join(map("{0[0]}{0[1]}{0[2]}".format, said)))
-    return orders
-
-
-@pytest.mark.parametrize("p, v, k", [*itertools.product((2, 4), (2, 3), (1, 2, 3))])
-def test_interleaved_is_torchs_own_order(p, v, k):
-    ours = interleaved(p, k * p, v).texts
-    assert ours == torchs("ScheduleInterleaved1F1B", p, k * p, v)
 
 
 def ticking(order):

@@ -57,7 +57,7 @@ def test_origins_are_those_of_the_symbols_everywhere(collective, algorithm):
         for schedule in map(explicit, schedules(collective, algorithm, ranks)[-1:]):
             for index in range(len(schedule.steps)):
                 cells = schedule.states(index).cells
-                for buffer, rank, chunk in places(schedule):
+                for buffer, rank, chunk in places(schedule)[index % 2 :: 2]:  # in the next step the others
                     found = schedule.trace(rank, chunk, index, buffer)
                     assert found.origins == dict(cells[buffer][rank, chunk].terms)
                     assert max(found.steps, default=0) <= index and sorted(found.steps) == list(found.steps)
