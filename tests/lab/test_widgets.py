@@ -85,7 +85,7 @@ def test_the_text_below_an_open_question_waits_for_the_answer(open_notebook, lab
     cells = [
         new_code_cell('from course import ask\nask("forgotten")'),
         new_code_cell("1"),
-        new_markdown_cell("It waits."),
+        new_markdown_cell("# It waits\n[A link](x.ipynb)"),
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), lab[1] / "waits.ipynb")
@@ -93,12 +93,18 @@ def test_the_text_below_an_open_question_waits_for_the_answer(open_notebook, lab
     page = notebook.page
     page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
     notebook.command("notebook:run-cell")
-    blur = "getComputedStyle(document.querySelector('.jp-MarkdownOutput > p')).filter"
+    blur = "getComputedStyle(document.querySelector('.jp-MarkdownOutput > {}')).filter"
     page.locator(".rs-gate button:has-text('skip')").wait_for()
     page.locator(".jp-MarkdownOutput > p").wait_for()
-    assert page.evaluate(blur) == "blur(6px)"
+    large, small = (float(page.evaluate(blur.format(tag))[5:-3]) for tag in ("h1", "p"))
+    assert large > 1.5 * small > 10  # of large letters more than of small ones
+    link = page.locator(".jp-MarkdownOutput p a")
+    link.focus()
+    assert not link.evaluate("link => link === document.activeElement")
     page.click(".rs-gate button:has-text('skip')")
-    page.wait_for_function(f"{blur} === 'none'")
+    page.wait_for_function(f"{blur.format('p')} === 'none'")
+    link.focus()
+    assert link.evaluate("link => link === document.activeElement")
     assert wrong(notebook) == []
 
 
