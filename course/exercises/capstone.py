@@ -190,8 +190,13 @@ def stepped(steps: Callable[[dict, Callable, int], Callable]):
         (_, stages, parts), x = SIDES[trial.p], torch.from_numpy(trial.given[rank])
         at = {"data": rank // (stages * parts), "pipe": rank // parts % stages, "tensor": rank % parts}
         space = {"torch": torch, "rank": rank, "_trial_mesh": SimpleNamespace(get_local_rank=at.__getitem__)}
-        exec(trial.exercise.setup.format(**asdict(trial.draw)), space)
-        return space["_trial_alone"](x, steps(space, space["_trial_clipped"], trial.p)).numpy()
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # the matrices are so small that a second thread only takes the ranks' time
+        try:
+            exec(trial.exercise.setup.format(**asdict(trial.draw)), space)
+            return space["_trial_alone"](x, steps(space, space["_trial_clipped"], trial.p)).numpy()
+        finally:
+            torch.set_num_threads(threads)
 
     return slip
 

@@ -117,6 +117,14 @@ def test_a_try_that_leaves_nothing_but_names_leaves_its_ranks_and_no_names():
     assert set(before).isdisjoint(pids()), "its messages are still under way"
 
 
+def test_a_large_recording_leaves_its_ranks():
+    """pyzmq starts a thread of its own when the first large message leaves a process."""
+    tried(SHIFT)
+    before = pids()
+    long = tried(SHIFT.replace("    return", "    for number in range(3000):\n        arriving + number\n    return"))
+    assert long.fault() == "" and pids() == before
+
+
 LEFT_OVER = {
     "a call": "if rank == 1: dist.all_reduce(x, async_op=True)",
     "a group": "dist.new_group([0, 1])",

@@ -50,18 +50,7 @@ def bad_rank(logs):
 }
 
 WRONG = {
-    "not written": ("def bad_rank(logs):\n    ...\n", "not written yet"),
     "always rank 0": ("def bad_rank(logs):\n    return 0\n", "it was not rank 0: that one waits in call"),
-    "only who left": (
-        """
-def bad_rank(logs):
-    for rank, calls in logs.items():
-        if calls[-1].over:
-            return rank
-    return 0
-""",
-        "it was not rank 0: that one waits in call",
-    ),
     "only who is in no call, else nothing": (
         """
 def bad_rank(logs):
@@ -88,10 +77,6 @@ def bad_rank(logs):
     return 0
 """,
         "and has done its part",
-    ),
-    "a list": (
-        "def bad_rank(logs):\n    return [rank for rank in logs if logs[rank][-1].over]\n",
-        "should return one rank, an int, and returned a list",
     ),
     "counted from 1": (
         """

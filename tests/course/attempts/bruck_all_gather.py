@@ -60,7 +60,6 @@ def bruck_all_gather(x):
 """
 
 WRONG = {
-    "not written": ("def bruck_all_gather(x):\n    ...\n", "not written yet"),
     "too much in the last step": (
         LOOP.format(some="have", result="torch.roll(blocks[:world_size], rank, 0).flatten()"),
         "in the last round send only the chunks that are missing",
@@ -90,10 +89,6 @@ def bruck_all_gather(x):
     return blocks.flatten()
 """,
         "in 12 messages where 8 are enough",
-    ),
-    "nothing returned": (
-        "def bruck_all_gather(x):\n    blocks = x.repeat(world_size)\n",
-        "should be a tensor and is None",
     ),
     "the built-in": (
         """

@@ -43,10 +43,6 @@ GOOD = {
 }
 
 WRONG = {
-    "not written": (
-        "def bytes_per_step(layers, tokens, width, vocabulary, context, parts):\n    ...\n",
-        "not written yet",
-    ),
     "the forward pass alone": (BODY.format(**GOOD | {"calls": "2"}), "bytes in the tensor group"),
     "an activation is cut, too": (
         BODY.format(**GOOD | {"activation": "tokens * width // parts"}),
@@ -62,9 +58,5 @@ WRONG = {
     "one after the other": (
         BODY.format(**GOOD | {"tensor": "(copies + cut + 1)", "data": "tensor"}),
         "bytes in the tensor group",
-    ),
-    "two ints": (
-        "def bytes_per_step(layers, tokens, width, vocabulary, context, parts):\n    return 1, 2\n",
-        "should be a tensor and is a tuple",
     ),
 }

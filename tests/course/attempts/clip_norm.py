@@ -57,12 +57,10 @@ def clip_norm(x, limit):
         BODY.format(**GOOD | {"condition": "norm > 50", "scale": "x *= 50 / norm"}),
         "no  on 4 ranks",
     ),
-    "a limit of one": (BODY.format(**GOOD | {"condition": "norm > 1", "scale": "x *= 1 / norm"}), "no  on 4 ranks"),
     "clips whenever its own is too long": (
         BODY.format(**GOOD | {"condition": "x.norm() > limit"}),
         "where the norm of all ranks' x together is above the limit, as it is here: if norm > limit",
     ),
-    "not written": ("def clip_norm(x, limit):\n    ...\n", "not written yet"),
     "its own norm": (
         BODY.format(**GOOD | {"reduce": "pass"}),
         "no rank has sent anything, so ranks 1-3's numbers are not in it",
@@ -110,15 +108,5 @@ def clip_norm(x, limit):
         x *= limit / norm
 """,
         "a few numbers per rank are enough, not the data",
-    ),
-    "all the data": (
-        """
-def clip_norm(x, limit):
-    whole = torch.empty(world_size * x.numel(), dtype=x.dtype)
-    dist.all_gather_single(whole, x)
-    if whole.norm() > limit:
-        x *= limit / whole.norm()
-""",
-        "uses the built-in all_gather_single",
     ),
 }

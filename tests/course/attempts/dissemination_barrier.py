@@ -65,7 +65,6 @@ ROUND = """
 """
 
 WRONG = {
-    "not written": ("def dissemination_barrier():\n    ...\n", "not written yet"),
     "nothing": ("def dissemination_barrier():\n    pass\n", "may leave before rank"),
     "one round": (f"def dissemination_barrier():{ROUND}    round(1)\n", "may leave before rank"),
     "always the neighbour": (
@@ -124,17 +123,6 @@ def dissemination_barrier():
     "round the ring": (
         f"def dissemination_barrier():{ROUND}    for _ in range(world_size - 1):\n        round(1)\n",
         "messages where",
-    ),
-    "everyone sends first": (
-        """
-def dissemination_barrier():
-    d = 1
-    while d < world_size:
-        dist.send(torch.ones(1), (rank + d) % world_size)
-        dist.recv(torch.empty(1), (rank - d) % world_size)
-        d *= 2
-""",
-        "wait in send",
     ),
     "the built-in": ("def dissemination_barrier():\n    dist.barrier()\n", "uses the built-in barrier"),
 }

@@ -62,35 +62,10 @@ def distributed_softmax(x):
 """,
         "the answer is ",
     ),
-    "the largest of the means": (
-        """
-def distributed_softmax(x):
-    m = x.mean()
-    dist.all_reduce(m, dist.ReduceOp.MAX)
-    e = torch.exp(x - m)
-    s = e.sum()
-    dist.all_reduce(s)
-    return e / s
-""",
-        "look for a division by zero, or for a number that is too large for exp",
-    ),
     "the mean of all": (
         """
 def distributed_softmax(x):
     m = x.mean()
-    dist.all_reduce(m)
-    m /= world_size
-    e = torch.exp(x - m)
-    s = e.sum()
-    dist.all_reduce(s)
-    return e / s
-""",
-        "look for a division by zero, or for a number that is too large for exp",
-    ),
-    "the average of the maxima": (
-        """
-def distributed_softmax(x):
-    m = x.max()
     dist.all_reduce(m)
     m /= world_size
     e = torch.exp(x - m)
@@ -105,7 +80,6 @@ def distributed_softmax(x):
         BODY.format(first="largest = 0", second="total = total.clamp(max=1e30); " + SUM),
         "the answer is",
     ),
-    "not written": ("def distributed_softmax(x):\n    ...\n", "not written yet"),
     "its own softmax": (
         "def distributed_softmax(x):\n    return x.softmax(0)\n",
         "no rank has sent anything, so ranks 1-3's numbers are not in it",
@@ -122,7 +96,6 @@ def distributed_softmax(x):
     ),
     "its own maximum": (BODY.format(first="pass", second=SUM), "each rank subtracted its own maximum"),
     "its own sum": (BODY.format(first=MAX, second="pass"), "each rank divided by the sum of its own exponentials"),
-    "the sum of the maxima": (BODY.format(first="dist.all_reduce(largest)", second=SUM), "look for a division by zero"),
     "overwrites x": (
         """
 def distributed_softmax(x):
@@ -135,15 +108,6 @@ def distributed_softmax(x):
     return x / total
 """,
         "x was changed; it must stay as it was",
-    ),
-    "all the data": (
-        """
-def distributed_softmax(x):
-    whole = torch.empty(world_size * x.numel(), dtype=x.dtype)
-    dist.all_gather_single(whole, x)
-    return whole.softmax(0).chunk(world_size)[rank]
-""",
-        "uses the built-in all_gather_single",
     ),
     "all the data, in disguise": (
         """

@@ -36,7 +36,6 @@ RIGHT = {
 }
 
 WRONG = {
-    "not written": (filled("...", "..."), "not written yet"),
     "the gradient stays where it is": (filled("back = grad.new_zeros(sum(ctx.goes), 2)"), " and should "),
     "the lists not swapped": (
         filled(
@@ -47,14 +46,5 @@ WRONG = {
     "equal pieces": (filled(ROOM + "dist.all_to_all_single(back, grad)"), "rank"),
     "room for what comes": (filled(ROOM.replace("goes", "comes") + CALL), "rank"),
     "the gradient of something else": (filled(ROOM + CALL, "2 * back"), " and should "),
-    "no autograd function": (
-        """
-def exchange(x, goes, comes):
-    out = x.new_empty(sum(comes), x.shape[1])
-    dist.all_to_all_single(out, x.detach(), comes, goes)
-    return out
-""",
-        " and should ",
-    ),
     "backward returns nothing": (filled(ROOM + CALL, "None"), " and should "),
 }

@@ -123,7 +123,6 @@ def f_and_g(x, piece):
 """,
         "F has added up the very tensor that piece(x) passes to a weight of its own, too; clone() the gradient first",
     ),
-    "not written": (CLASSES.format(**GOOD | {"f_backward": "..."}), "not written yet"),
     "f does nothing": (
         CLASSES.format(**GOOD | {"f_backward": "pass"}),
         "rank 0: the gradient of x is ",
@@ -164,6 +163,4 @@ def f_and_g(x, piece):
 """,
         "what piece(x) returned was overwritten",
     ),
-    "f forgets to return it": (CLASSES.format(**GOOD | {"f_grad": "None"}), "the gradient of x is 0 0 ... and should"),
-    "returns nothing": (CLASSES.format(**GOOD).replace("    return G.", "    G."), "should be a tensor and is None"),
 }

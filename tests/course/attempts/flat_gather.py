@@ -67,10 +67,6 @@ def flat_gather(x):
         "right result by luck: line 11 receives from any rank, and with the messages in another order rank 0 has "
         "another result",
     ),
-    "not written": (
-        "def flat_gather(x):\n    pieces = [x]\n    dist.recv(..., 1)\n    return torch.cat(pieces)\n",
-        "not written yet",
-    ),
     "always into the first": (
         """
 def flat_gather(x):
@@ -151,15 +147,6 @@ def flat_gather(x):
     return torch.cat(pieces)
 """,
         "rank 0",
-    ),
-    "the built-in": (
-        """
-def flat_gather(x):
-    pieces = [torch.empty_like(x) for _ in range(world_size)] if rank == 0 else None
-    dist.gather(x, pieces)
-    return torch.cat(pieces) if rank == 0 else None
-""",
-        "uses the built-in gather",
     ),
     "one number at a time": (
         """

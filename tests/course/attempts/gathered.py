@@ -80,7 +80,6 @@ GOOD = {
 }
 
 WRONG = {
-    "not written": ("def gathered(x):\n    ...\n", "not written yet"),
     "cuts out its part": (
         BODY.format(**GOOD | {"backward": "piece = grad.chunk(world_size)[rank]"}),
         "that is this rank's own gradient of its shard",
@@ -114,7 +113,6 @@ def gathered(x):
         BODY.format(**GOOD | {"forward": 2 * (GOOD["forward"] + "; ")}),
         "right result, but with 3 calls of built-ins where 2 will do",
     ),
-    "returns nothing": (BODY.format(**GOOD | {"call": "None"}), "should be a tensor and is None"),
     "gathers all gradients": (
         BODY.format(
             **GOOD

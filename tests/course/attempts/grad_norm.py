@@ -35,7 +35,6 @@ COPIES = "sum(grad.square().sum() for grad in copies)"
 GOOD = {"number": CUT, "reduce": "dist.all_reduce(number, group=group)", "norm": f"(number + {COPIES}).sqrt()"}
 
 WRONG = {
-    "not written": ("def grad_norm(cut, copies, group):\n    ...\n", "not written yet"),
     "counts the copies of every rank": (
         BODY.format(**GOOD | {"number": f"{CUT} + {COPIES}", "norm": "number.sqrt()"}),
         "the copies went into the sum over the group, once from each rank",
@@ -74,5 +73,4 @@ def grad_norm(cut, copies, group):
 """,
         "a few numbers per rank are enough, not the data",
     ),
-    "returns a float": (BODY.format(**GOOD | {"norm": f"float(number + {COPIES}) ** 0.5"}), "should be a tensor"),
 }

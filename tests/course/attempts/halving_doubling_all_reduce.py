@@ -44,7 +44,6 @@ def halving_doubling_all_reduce(x, d=1):
 }
 
 WRONG = {
-    "not written": ("def halving_doubling_all_reduce(x):\n    ...\n", "not written yet"),
     "the farthest first": (
         LOOP.format(**FAR),
         "right result, but 1 N went farther than to the neighbour rank ^ 1, where 0.5 N are enough",
@@ -65,7 +64,6 @@ def halving_doubling_all_reduce(x):
 """,
         "that is the whole vector in every round",
     ),
-    "the built-in": ("def halving_doubling_all_reduce(x):\n    dist.all_reduce(x)\n", "uses the built-in all_reduce"),
     "a ring": (
         """
 def halving_doubling_all_reduce(x):

@@ -49,23 +49,11 @@ GOOD = {
 }
 
 WRONG = {
-    "not written": ("def hierarchical_all_reduce(x, mesh):\n    ...\n", "not written yet"),
     "never across": (BODY.format(**GOOD | {"second": "pass"}), "ranks 2-3's never came here"),
     "never together again": (BODY.format(**GOOD | {"third": "pass"}), "x is as it was"),
     "the groups the wrong way round": (
         BODY.format(**GOOD | {"inside": "machine", "between": "gpu"}),
         "rank 0 gives 1 N to reduce_scatter_single between the machines (line 4), where 0.5 N are enough",
-    ),
-    "all of it across": (
-        BODY.format(
-            **GOOD
-            | {
-                "first": "dist.all_reduce(x, group=inside)",
-                "second": "dist.all_reduce(x, group=between)",
-                "third": "pass",
-            }
-        ),
-        "rank 0 gives 1 N to all_reduce between the machines",
     ),
     "one big ring": (
         "def hierarchical_all_reduce(x, mesh):\n    dist.all_reduce(x)\n",
@@ -86,19 +74,8 @@ def hierarchical_all_reduce(x, mesh):
         BODY.format(**GOOD | {"second": "dist.all_reduce(piece)"}),
         "no  on 4 ranks",
     ),
-    "another tensor gathered": (
-        BODY.format(**GOOD | {"third": "x = torch.empty_like(x); dist.all_gather_single(x, piece, group=inside)"}),
-        "x is as it was",
-    ),
     "two GPUs a machine": (
         BODY.format(**GOOD).replace("dist.get_world_size(inside)", "2"),
         "no  on 8 ranks",
-    ),
-    "returned": (
-        BODY.format(
-            **GOOD
-            | {"third": "out = torch.empty_like(x); dist.all_gather_single(out, piece, group=inside); return out"}
-        ),
-        "x is as it was",
     ),
 }

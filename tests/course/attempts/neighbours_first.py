@@ -23,12 +23,10 @@ def neighbours_first(x):
 }
 
 WRONG = {
-    "not written": ("def neighbours_first(x):\n    ...\n", "not written yet"),
     "the machines, sorted": (
         GATHERED.format(order="machines.sort().values"),
         "these are the machines' numbers, sorted",
     ),
-    "the machines as they came": (GATHERED.format(order="machines"), "rank 0: the answer"),
     "the other way round": (
         GATHERED.format(order="machines.argsort(stable=True, descending=True)"),
         "rank 0: the answer",
@@ -42,10 +40,6 @@ WRONG = {
         "and should have [4]",
     ),
     "nobody was asked": ("def neighbours_first(x):\n    return torch.arange(world_size)\n", "rank 0: the answer"),
-    "a Python list": (
-        GATHERED.format(order="machines.argsort(stable=True).tolist()"),
-        "should be a tensor and is a list",
-    ),
     "rank 0 alone knows": (
         """
 def neighbours_first(x):

@@ -41,7 +41,6 @@ def one_f_one_b(m):
 }
 
 WRONG = {
-    "not written": ("def one_f_one_b(m):\n    ...\n", "not written yet"),
     "GPipe": (
         "def one_f_one_b(m):\n    return [*range(1, m + 1), *range(-1, -m - 1, -1)]\n",
         "(from element 4 on) is 5 6 ... and should be -1 5 ...: that is GPipe",

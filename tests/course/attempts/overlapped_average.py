@@ -101,7 +101,6 @@ def overlapped_average(model, cap):
 }
 
 WRONG = {
-    "not written": ("def overlapped_average(model, cap):\n    ...\n", "not written yet"),
     "no finish": (
         "def overlapped_average(model, cap):\n    for p in model.parameters():\n"
         "        p.register_post_accumulate_grad_hook(lambda p: dist.all_reduce(p.grad))\n",
@@ -116,10 +115,6 @@ WRONG = {
             **GOOD | {"start": "dist.all_reduce(bucket); under_way.append((list(held), bucket, None))", "wait": "pass"}
         ),
         "rank 0 waits for its all_reduce (line 6) before it goes on computing",
-    ),
-    "waits for its handle in the hook": (
-        BODY.format(**GOOD | {"start": GOOD["start"] + "; under_way[-1][2].wait()"}),
-        "before it goes on computing",
     ),
     "all when the pass is over": (
         BODY.format(**GOOD | {"collect": "held.append(p)"}),

@@ -54,7 +54,6 @@ HEAD = """
 GOOD = EXCHANGE.format(what="(rank + hop) % world_size")
 
 WRONG = {
-    "not written": ("def pairwise_reduce_scatter(x):\n    ...\n", "not written yet"),
     "sends its own piece": (
         f"def pairwise_reduce_scatter(x):{HEAD}{EXCHANGE.format(what='rank')}    return total\n",
         "rank 0: the answer holds a0 + b1 + c2 + d3 and should hold a0 + b0 + c0 + d0: ranks 1-3 contributed another "
@@ -81,19 +80,6 @@ def pairwise_reduce_scatter(x):
 """,
         "that is the whole vector sent p - 1 times",
     ),
-    "all of the sum": (
-        """
-def pairwise_reduce_scatter(x):
-    total, arriving = x.clone(), torch.empty_like(x)
-    for hop in range(1, world_size):
-        sending = dist.isend(x, (rank + hop) % world_size)
-        dist.recv(arriving, (rank - hop) % world_size)
-        sending.wait()
-        total += arriving
-    return total
-""",
-        "has shape",
-    ),
     "one place off": (
         """
 def pairwise_reduce_scatter(x):
@@ -116,17 +102,6 @@ def pairwise_reduce_scatter(x):
     return y.chunk(world_size)[rank]
 """,
         "uses the built-in all_reduce",
-    ),
-    "everyone sends first": (
-        f"""
-def pairwise_reduce_scatter(x):{HEAD}
-    for hop in range(1, world_size):
-        dist.send(pieces[(rank + hop) % world_size], (rank + hop) % world_size)
-        dist.recv(arriving, (rank - hop) % world_size)
-        total += arriving
-    return total
-""",
-        "wait in send",
     ),
     "through rank 0": (
         """

@@ -28,7 +28,6 @@ def pass_it_on(x):
 }
 
 WRONG = {
-    "not written": ("def pass_it_on(x):\n    ...\n", "not written yet"),
     "sends before it has received": (
         """
 def pass_it_on(x):

@@ -41,8 +41,6 @@ def rail_broadcast(x, mesh):
 }
 
 WRONG = {
-    "not written": ("def rail_broadcast(x, mesh):\n    ...\n", "not written yet"),
-    "half written": (BODY.format(**GOOD | {"third": "..."}), "not written yet"),
     "one broadcast": (
         "def rail_broadcast(x, mesh):\n    dist.broadcast(x, 0)\n",
         "rank 0 gives 1 N to broadcast between the machines (line 2), where 0.5 N are enough",
@@ -79,10 +77,6 @@ def rail_broadcast(x, mesh):
             }
         ),
         "no  on 4 ranks",
-    ),
-    "gathered into another tensor": (
-        BODY.format(**GOOD | {"third": "out = torch.empty_like(x); dist.all_gather_single(out, piece, group=inside)"}),
-        "x is as it was",
     ),
     "two GPUs a machine": (
         BODY.format(**GOOD).replace("dist.get_world_size(inside)", "2"),

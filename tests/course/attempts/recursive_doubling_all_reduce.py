@@ -95,7 +95,6 @@ def recursive_doubling_all_reduce(x):
         "right result, but in 4 steps, one after the other, where 2 are enough: a blocking call makes the next one "
         "wait until it is over",
     ),
-    "not written": ("def recursive_doubling_all_reduce(x):\n    ...\n", "not written yet"),
     "partners that are not mutual": (
         LOOP.format(limit="world_size", partner="(rank + distance) % world_size", add="x += arriving", grow="*= 2"),
         "wait",
@@ -134,34 +133,4 @@ def recursive_doubling_all_reduce(x):
 """,
         "rank 3's never came here",
     ),
-    "both send first": (
-        """
-def recursive_doubling_all_reduce(x):
-    arriving = torch.empty_like(x)
-    distance = 1
-    while distance < world_size:
-        dist.send(x, rank ^ distance)
-        dist.recv(arriving, rank ^ distance)
-        x += arriving
-        distance *= 2
-""",
-        "wait",
-    ),
-    "up and down a tree": (
-        """
-def recursive_doubling_all_reduce(x):
-    got = torch.empty_like(x)
-    if rank:
-        dist.send(x, 0)
-        dist.recv(x, 0)
-    else:
-        for src in range(1, world_size):
-            dist.recv(got, src)
-            x += got
-        for dst in range(1, world_size):
-            dist.send(x, dst)
-""",
-        "the busiest rank sent 3 N where 2 N are enough",
-    ),
-    "the built-in": ("def recursive_doubling_all_reduce(x):\n    dist.all_reduce(x)\n", "uses the built-in all_reduce"),
 }

@@ -63,8 +63,6 @@ def redistribute(x, before, after):
 """,
         "never calls reduce_scatter or reduce_scatter_single: both conversions from partial",
     ),
-    "not written": (filled(partial_shard="..."), "not written yet"),
-    "the built-in for it": (filled(partial_replicate="dist.all_reduce(x); return x"), "all_reduce"),
     "its part of its own summand": (filled(partial_shard=PARTS["replicate_shard"]), "partial to shard"),
     "the part of the rank beside it": (
         filled(replicate_shard="return x.chunk(world_size)[rank - 1]"),
@@ -78,5 +76,4 @@ def redistribute(x, before, after):
         filled(replicate_shard=PARTS["partial_shard"].replace("return mine", "return mine // world_size")),
         "5 ",
     ),
-    "nothing returned": (filled(partial_replicate="pass"), "None"),
 }

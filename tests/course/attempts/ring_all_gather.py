@@ -77,7 +77,6 @@ def ring_all_gather(x):
         "right result, but in 6 steps, one after the other, where 3 are enough: a blocking call makes the next one "
         "wait until it is over",
     ),
-    "not written": ("def ring_all_gather(x):\n    ...\n", "not written yet"),
     "always its own": (
         f"""
 def ring_all_gather(x):{HEAD}
@@ -142,42 +141,5 @@ def ring_all_gather(x):
     return whole
 """,
         "the busiest rank sent 3 N where 0.75 N",
-    ),
-    "everyone sends first": (
-        f"""
-def ring_all_gather(x):{HEAD}
-    for step in range(world_size - 1):
-        dist.send(pieces[(rank - step) % world_size], right)
-        dist.recv(pieces[(rank - 1 - step) % world_size], left)
-    return torch.cat(pieces)
-""",
-        "wait in send",
-    ),
-    "the built-in": (
-        f"def ring_all_gather(x):{HEAD}    dist.all_gather(pieces, x)\n    return torch.cat(pieces)\n",
-        "uses the built-in all_gather",
-    ),
-    "a list": (
-        f"""
-def ring_all_gather(x):{HEAD}
-    for step in range(world_size - 1):
-        sending = dist.isend(pieces[(rank - step) % world_size], right)
-        dist.recv(pieces[(rank - 1 - step) % world_size], left)
-        sending.wait()
-    return pieces
-""",
-        "should be a tensor and is a list",
-    ),
-    "spoils x": (
-        f"""
-def ring_all_gather(x):{HEAD}
-    for step in range(world_size - 1):
-        sending = dist.isend(pieces[(rank - step) % world_size], right)
-        dist.recv(pieces[(rank - 1 - step) % world_size], left)
-        sending.wait()
-    x += 1
-    return torch.cat(pieces)
-""",
-        "x was changed",
     ),
 }

@@ -47,7 +47,6 @@ def ring_any_length(x):
 }
 
 WRONG = {
-    "not written": ("def ring_any_length(x):\n    ...\n", "not written yet"),
     "chunk, which may give too few": (ring("x.chunk(world_size)"), "IndexError: list index out of range"),
     "one buffer like the first": (
         ring(buffer="chunks[0]"),  # which of two ranks is seen first is chance
@@ -81,17 +80,5 @@ def ring_any_length(x):
         passing, arriving = arriving, passing
 """,
         "that is the whole vector sent p - 1 times; send one chunk of it at a time",
-    ),
-    "everybody to everybody": (
-        """
-def ring_any_length(x):
-    others = [peer for peer in range(world_size) if peer != rank]
-    inbox, mine = [torch.empty_like(x) for _ in others], x.clone()
-    work = [dist.irecv(box, peer) for box, peer in zip(inbox, others)] + [dist.isend(mine, peer) for peer in others]
-    for w in work:
-        w.wait()
-    x += sum(inbox)
-""",
-        "only its neighbours",
     ),
 }

@@ -68,7 +68,6 @@ def ring_reduce_scatter(x):
 }
 
 WRONG = {
-    "the blank": (variant(takes="..."), "not written yet"),
     "adds to the chunk that it has sent": (
         variant(takes="rank - 1 - step"),
         "it is as it was at the start, nothing was ever added to it",
@@ -87,19 +86,6 @@ WRONG = {
     "the built-in": (
         "def ring_reduce_scatter(x):\n    dist.reduce_scatter_single(x.chunk(world_size)[rank], x.clone())\n",
         "uses the built-in reduce_scatter_single",
-    ),
-    "whole vectors": (
-        """
-def ring_reduce_scatter(x):
-    passing, arriving = x.clone(), torch.empty_like(x)
-    for step in range(world_size - 1):
-        sending = dist.isend(passing, (rank + 1) % world_size)
-        dist.recv(arriving, (rank - 1) % world_size)
-        sending.wait()
-        x += arriving
-        passing, arriving = arriving, passing
-""",
-        "the busiest rank sent 3 N where 0.75 N are enough",
     ),
     "straight to the owner": (
         """

@@ -30,7 +30,6 @@ def same_bits_sum(x):
 GOOD = {"wide": "x.double()", "op": "", "answer": "total.to(x.dtype)"}
 
 WRONG = {
-    "not written": ("def same_bits_sum(x):\n    ...\n", "not written yet"),
     "as torch adds": (BODY.format(**GOOD | {"wide": "x.clone()"}), "no  on 4 ranks"),
     "in x itself": (BODY.format(**GOOD | {"wide": "x"}), "no  on 4 ranks"),
     "not rounded back": (BODY.format(**GOOD | {"answer": "total"}), "no  on 4 ranks"),

@@ -69,7 +69,6 @@ def shift(x):
         "right result, but in 2 steps, one after the other, where 1 is enough: a blocking call makes the next one "
         "wait until it is over",
     ),
-    "not written": ("def shift(x):\n    ...\n", "not written yet"),
     "everyone sends first": (
         f"def shift(x):{HEAD}    dist.send(x, right)\n    dist.recv(arriving, left)\n    return arriving\n",
         "wait in send",

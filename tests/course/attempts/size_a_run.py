@@ -54,10 +54,6 @@ def size_a_run(model, tokens, gpus, tensor, chip):
 }
 
 WRONG = {
-    "not written": (
-        "def size_a_run(model, tokens, gpus, tensor, chip):\n    ...\n",
-        "not written yet",
-    ),
     "every machine keeps the whole model": (
         BODY.format(**GOOD | {"kept": "16 * psi / tensor + 2 * layers * hidden * tokens"}),
         "the GB that a GPU keeps",
@@ -88,8 +84,4 @@ WRONG = {
     "2 operations": (BODY.format(**GOOD | {"operations": "2"}), "no  on 2 ranks"),  # the seconds, or the MFU alone
     "counts what is recomputed": (BODY.format(**GOOD | {"mfu": "compute / seconds"}), "the MFU"),
     "bytes": (BODY.format(**GOOD | {"returned": "kept, summed, nic, fsdp, seconds, mfu"}), "no  on 2 ranks"),
-    "five numbers": (
-        BODY.format(**GOOD | {"returned": "kept / 1e9, summed / 1e9, nic / 1e9, fsdp, seconds"}),
-        "no  on 2 ranks",
-    ),
 }

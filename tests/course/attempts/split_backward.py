@@ -43,7 +43,6 @@ def split_backward(r, p, m):
 }
 
 WRONG = {
-    "not written": ("def split_backward(r, p, m):\n    ...\n", "not written yet"),
     "nothing is split": (
         BODY.format(**GOOD | {"back": "B", "weights": "False"}),
         "27 are enough: rank 0 waits for both slots of each B of rank 1, and needs only the first",
@@ -83,6 +82,5 @@ def split_backward(r, p, m):
 """,
         "rank 0 has an action of stage 7; its own stage is 0",
     ),
-    "numbers": (BODY.format(**GOOD | {"returned": "len(order)"}), "for rank 0 it should return a list of actions, and"),
     "not an action": (BODY.format(**GOOD | {"back": "X"}), "on 4 ranks, rank 0: X1 is no action"),
 }

@@ -79,7 +79,6 @@ def survive(path, w, m, step):
 }
 
 WRONG = {
-    "not written": ("def survive(path, w, m, step):\n    ...\n", "not written yet"),
     "never saves": (BODY.format(**GOOD | {"when": "False"}), "the steps that were computed in all three attempts"),
     "saves over the old file": (
         BODY.format(**GOOD | {"saved": GOOD["saved"].replace(" + '.new'", ""), "replaced": "pass"}),

@@ -125,15 +125,6 @@ def swap(x):
 """,
         "only its partner",
     ),
-    "the built-in": (
-        """
-def swap(x):
-    everyone = [torch.empty_like(x) for _ in range(world_size)]
-    dist.all_gather(everyone, x)
-    return everyone[rank ^ 1 if rank ^ 1 < world_size else rank]
-""",
-        "uses the built-in all_gather",
-    ),
     "in two halves": (
         """
 def swap(x):

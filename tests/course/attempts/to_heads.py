@@ -34,7 +34,6 @@ def to_heads(x):
 }
 
 WRONG = {
-    "not written": ("def to_heads(x):\n    ...\n", "not written yet"),
     "x as it lies": (
         """
 def to_heads(x):
@@ -68,14 +67,4 @@ def to_heads(x):
         "def to_heads(x):\n    return torch.cat([x.chunk(world_size, dim=1)[rank]] * world_size)\n",
         " should ",
     ),
-    "an all_gather": (
-        """
-def to_heads(x):
-    out = x.new_empty(world_size * x.shape[0], *x.shape[1:])
-    dist.all_gather_single(out, x)
-    return out.chunk(world_size, dim=1)[rank].contiguous()
-""",
-        "all_gather_single",
-    ),
-    "nothing returned": (SOLVED.replace("return out", "out"), "should be a tensor and is None"),
 }

@@ -63,10 +63,6 @@ def train_until(epoch, goal):
         decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return epochs - 1"),
         "it ran the right number of epochs and returns one fewer",
     ),
-    "counted from 2": (
-        decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return epochs + 1"),
-        "it ran the right number of epochs and returns one more",
-    ),
     "by the mean of the epoch before": (
         """
 def train_until(epoch, goal):
@@ -83,10 +79,6 @@ def train_until(epoch, goal):
     ),
     "rank 0 decides by the mean, and alone": (
         decided("dist.all_reduce(loss)", "if rank == 0 and loss / world_size < goal:"),
-        "wait",
-    ),
-    "only those that are not there yet add up": (
-        decided("if loss < goal: return epochs", "dist.all_reduce(loss)", "if loss / world_size < goal:"),
         "wait",
     ),
     "returns nothing": (

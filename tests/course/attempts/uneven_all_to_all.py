@@ -56,7 +56,6 @@ def uneven_all_to_all(x, counts):{counts}
 GOOD = {"counts": COUNTS, "exchange": "dist.all_to_all_single(out, x, incoming, counts)", "result": "out"}
 
 WRONG = {
-    "not written": ("def uneven_all_to_all(x, counts):\n    ...\n", "not written yet"),
     "what goes is what comes": (BODY.format(**GOOD | {"counts": "\n    incoming = counts"}), "no  on 4 ranks"),
     "the lists the wrong way round": (
         BODY.format(**GOOD | {"exchange": "dist.all_to_all_single(out, x, counts, incoming)"}),
@@ -71,10 +70,6 @@ def uneven_all_to_all(x, counts):
     return torch.cat([pieces[rank] for pieces in parts])
 """,
         "uses the built-in all_gather",
-    ),
-    "a list": (
-        BODY.format(**GOOD | {"result": "list(out.split(incoming))"}),
-        "should be a tensor and is a list",
     ),
     "from behind": (BODY.format(**GOOD | {"result": "out.flip(0)"}), "no  on 4 ranks"),
     "one call for each rank": (

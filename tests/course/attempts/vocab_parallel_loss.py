@@ -70,29 +70,14 @@ def vocab_parallel_loss(x, target):
 }
 
 WRONG = {
-    "not written": ("def vocab_parallel_loss(x, target):\n    ...\n", "not written yet"),
     "no maximum": (BODY.format(**GOOD | {"largest": "m = torch.zeros_like(m)"}), "the loss"),
     "a maximum of its own": (BODY.format(**GOOD | {"largest": "pass"}), "no  on 4 ranks"),
-    "the sum of its own columns": (
-        BODY.format(**GOOD | {"total": "torch.exp(x - m[:, None]).sum(1)"}),
-        "no  on 4 ranks",
-    ),
     "the target is a column of its own": (BODY.format(**GOOD | {"place": "target"}), "the loss"),
     "the logit of its own columns": (BODY.format(**GOOD | {"right": "logit"}), "no  on 4 ranks"),
     "without the maximum at the end": (BODY.format(**GOOD | {"loss": "(torch.log(total) - right).mean()"}), "the loss"),
     "the sum over rows": (
         BODY.format(**GOOD | {"loss": "(m + torch.log(total) - right).sum()"}),
         "that is the sum over the rows; take the mean",
-    ),
-    "gathers the logits": (
-        """
-def vocab_parallel_loss(x, target):
-    parts = [torch.empty_like(x) for _ in range(world_size)]
-    dist.all_gather(parts, x.detach())
-    parts[rank] = x
-    return torch.nn.functional.cross_entropy(torch.cat(parts, 1), target)
-""",
-        "it uses the built-in all_gather",
     ),
     "sums up all the logits": (
         """
