@@ -67,7 +67,7 @@ WIDGETS = {
     "player with help and one rank": (lambda: Player(all_reduce.naive(ranks=4), step=2), ["?", "ArrowDown"]),
     "player of 16": (lambda: Player(all_reduce.ring(ranks=16), step=9), []),
     "player as a tree": (lambda: Player(all_reduce.tree(ranks=16), step=3), ["l", "ArrowDown", "]"]),
-    "player of machines": (lambda: Player(all_reduce.hierarchical(nodes=4, local=8), step=3), []),
+    "player of machines": (lambda: Player(all_reduce.hierarchical(nodes=2, local=4), step=3), []),
     "race": (lambda: Race(all_reduce.ring(ranks=8), all_reduce.naive(ranks=8), step=3), []),
     "projected": (lambda: Player(all_reduce.ring(ranks=8), step=9), ["p"]),
     "log": (log, []),
