@@ -21,13 +21,14 @@ SEEDS = [f"a lecture in spring {number}" for number in range(40)]
 CLAIM = re.compile(r"\*(?:Easy|Medium|Hard), (\d+) minutes\.\*")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_every_exam_has_60_points_and_no_two_questions_of_one_chapter(seed):
-    names, written = exam.chosen(seed)
-    assert sum(exam.points(QUESTIONS[name]) for name in names) + exam.WRITTEN_POINTS * len(written) == 60
-    assert len({exam._chapter(name) for name in names}) == len(names) == exam.CHOSEN + exam.COMPUTED
-    text = nbformat.writes(exam.exam(seed))
-    assert sum(map(int, re.findall(r"\((\d+) points\)", text))) == 60
+def test_every_exam_has_60_points_and_no_two_questions_of_one_chapter():
+    for seed in SEEDS:
+        names, written = exam.chosen(seed)
+        assert sum(exam.points(QUESTIONS[name]) for name in names) + exam.WRITTEN_POINTS * len(written) == 60, seed
+        assert len({exam._chapter(name) for name in names}) == len(names) == exam.CHOSEN + exam.COMPUTED
+    for seed in SEEDS[:5]:
+        text = nbformat.writes(exam.exam(seed))
+        assert sum(map(int, re.findall(r"\((\d+) points\)", text))) == 60, seed
 
 
 def test_a_seed_is_one_exam_and_another_text_another():
