@@ -408,8 +408,9 @@ class _Picker:
         base, moves = self._base(done), []
         through, unseen_there = region, done.spot._replace(span=done.span._replace(storage=-1))
         if self._overlaps(done):
-            memory, size = self.variables[rank], region.hi - region.lo
-            through = Region(memory.imagine("temporary", size, memory.dtype(region.place)), 0, size)
+            memory = self.variables[rank]
+            size, dtype = memory.size(region.place), memory.dtype(region.place)
+            through = region._replace(place=memory.imagine("temporary", size, dtype))
         for number, span, _ in sorted(done.parts, key=lambda part: part.number != base):
             source = self._from(done, number)
             if number in done.folded or (number == base and source == through and len(done.terms) > done.averages):
@@ -419,7 +420,7 @@ class _Picker:
             alone = number != base or len(done.parts) == 1  # else it never was there
             spot = done.spot if alone else unseen_there
             if through is not region:
-                spot = unseen_there._replace(row=done.since)
+                spot = unseen_there._replace(row=min(done.since, done.row - 0.5))  # before any of the op is written
             origin = Spot(rank, span, done.since)
             move = Move(at, rank, rank, source, through, spot, done.held(number), origin)
             moves.append(self._combined(move, done, number))
@@ -430,9 +431,10 @@ class _Picker:
     def _overlaps(self, done: LocalWrite) -> bool:
         """Whether what it overwrites is read again by the same op: `x[1:-1] = x[:-2] + x[2:]`, `x[:] = x.roll(1)`."""
         others = [other for other in self.at_row[done.rank, done.row] if other is not done] if done.parts else []
-        sources = [self._from(each, part.number) for each in [done, *others] for part in each.parts]
         mine = done.region
-        return any(s.place == mine.place and s != mine and s.lo < mine.hi and mine.lo < s.hi for s in sources)
+        sources = [(each, self._from(each, part.number)) for each in [done, *others] for part in each.parts]
+        read = [s for each, s in sources if s.place == mine.place and (s != mine or each is not done)]
+        return any(s.lo < mine.hi and mine.lo < s.hi for s in read)
 
     def _late(self, done: LocalWrite) -> int:
         """The step before the one in which new data go out; the earliest that it can be, if they never do."""

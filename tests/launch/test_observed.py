@@ -134,6 +134,14 @@ dist.recv(x[:1], (rank - 1) % p)
 w.wait()
 x[:] = x.roll(1)
 """,
+    "two parts change places": """
+y = torch.empty_like(x)
+y[:1] = x[:1]
+w = dist.isend(x[1:]{copy}, (rank + 1) % p)
+dist.recv(y[1:], (rank - 1) % p)
+w.wait()
+y = torch.cat([y[1:2], y[:1], y[2:]])
+""",
     "changed by numpy before it is sent": """
 b = torch.zeros_like(x)
 if rank == 1: dist.send(x{copy}, 0)
