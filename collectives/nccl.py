@@ -8,10 +8,12 @@ Left out: that NCCL takes fewer channels and threads for short vectors, its corr
 length, CollNet, and every other machine.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from collectives import all_reduce
 from collectives.errors import ScheduleError, whole
+from collectives.network import Topology
 from collectives.presets import PROTOCOLS, dgx_h100
 from collectives.schedule import Schedule
 
@@ -37,7 +39,7 @@ def choices(nbytes: float, machines: int = 1, nvls: bool = True) -> list[Choice]
         raise ScheduleError(f"nccl.choices: nbytes must not be negative, got {nbytes}")
     found = []
     for protocol, how in PROTOCOLS.items():
-        network = dgx_h100(machines, protocol, effective=True)
+        network = _network(machines, protocol)
         for schedule in _algorithms(machines, nvls and protocol == "Simple"):
             cost = schedule.cost(nbytes, network=network, pipelined=True)
             seconds = how.call * (not schedule.algorithm.startswith("nvls")) + cost.seconds
@@ -50,6 +52,12 @@ def choose(nbytes: float, machines: int = 1, nvls: bool = True) -> Choice:
     return choices(nbytes, machines, nvls)[0]
 
 
+@lru_cache  # the same objects for every size, whose latencies are then known
+def _network(machines: int, protocol: str) -> Topology:
+    return dgx_h100(machines, protocol, effective=True)
+
+
+@lru_cache
 def _algorithms(machines: int, nvls: bool) -> list[Schedule]:
     """Ring and Tree; where switches add, which is with the protocol Simple only, NVLS in one machine, NVLSTree in more.
     In one machine all of Tree is a chain, which NCCL takes with LL and LL128 only, and a ring is faster."""
