@@ -1,7 +1,7 @@
 """The number of ranks that have x doubles in each round.
 
 Two mistakes: a partner that does not exist when p is no power of two, and a rank that receives twice.
-Another way: the longest distance first, as in the picture of the chapter.
+Another way: the longest distance first, as in chapter 7.
 """
 
 import torch.distributed as dist
