@@ -5,7 +5,8 @@ So does `choose`, with schedules instead of formulas: the latency of the longest
 link (`pipelined`), on the bandwidths that NCCL reaches (`presets.EFFECTIVE`).
 
 Left out: that NCCL takes fewer channels and threads for short vectors, its correction factors for vectors of middle
-length, CollNet, and every other machine.
+length, the latencies of its own for trees (5 us instead of 2.7 for LL between machines), the least that it charges for
+a hop of a ring on several machines (1 us or more), CollNet, and every other machine.
 """
 
 from functools import lru_cache
@@ -18,6 +19,9 @@ from collectives.presets import PROTOCOLS, dgx_h100
 from collectives.schedule import Schedule
 
 PIECES = 8  # that trees cut their share into; pipelined, only their number of steps depends on it
+
+# The most busbw that NCCL counts for LL on Hopper: 1, 2 and more machines (NCCL 2.28, src/graph/tuning.cc, llMaxBws).
+LL_MOST = (141e9, 45e9, 35e9)
 
 
 class Choice(NamedTuple):
@@ -43,6 +47,10 @@ def choices(nbytes: float, machines: int = 1, nvls: bool = True) -> list[Choice]
         for schedule in _algorithms(machines, nvls and protocol == "Simple"):
             cost = schedule.cost(nbytes, network=network, pipelined=True)
             seconds = how.call * (not schedule.algorithm.startswith("nvls")) + cost.seconds
+            if protocol == "LL":
+                sent = 2 if schedule.algorithm == "nccl_tree" else 2 * (schedule.ranks - 1) / schedule.ranks
+                latency = how.call + schedule.cost(0, network=network, pipelined=True).seconds
+                seconds = max(seconds, latency + sent * nbytes / LL_MOST[min(machines, 3) - 1])
             found.append(Choice(schedule.algorithm, protocol, seconds, cost.busbw * cost.seconds / seconds))
     return sorted(found, key=lambda choice: choice.seconds)
 

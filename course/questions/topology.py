@@ -165,7 +165,7 @@ QUESTIONS = (
     Choose(
         name="topology_choice",
         topic="nccl",
-        text="16 GPUs on two machines all-reduce 1 kB. What does NCCL's estimate choose?",
+        text="16 GPUs on two machines all-reduce 1 kB. What does our copy of NCCL's model choose?",
         answers=(
             Answer(
                 "A ring for each NIC",
@@ -191,19 +191,19 @@ QUESTIONS = (
     Choose(
         name="topology_choice_long",
         topic="nccl",
-        text="32 GPUs on four machines all-reduce 16 GB. What does NCCL's estimate choose?",
+        text="32 GPUs on four machines all-reduce 16 GB. What does our copy of NCCL's model choose?",
         answers=(
             Answer(
                 "The trees, and the switch adds inside",
                 "The switch relieves the NVLinks, but the NICs are the bottleneck. A machine inside one tree sends one "
-                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 0.25 N through "
-                "each NIC. Rings send 0.242 N.",
+                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 2 N in all, "
+                "over eight NICs 0.25 N each. Rings send 0.242 N.",
             ),
             Answer(
                 "Eight rings, each through another NIC",
                 "1.94 N leave a machine, 0.242 N through each NIC. With trees, a machine inside one tree sends one "
-                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 0.25 N through "
-                "each NIC.",
+                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 2 N in all, "
+                "over eight NICs 0.25 N each.",
             ),
             Answer(
                 "The hierarchy",

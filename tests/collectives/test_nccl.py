@@ -87,6 +87,15 @@ def test_latencies_are_those_of_tuning_cc(machines):
     assert tree == pytest.approx(2 * ((local - 1) * inside + (machines - 1).bit_length() * between))
 
 
+@pytest.mark.parametrize(("machines", "most"), [(1, 141e9), (2, 45e9), (4, 35e9), (16, 35e9)])
+def test_ll_gets_no_more_bandwidth_than_nccl_counts(machines, most):
+    """llMaxBws of Hopper, N1, N2 and N4 (NCCL 2.28, src/graph/tuning.cc). So on several machines LL ends below 1 MB."""
+    found = {choice.algorithm: choice.busbw for choice in nccl.choices(LONG, machines) if choice.protocol == "LL"}
+    assert found["ring" if machines == 1 else "multi_ring"] == pytest.approx(most, rel=0.01)
+    assert max(found.values()) <= most
+    assert machines == 1 or nccl.choose(2**20, machines).protocol != "LL"
+
+
 def test_the_issue_s_ring_takes_296_us_and_not_868():
     network = presets.dgx_h100(4)
     in_step, flowing = (all_reduce.ring(32).cost(0, network=network, pipelined=way).seconds for way in (False, True))
