@@ -104,7 +104,7 @@ QUESTIONS = (
     Choose(
         name="few_bytes_win",
         topic="all_reduce",
-        text="4 ranks, a vector of 4 bytes. A message costs 20 microseconds to start; 4 bytes cost next to nothing to "
+        text="4 ranks, a vector of 16 bytes. A message costs 20 microseconds to start; 16 bytes cost next to nothing to "
         "carry. Which plan finishes first?",
         answers=(
             Answer(
