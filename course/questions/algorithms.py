@@ -145,8 +145,8 @@ QUESTIONS = (
             Answer("8", "15 steps, 2.7 ms. 512 chunks take 267 steps, and with 2 chunks each message is 500 kB."),
             Answer(
                 "2",
-                "12 steps are few. But each message is 500 kB, 250 microseconds, and in most steps a rank sends two: "
-                "5.9 ms.",
+                "12 steps are few. But each message is 500 kB, 250 microseconds, and in most steps some rank "
+                "sends or receives two: 5.9 ms.",
             ),
         ),
         right=1,

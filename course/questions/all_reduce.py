@@ -104,8 +104,8 @@ QUESTIONS = (
     Choose(
         name="few_bytes_win",
         topic="all_reduce",
-        text="4 ranks, a vector of 16 bytes. A message costs 20 microseconds to start; 16 bytes cost next to nothing to "
-        "carry. Which plan finishes first?",
+        text="4 ranks, a vector of 16 bytes. A message costs 20 microseconds to start; 16 bytes cost next to nothing "
+        "to carry. Which plan finishes first?",
         answers=(
             Answer(
                 "exchange: it has the fewest starts in a row",
