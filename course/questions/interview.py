@@ -356,20 +356,23 @@ QUESTIONS = (
         name="interview_decode",
         topic="inference",
         text="A model of 80 layers serves one request on 8 GPUs, tensor parallel: two all_reduces of 16 kB in each "
-        "layer, for each token. A ring has 14 steps, each with a latency of 3 microseconds; the bytes hardly "
-        "count. How long do the all_reduces of one token take?",
+        "layer, for each token. NCCL takes a ring with LL: 6.6 microseconds to start a call, then 14 steps of 0.6; the "
+        "bytes hardly count. How long do the all_reduces of one token take?",
         right=Answer(
-            "80*2*14*3e-6",
-            "160 calls of 42 microseconds: 6.7 ms, for every token. That is why servers have one-shot kernels: each "
+            "80*2*(6.6e-6+14*0.6e-6)",
+            "160 calls of 15 microseconds: 2.4 ms, for every token. That is why servers have one-shot kernels: each "
             "GPU writes to all others at once, and waits once.",
         ),
         wrong=(
-            Answer("80*2*3e-6", "That is one latency per call, about what a one-shot kernel needs. A ring needs 14."),
+            Answer("80*2*14*0.6e-6", "Those are the steps alone. To start 160 calls takes 1.1 ms more."),
             Answer(
-                "80*14*3e-6",
+                "80*2*(6.6e-6+0.6e-6)", "That is one step a call, about what a one-shot kernel needs. A ring has 14."
+            ),
+            Answer(
+                "80*(6.6e-6+14*0.6e-6)",
                 "That is one all_reduce for each layer. There are two: one after attention, one after the MLP.",
             ),
-            Answer("2*14*3e-6", "That is one layer."),
+            Answer("2*(6.6e-6+14*0.6e-6)", "That is one layer."),
         ),
         unit="s",
         within=0.03,

@@ -184,6 +184,7 @@ def ring_against_ulysses(ranks):
 
 
 NIC, NVLINK_LL = Network(0, 1 / 50e9), Network(0.6e-6, 1 / 225e9)
+LL = presets.PROTOCOLS["LL"]
 FOUND = {
     "naive_messages": lambda: counts("naive", 8).messages,
     "naive_busiest": lambda: counts("naive").busiest,
@@ -262,7 +263,7 @@ FOUND = {
     "interview_ring_half": lambda: half_starts(all_reduce.ring(8)),
     "interview_overlap": lambda: max(80e-3, 60e-3),
     "interview_mfu": lambda: (2 + 2 + 2) * 70e9 / (989e12 / (900e3 / 1024)),
-    "interview_decode": lambda: 2 * 80 * seconds(all_reduce.ring(8), 0, Network(3e-6, 0)),
+    "interview_decode": lambda: 2 * 80 * LL.call + 2 * 80 * seconds(all_reduce.ring(8), 0, Network(LL.nvlink, 0)),
     "estimate_compiled": lambda: counts("ring", 8).busiest * 8192 * 8192 * 2 / 370e9,
     "xla_calls": lambda: 1,  # chapter 16 compiles it
     "xla_processes": lambda: 4 * 2,
