@@ -44,7 +44,11 @@ data = read("/shared/data", rank)
             Answer("1", "NCCL is the backend for GPUs, on one machine and on many."),
             Answer("2", "The rank in the world is right here: each rank has data of its own."),
             Answer("4", "One rank downloads for all. That is enough, since the folder is shared."),
-            Answer("6", "All ranks get here, and none goes on before rank 0 has the data."),
+            Answer(
+                "6",
+                "All ranks get here, and none goes on before rank 0 has the data. (May the download take over ten "
+                "minutes? Then raise `timeout`, or NCCL's watchdog ends the job.)",
+            ),
             Answer("7", "All machines have the folder, and each rank reads its own part."),
         ),
     ),

@@ -106,12 +106,12 @@ QUESTIONS = (
     FindLine(
         name="pipe_scaled",
         topic="gradients",
-        text="This is a colleague's last stage, in a step of m micro-batches. It trains, but as if the learning rate "
+        text="This is a colleague's last stage, in a step of m micro-batches. With plain SGD it trains, but as if the learning rate "
         "were m times as large. Which line is wrong?",
         source=SCALED,
         right=(3,),
         why="Line 3 is the mean over one micro-batch. backward() adds the gradients of all m up, and m means together "
-        "are m times the mean of the batch. Divide by m here.",
+        "are m times the mean of the batch. Divide by m here. (Adam would hide the factor.)",
         wrong=(
             Answer("1", "All micro-batches of the batch, one after the other: as it should be."),
             Answer("2", "That is the forward pass of this stage."),
