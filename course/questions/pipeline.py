@@ -106,8 +106,8 @@ QUESTIONS = (
     FindLine(
         name="pipe_scaled",
         topic="gradients",
-        text="This is a colleague's last stage, in a step of m micro-batches. With plain SGD it trains, but as if the learning rate "
-        "were m times as large. Which line is wrong?",
+        text="This is a colleague's last stage, in a step of m micro-batches. With plain SGD it trains, but as "
+        "if the learning rate were m times as large. Which line is wrong?",
         source=SCALED,
         right=(3,),
         why="Line 3 is the mean over one micro-batch. backward() adds the gradients of all m up, and m means together "
