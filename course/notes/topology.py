@@ -29,8 +29,7 @@ NOTES = Notes(
         Part(
             9,
             "How it chooses",
-            "`topology_chain`, then `topology_choice`, `topology_choice_long` and `nccl.choose`: an estimate for each "
-            "call.",
+            "`topology_chain`, then `topology_choice` and `nccl.choose`: an estimate for each call.",
         ),
         Part(
             4,

@@ -188,31 +188,6 @@ QUESTIONS = (
         ),
         right=2,
     ),
-    Choose(
-        name="topology_choice_long",
-        topic="nccl",
-        text="32 GPUs on four machines all-reduce 16 GB. What does our copy of NCCL's model choose?",
-        answers=(
-            Answer(
-                "The trees, and the switch adds inside",
-                "The switch relieves the NVLinks, but the NICs are the bottleneck. A machine inside one tree sends one "
-                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 2 N in all, "
-                "over eight NICs 0.25 N each. Rings send 0.242 N.",
-            ),
-            Answer(
-                "Eight rings, each through another NIC",
-                "1.94 N leave a machine, 0.242 N through each NIC. With trees, a machine inside one tree sends one "
-                "message up and two down, and as a leaf of the other tree one up: four messages of N/2, 2 N in all, "
-                "over eight NICs 0.25 N each.",
-            ),
-            Answer(
-                "The hierarchy",
-                "It would be the best, with 0.188 N through each NIC. But NCCL has no such all-reduce: you would have "
-                "to write it, as in chapter 8.",
-            ),
-        ),
-        right=1,
-    ),
     Number(
         name="topology_torus",
         topic="topology",
