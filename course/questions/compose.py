@@ -45,8 +45,7 @@ QUESTIONS = (
             Answer(
                 "all_gather + a local sum",
                 "Each rank sends 7 N, its own vector and those that it passes on, and receives 7 "
-                "N. Now every rank carries what the server did: 4 times the bytes of the ring on "
-                "8 ranks, 32 times on 64.",
+                "N. Now every rank carries what the server did. On 8 ranks that is 4 times the bytes of the ring.",
             ),
         ),
         right=2,
@@ -141,10 +140,7 @@ QUESTIONS = (
         text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits.",
         true=True,
         why="gloo's ring finishes each chunk once and copies it. It always adds in the same order, so a second run "
-        "gives the same bits, too. NCCL's rings and trees do so as long as NCCL makes the same choice: of "
-        "ranks, length, algorithm, protocol and channels. A switch that adds (NVLS) gives all ranks the same bits, but "
-        "perhaps others in the next run; PyTorch's deterministic mode, set before the first NCCL call, switches it "
-        "off.",
+        "gives the same bits, too.",
     ),
     Choose(
         name="compose_softmax_price",
