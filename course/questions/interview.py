@@ -181,8 +181,8 @@ QUESTIONS = (
         topic="in-network reduction",
         text="Whatever the hardware, each rank must send at least 2 (p - 1)/p N in an all_reduce.",
         true=False,
-        why="That bound is for messages between ranks. A switch that adds (NVLS, SHARP) takes N from each rank, and "
-        "sends the sum back.",
+        why="That bound is for messages between ranks, and for the busiest rank: a leaf of a tree sends only N. A "
+        "switch that adds (NVLS, SHARP) takes N from each rank, and sends the sum back.",
     ),
     Choose(
         name="interview_calls",
