@@ -15,6 +15,7 @@ from typing import NamedTuple
 from collectives import all_reduce
 from collectives.errors import ScheduleError, whole
 from collectives.network import Topology
+from collectives.pipelined import latencies
 from collectives.presets import PROTOCOLS, dgx_h100
 from collectives.schedule import Schedule
 
@@ -49,7 +50,7 @@ def choices(nbytes: float, machines: int = 1, nvls: bool = True) -> list[Choice]
             seconds = how.call * (not schedule.algorithm.startswith("nvls")) + cost.seconds
             if protocol == "LL":
                 sent = 2 if schedule.algorithm == "nccl_tree" else 2 * (schedule.ranks - 1) / schedule.ranks
-                latency = how.call + schedule.cost(0, network=network, pipelined=True).seconds
+                latency = how.call + latencies(schedule, network)[-1]
                 seconds = max(seconds, latency + sent * nbytes / LL_MOST[min(machines, 3) - 1])
             found.append(Choice(schedule.algorithm, protocol, seconds, cost.busbw * cost.seconds / seconds))
     return sorted(found, key=lambda choice: choice.seconds)

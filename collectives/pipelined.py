@@ -8,8 +8,8 @@ its slowest message, it would take 62 between them.
 Left out: that slices have a length, and that a rank which sends to several at once serves them one after the other.
 """
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,9 +20,19 @@ if TYPE_CHECKING:
     from collectives.schedule import Schedule
 
 
-@lru_cache(maxsize=8)  # they are the same for every N, and 1,024 ranks take seconds
+# They are the same for every N, and 1,024 ranks take seconds. Weak: a recording must not outlive its last user here.
+_known: WeakKeyDictionary["Schedule", dict[Network | Topology, tuple[float, ...]]] = WeakKeyDictionary()
+
+
 def latencies(schedule: "Schedule", network: Network | Topology) -> tuple[float, ...]:
     """For each step, the seconds that the longest chain up to its end takes if messages have no length."""
+    known = _known.setdefault(schedule, {})
+    if network not in known:
+        known[network] = _latencies(schedule, network)
+    return known[network]
+
+
+def _latencies(schedule: "Schedule", network: Network | Topology) -> tuple[float, ...]:
     late = np.zeros((len(schedule.buffers), schedule.ranks, schedule.chunks))  # when the content of each place arrived
     ends: list[float] = []
     for step in schedule.steps:

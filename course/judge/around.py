@@ -50,7 +50,7 @@ class Around:
         """What a function may leave changed, beside names."""
         defaults = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
         groups = [id(group) for group in dist.distributed_c10d._world.pg_map]
-        # pyzmq starts one of its own when the first large message leaves the rank, and that may be what was recorded.
+        # Not pyzmq's own: it starts one when the first large message leaves the rank, such as a trial's recording.
         threads = sum(not isinstance(thread, GarbageCollectorThread) for thread in threading.enumerate())
         return *defaults, groups, threads, self.store.num_keys()
 

@@ -4,6 +4,9 @@ Formulas: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communicat
 2005); n is N, and lg is rounded as each algorithm needs. Where it is written for powers of two only, so is the test.
 """
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from every import NAMES, sizes
@@ -140,6 +143,15 @@ def test_a_curve_is_the_cost_at_many_sizes(collective, algorithm, pipelined):
             at_once = Curve(schedule, network, pipelined)(np.array(SIZES))
             costs = [schedule.cost(nbytes=n, network=network, pipelined=pipelined).seconds for n in SIZES]
             assert at_once == pytest.approx(costs, rel=1e-12), p
+
+
+def test_what_was_costed_is_not_kept_alive():
+    plan = all_reduce.ring(4)
+    assert plan.cost(1e6, network=FLAT, pipelined=True) == plan.cost(1e6, network=FLAT, pipelined=True)
+    gone = weakref.ref(plan)
+    del plan
+    gc.collect()
+    assert gone() is None
 
 
 def test_hierarchical_on_a_flat_network_saves_steps_only():
