@@ -96,7 +96,8 @@ h = torch.relu(x @ A + b1)
 y = h @ B + b2
 return G.apply(y)""",
         right=(3,),
-        why="G adds up four copies of b2. b2 belongs after G: G.apply(h @ B) + b2.",
+        why="G adds up four copies of b2. b2 belongs after G: G.apply(h @ B) + b2. (Where b2 starts at zero, as in "
+        "Megatron-LM, the first loss is right. Then the bias learns four times as fast.)",
         wrong=(
             Answer("1", "F does nothing forward, and the first loss needs only the forward pass."),
             Answer("2", "b1 is cut as the columns of A are: each rank adds its own part, once."),
