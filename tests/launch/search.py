@@ -1,6 +1,7 @@
 """Searches for a program whose recording gets a name that it does not deserve, or a right one that gets none.
 
     python -m tests.launch.search --wrong 3000 --ranks 2,3,4 --seed 1
+    python -m tests.launch.search --styles --wrong 3000 --ranks 2,3,4,5,6,7,8
 
 The oracle knows nothing of recordings, nor of gloo: a program is first run on simulated ranks (`simulated`), twice,
 with random numbers that are all different, and it is an all_reduce if some variable then holds, on every rank, what an
@@ -26,6 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from launch.replay.recording import Recording
 from tests.launch.forked import Gang
 from tests.launch.hands import DATA, PROGRAMS, Program, written, wrong
+from tests.launch.styles import STYLES, styled
 
 REDUCTIONS = {"sum": sum, "max": max, "min": min, "product": math.prod}
 FILE = "<simulated>"
@@ -449,10 +451,11 @@ class Found(NamedTuple):
     # `Truth.holds` may be asked, of what no variable holds in the end, or of no one variable in the beginning),
     # "open" (nobody knows) or "crash"
     told: str
+    text: str = ""
 
     def __str__(self):
         what = f"{self.verdict}: {self.case.kind} {self.case.program.name} with {self.data}: {self.told}"
-        return f"=== {what}\n{self.case.program.on(self.data)}"
+        return f"=== {what}\n{self.text or self.case.program.on(self.data)}"
 
 
 def run(gang, texts: list[str], ranks: int) -> list[Recording | str]:
@@ -467,6 +470,21 @@ def run(gang, texts: list[str], ranks: int) -> list[Recording | str]:
         _read([answer["keep"]["tapes"][i] for answer in answers], {answer["keep"]["errors"][i] for answer in answers})
         for i in range(len(texts))
     ]
+
+
+def in_styles(gang, wanted: int, ranks: int, seed: int, styles=tuple(STYLES), batch: int = 100):
+    """Yields what was Found for programs of which each is held in one of the styles, until `wanted` wrong ones of each
+    style were tried."""
+    rng = random.Random(f"{seed} {ranks} styles")
+    made = cases(rng, wanted * len(styles), ranks)
+    turn = itertools.cycle(styles)
+    while some := [(case, next(turn)) for case in itertools.islice(made, batch)]:
+        texts = []
+        for case, style in some:
+            data = DATA[rng.choice(("ints", "floats", "origin"))].format(seed=case.program.seed)
+            texts.append(f"{case.program.head()}{data}\n{styled(style, case.program.body)}")
+        for (case, style), text, result in zip(some, texts, run(gang, texts, ranks), strict=True):
+            yield judged(case, style, result)._replace(text=text)
 
 
 def _read(tapes: list[dict], errors: set[str]):
@@ -512,10 +530,10 @@ def search(gang, wanted: int, ranks: int, seed: int, data=tuple(DATA), batch: in
 
 
 class Table:
-    """Counts by kind of data."""
+    """Counts by kind of data, or by style."""
 
-    def __init__(self):
-        self.counts = collections.Counter()
+    def __init__(self, rows=tuple(DATA)):
+        self.rows, self.counts = rows, collections.Counter()
 
     def add(self, found: Found):
         self.counts[found.data, found.case.kind] += 1
@@ -528,9 +546,9 @@ class Table:
 
     def __str__(self):
         heads = ("wrong", "false", "gone", "mixed", "open", "crash", "right", "named", "changed", "named")
-        wide = max(map(len, DATA)) + 1
+        wide = max(map(len, self.rows)) + 1
         lines = [" " * wide + "".join(f"{head:>8}" for head in heads)]
-        for data in DATA:
+        for data in self.rows:
             bad = [sum(self.counts[data, k, v] for k in ("wrong", "written", "right")) for v in heads[1:6]]
             lines.append(
                 f"{data:{wide}}{self.counts[data, 'wrong']:8}"
@@ -546,13 +564,16 @@ def main():
     parser.add_argument("--wrong", type=int, default=300, help="wrong programs in all, each with every kind of data")
     parser.add_argument("--ranks", default="2,3,4")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--styles", action="store_true", help="each program in one style, with one kind of data")
     parser.add_argument("--out", default="search.txt", help="where failures are written")
     options = parser.parse_args()
     ranks = [int(text) for text in options.ranks.split(",")]
-    table = Table()
+    table = Table(tuple(STYLES) if options.styles else tuple(DATA))
     with Gang() as gang, open(options.out, "w") as out:
         for p in ranks:
-            for found in search(gang, options.wrong // len(ranks), p, options.seed):
+            share = options.wrong // len(ranks)
+            styles = in_styles(gang, max(1, share // len(STYLES)), p, options.seed)
+            for found in styles if options.styles else search(gang, share, p, options.seed):
                 table.add(found)
                 if found.verdict:
                     print(found, file=out, flush=True)
