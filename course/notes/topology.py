@@ -66,8 +66,8 @@ NOTES = Notes(
         Part(
             18,
             "How it chooses",
-            "First the table of protocols: what does each pay, and for what? Then as in the short plan. Guess the nine "
-            "rows before you run them.",
+            "First the formula, and the table of protocols: what does each pay, and for what? Then as in the short "
+            "plan. Guess the twelve rows before you run them.",
         ),
         Part(
             6,
@@ -80,7 +80,7 @@ NOTES = Notes(
             "The students' own machines: what does `nvidia-smi topo -m` say there? Then `topology_torus`.",
         ),
     ),
-    home="`rail_broadcast` where it was not written, the extra at the end, and the table of what NCCL has.",
+    home="`rail_broadcast` where it was not written, the extra at the end, and the fold on how good the copy is.",
     room="topology_ring_cards",
     ask="Draw one machine with its eight GPUs and eight NICs, and ask for a number on fingers: 1, 2, 4 or 8. Then "
     "follow the ring with a finger, 0 to 7 and out: the finger leaves the machine once. Ask what the other seven "

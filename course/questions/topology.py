@@ -169,17 +169,17 @@ QUESTIONS = (
         answers=(
             Answer(
                 "A ring for each NIC",
-                "A chunk makes 30 hops, 4 of them between machines. With LL that is 4 x 2.7 + 26 x 0.6 + 6.6 = 33 us. "
+                "A chunk makes 30 hops, 4 of them between machines. With LL that is 6.6 + 26 x 0.6 + 4 x 2.7 = 33 us. "
                 "A tree has a shorter chain.",
             ),
             Answer(
                 "The trees, and the switch adds inside",
-                "It saves bytes, and 1 kB has few. The switch has no LL: 25 us inside and 2 x 14 between, 53 us.",
+                "It saves bytes, and 1 kB has few. The switch has no LL: 25 + 2 x 14 = 53 us.",
             ),
             Answer(
                 "The trees, without the switch",
-                "1 kB is all latency. Up a tree and down again are 14 hops inside and 2 between. With LL that is "
-                "14 x 0.6 + 2 x 2.7 + 6.6 = 20 us. A ring takes 33 us.",
+                "1 kB is all latency. A tree of two machines has one level: 14 hops inside and 2 between. With LL that "
+                "is 6.6 + 14 x 0.6 + 2 x 2.7 = 20 us. A ring takes 33 us.",
             ),
             Answer(
                 "Recursive doubling",
