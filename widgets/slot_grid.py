@@ -2,7 +2,7 @@
 
 Several orders stand one below the other on one clock, so that what is longer takes longer. An order of the student's
 own can be typed, one line for each rank, and is counted while it is typed: its bubble, and the micro-batches it keeps.
-A recorded run is drawn below the order that it ran: dark where the rank was blocked.
+A recorded run is drawn below the order that it ran: dark where the rank was blocked, up to its end.
 
 Left out: the arithmetic (`collectives/pipeline.py`, and js/slots.js for what is typed).
 """
@@ -111,7 +111,7 @@ def _verdict(order: Order) -> str:
 
 
 def _recorded(run: Run, ranks: int) -> dict:
-    """How many seconds the run took, when each rank was blocked, and the share of the time in which no rank worked."""
+    """How many seconds the run took, when each rank was blocked, when it was done, and the idle share of the time."""
     events = getattr(run, "events", None)
     if events is None:
         raise TypeError("SlotGrid takes a run with measured events: launch.recording() after `%%ranks --record`")
@@ -122,9 +122,10 @@ def _recorded(run: Run, ranks: int) -> dict:
     blocked = [_bars.merged(span for call in of for span in _bars.blocked_by(call)) for of in mine]
     ends = [max(map(_bars.until, of), default=0.0) for of in mine]
     took = max(ends) or 1e-9
-    blocked = [[*spans, (end, took)] for spans, end in zip(blocked, ends, strict=True)]  # done: nothing left to do
-    idle = sum(b - a for spans in blocked for a, b in spans) / ranks / took
-    return {"seconds": took, "idle": idle, "blocked": [[[a, b] for a, b in spans if b > a] for spans in blocked]}
+    waited = sum(b - a for spans in blocked for a, b in spans)
+    idle = (waited + sum(took - end for end in ends)) / ranks / took  # a rank that is done is idle, too
+    blocked = [[[a, b] for a, b in spans if b > a] for spans in blocked]
+    return {"seconds": took, "idle": idle, "blocked": blocked, "ends": ends}
 
 
 def _svg(orders: list[Order], recorded: dict) -> str:
@@ -151,12 +152,12 @@ def _svg(orders: list[Order], recorded: dict) -> str:
     for index, order in enumerate(orders):
         parts.append(f'<text y="{y + 13}">{escape(_verdict(order))}</text>')
         y += 20
-        lanes = recorded.get("blocked") if not index else None
+        lanes = recorded and not index
         for rank in range(order.ranks):
             parts.append(_row(order, rank, y, wide / order.ticks))
             y += ROW
             if lanes:
-                parts.append(_lane(lanes[rank], recorded["seconds"], y, wide * order.length / order.ticks))
+                parts.append(_lane(recorded, rank, y, wide * order.length / order.ticks))
                 y += LANE
         if lanes:
             said = f"recorded: idle {recorded['idle']:.0%} of the time (the stronger gray: blocked in a call)"
@@ -205,9 +206,11 @@ def _row(order: Order, rank: int, y: int, tick: float) -> str:
     return f'{"".join(parts)}<g class="n">{"".join(numbers)}</g>'
 
 
-def _lane(blocked: list, took: float, y: int, wide: float) -> str:
-    at = [(LEFT + a / took * wide, LEFT + b / took * wide) for a, b in blocked]
+def _lane(recorded: dict, rank: int, y: int, wide: float) -> str:
+    second = wide / recorded["seconds"]
+    at = [(LEFT + a * second, LEFT + b * second) for a, b in recorded["blocked"][rank]]
+    end = recorded["ends"][rank] * second
     spans = "".join(f"M{a:.4g} {y}H{b:.4g}v12H{a:.4g}z" for a, b in at)
     own = f'<g class="s"><text y="{y + 10}">recorded</text></g>'
-    own += f'<path {_bars.WORK} d="M{LEFT} {y}h{wide:.4g}v12h{-wide:.4g}z"/>'
+    own += f'<path {_bars.WORK} d="M{LEFT} {y}h{end:.4g}v12h{-end:.4g}z"/>'
     return f'{own}<path fill="{_still.INK}" d="{spans}"/>'

@@ -139,10 +139,13 @@ def run(ranks=2):
 def test_a_recorded_run_stands_below_the_order_that_it_ran(show):
     """Rank 0 waited from 1 to 2 and rank 1 until 1, and from 2 it was done: half of all time."""
     widget = SlotGrid([[1, -1], [1, -1]], run=run())
-    assert widget.recorded == {"seconds": 3.0, "idle": 0.5, "blocked": [[[1.0, 2.0]], [[0.0, 1.0], [2.0, 3.0]]]}
+    blocked, ends = [[[1.0, 2.0]], [[0.0, 1.0]]], [3.0, 2.0]
+    assert widget.recorded == {"seconds": 3.0, "idle": 0.5, "blocked": blocked, "ends": ends}
     page = show(widget)
     assert heads(page)[0].endswith("(50 %), keeps up to 1 micro-batch; recorded: 3 s, a rank idles 50 %")
     assert page.locator("path.rs-waited").count() == 2
+    long, short = (page.locator("path.rs-work").nth(rank).bounding_box()["width"] for rank in (0, 1))
+    assert short == pytest.approx(2 / 3 * long, rel=0.02), "a strip ends where its rank was done"
     assert "recorded: idle 50% of the time (the stronger gray" in svg(widget)
     assert widget.measured and not SlotGrid([[1, -1], [1, -1]]).measured
 

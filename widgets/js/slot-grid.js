@@ -169,7 +169,7 @@ class GridView {
       heads.push(width > 600 || played.error || played.stuck ? this.lines[index] : `${one.name}: ${percent(played.bubble)} idle`);
       const tick = slot / played.ticks;
       const rows = one.lines.map((_, rank) => this.#row({ played, rank, tick, slot, label, row, y: y + rank * (row + lane), scale, columns, width }));
-      const lanes = lane ? recorded.blocked.map((blocked, rank) => laneOf(blocked, recorded, { x: label, y: y + rank * (row + lane) + row, w: slot * (played.length / played.ticks), h: lane - 5 * scale })) : [];
+      const lanes = lane ? recorded.blocked.map((blocked, rank) => laneOf(blocked, recorded.ends[rank], recorded, { x: label, y: y + rank * (row + lane) + row, w: slot * (played.length / played.ticks), h: lane - 5 * scale })) : [];
       return `<g class="rs-order">${text("rs-order-name", 0, y - 7 * scale)}${rows.join("")}${lanes.join("")}</g>`;
     });
     this.picture.innerHTML = `<svg class="rs-grid" aria-hidden="true" width="${width}" height="${fixed(top)}" style="--rs-scale:${scale}">${grids.join("")}</svg>`;
@@ -256,12 +256,12 @@ class GridView {
   }
 }
 
-/** The recorded time of a rank: strong where it was blocked, from 0 to the end of the run. */
-function laneOf(/** @type {[number, number][]} */ blocked, { seconds: took }, { x, y, w, h }) {
+/** The recorded time of a rank: strong where it was blocked, from 0 until it was done. */
+function laneOf(/** @type {[number, number][]} */ blocked, end, { seconds: took }, { x, y, w, h }) {
   const at = (/** @type {number} */ time) => fixed(x + (w * time) / took);
   const spans = blocked.map(([a, b]) => `M${at(a)} ${y}H${at(b)}v${h}H${at(a)}z`).join("");
   const name = text("rs-rank-name", 0, y + h / 2, "recorded");
-  return `${name}<path class="rs-work" d="M${x} ${y}h${fixed(w)}v${h}h${fixed(-w)}z"/><path class="rs-waited" d="${spans}"/>`;
+  return `${name}<path class="rs-work" d="M${x} ${y}H${at(end)}v${h}H${x}z"/><path class="rs-waited" d="${spans}"/>`;
 }
 
 export default () => {
