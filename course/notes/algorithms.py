@@ -107,7 +107,7 @@ NOTES = Notes(
             "algorithms_myth_powers",
             "They think that fewer ranks need fewer steps. Draw the two extra ranks: hand over, wait, get it back. "
             "Trees "
-            "need no detour.",
+            "need no detour, and take more steps even so: 6 on 6 ranks.",
         ),
     ),
     sheet=(

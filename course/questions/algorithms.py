@@ -14,7 +14,10 @@ QUESTIONS = (
         ),
         wrong=(
             Answer("log2(p)", "That is one way. The sum goes up in 4 steps, and comes down in 4 more."),
-            Answer("2(p - 1)", "That is the number of messages, or rank 0 alone. Here many messages share a step."),
+            Answer(
+                "2(p - 1)",
+                "That is the number of messages, and of the steps if rank 0 did it all. Here many share a step.",
+            ),
             Answer("p - 1", "That is the number of messages up the tree. Many of them share a step."),
             Answer("6", "That was for 8 ranks, 3 up and 3 down. 16 ranks need one more each way."),
         ),
@@ -141,12 +144,14 @@ QUESTIONS = (
         topic="trees",
         text="The double tree on 64 ranks, for 1 MB. Which number of chunks is fastest?",
         answers=(
-            Answer("512", "A chunk of 2 kB takes 1 microsecond, and its start takes 20. So many chunks are for 1 GB."),
-            Answer("8", "15 steps, 2.7 ms. 512 chunks take 267 steps, and with 2 chunks each message is 500 kB."),
+            Answer(
+                "512",
+                "1,042 starts of 20 microseconds are 20.8 ms, and 1 more for each 2 kB: 21.9 ms. So many are for 1 GB.",
+            ),
+            Answer("8", "33 starts in a row. Each takes 20 microseconds, and 62.5 for 125 kB: 33 x 82.5 are 2.7 ms."),
             Answer(
                 "2",
-                "12 steps are few. But each message is 500 kB, 250 microseconds, and in most steps some rank "
-                "sends or receives two: 5.9 ms.",
+                "Only 22 starts. But each message is 500 kB: 20 + 250 microseconds, 22 times, are 5.9 ms.",
             ),
         ),
         right=1,
