@@ -76,10 +76,9 @@ EXERCISES = (
     ),
     Exercise(
         name="redistribute",
-        asks='brings x from one placement into another and returns what this rank has to hold then ("partial", "shard" '
-        'or "replicate"; along the first dimension, whose length is a multiple of world_size). Four conversions: '
-        "partial to shard, shard to replicate, replicate to shard, partial to replicate; at most four collectives for "
-        "all of them",
+        asks='returns what this rank holds of x after a change of placement ("partial", "shard" or "replicate"; along '
+        "the first dimension, whose length is a multiple of world_size). Four changes: partial to shard, shard to "
+        "replicate, replicate to shard, partial to replicate; at most four collectives for all of them",
         lines=14,
         x="torch.randint(low, high, (2 * p, 2)).to(dtype) * scale",
         expected="_trial_by_the_book(x)",

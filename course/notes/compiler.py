@@ -10,19 +10,20 @@ NOTES = Notes(
             "`xla_partial`. Then name two placements and let the room shout the collective.",
         ),
         Part(
-            8,
+            5,
             "One program, four devices",
-            "`xla_devices` by hands. Then the table: cover the torch column and let the room fill it in.",
+            "`xla_devices` by hands.",
         ),
         Part(
-            10,
+            7,
+            "Say where the data is",
+            "`xla_data_parallel` by hands; then run the cell below it: who wrote that all_reduce?",
+        ),
+        Part(
+            12,
             "Read what was compiled",
-            "One line of HLO on the wall, large. Each piece of it to one row of students: what does yours say?",
-        ),
-        Part(
-            6,
-            "Two axes",
-            "`xla_axis`. Draw the 2 x 2 square, one axis down and one across.",
+            "One line of HLO on the wall, large. Each piece of it to one row of students: what does yours say? Then "
+            "the table: cover the torch column and let the room fill it in.",
         ),
         Part(
             7,
@@ -31,8 +32,9 @@ NOTES = Notes(
         ),
         Part(
             12,
-            "Say where the data is",
-            "`xla_data_parallel`, then `xla_mlp` on the square: colour the copies of one part of the weights.",
+            "Two axes",
+            "`xla_axis`. Draw the 2 x 2 square, one axis down and one across. Then `xla_mlp` on it: colour the copies "
+            "of one part of the weights.",
         ),
     ),
     ninety=(
@@ -47,18 +49,18 @@ NOTES = Notes(
             "In pairs, one conversion each, then put together.",
         ),
         Part(
-            8,
+            5,
             "One program, four devices",
             "As in the short plan.",
         ),
         Part(
-            10,
-            "Read what was compiled",
+            8,
+            "Say where the data is",
             "As in the short plan.",
         ),
         Part(
-            6,
-            "Two axes",
+            11,
+            "Read what was compiled",
             "As in the short plan.",
         ),
         Part(
@@ -78,7 +80,7 @@ NOTES = Notes(
         ),
         Part(
             13,
-            "Say where the data is",
+            "Two axes",
             "As in the short plan.",
         ),
         Part(
@@ -128,6 +130,11 @@ NOTES = Notes(
     ),
     sheet=("xla_partial", "xla_text_says", "xla_axis"),
     replies=(
+        Reply(
+            "who wrote that all_reduce",
+            "The compiler. The function is a mean over the whole batch, and the batch is cut, so its gradient is a sum "
+            "over the ranks.",
+        ),
         Reply(
             "what does yours say",
             "From left to right: the name; the shape on one device, `s32[4]`; the operation and its input; a "

@@ -250,4 +250,12 @@ QUESTIONS = (
         true=True,
         why="Each rank has everything and keeps its part. The way back, Shard to Replicate, is an all_gather.",
     ),
+    Statement(
+        name="compile_ddp",
+        topic="compiler",
+        text="You compile a DDP model and turn this option on. The pass moves none of DDP's all_reduces.",
+        true=True,
+        why="By default DDP calls all_reduce from its hooks, outside the graph. To let them overlap, torch.compile "
+        "cuts the graph at DDP's buckets: with one backward graph, all gradients would be ready only at its end.",
+    ),
 )
