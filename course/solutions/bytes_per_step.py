@@ -1,3 +1,11 @@
+"""The tensor group sends activations, f and g twice in each layer. The data group sends gradients: a shard of what
+is cut, and all of what is copied.
+
+Two mistakes: to count the forward pass only, in which f sends nothing; and to divide the activations by `parts`: each
+rank passes all of them to f and g.
+Another way: write down the shape of each weight as this rank holds it, and add up the products.
+"""
+
 import torch
 
 

@@ -1,3 +1,10 @@
+"""A row's gradient goes back to where the row came from: the same call, with the two lists swapped.
+
+Two mistakes: to leave the lists as they are, which with equal counts goes unnoticed; and to make room for sum(comes)
+rows in the backward pass, where sum(goes) arrive.
+Another way: in backward, call exchange(grad, ctx.comes, ctx.goes) itself.
+"""
+
 import torch
 import torch.distributed as dist
 

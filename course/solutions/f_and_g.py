@@ -1,3 +1,10 @@
+"""A copy forward is a sum backward, and a sum forward is a copy backward: F and G are each other's backward pass.
+
+Two mistakes: an all_reduce without clone(), which overwrites a tensor that others still need; and an all_reduce in G's
+backward pass, too, which makes every gradient p times too large.
+Another way: in place of F a hook on x.view_as(x), which all-reduces a clone of the gradient.
+"""
+
 import torch
 import torch.distributed as dist
 

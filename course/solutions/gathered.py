@@ -1,3 +1,10 @@
+"""A shard goes to all ranks, so its gradient is a sum over all ranks: all_gather forward, reduce_scatter backward.
+
+Two mistakes: to return the rank's own gradient of its shard, which leaves out the data of the others; and to gather all
+gradients and add them up, which sends p times as much as a reduce_scatter.
+Another way: a hook on the gathered vector that runs the reduce_scatter and writes into x.grad; x must be a leaf then.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""Sorted by expert, the tokens for each rank lie side by side. The counts go first, so each rank knows what will come.
+
+Two mistakes: to return the results in the order in which they come back, which is sorted by expert; and bincount
+without minlength, which gives too few counts if no token wants the last expert.
+Another way: back[order.argsort()] puts the rows into their places, too.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""The machines' numbers come by an all_gather; a stable sort of the ranks by them keeps rank order inside a machine.
+
+Two mistakes: sort in place of argsort, which returns the machines' numbers and not the ranks; and argsort without
+stable=True, which may shuffle the ranks of one machine.
+Another way: torch.tensor(sorted(range(world_size), key=machines.tolist().__getitem__)). Python's sort is stable.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,11 @@
+"""Rank r begins with p - r forward passes. From then on each backward pass frees the memory of the next forward pass.
+
+Two mistakes: all m forward passes first, which is GPipe and keeps m micro-batches in memory; and to begin with r + 1 of
+them: rank 0 waits longest for its first gradient, so rank 0 begins with most.
+Another way: a rule for each turn. Go forward while fewer than p - r micro-batches are in memory and some are left;
+else go backward.
+"""
+
 import torch.distributed as dist
 
 

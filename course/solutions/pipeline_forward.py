@@ -1,3 +1,10 @@
+"""A row is sent with isend, so this stage begins the next row while the next stage computes this one.
+
+Two mistakes: to receive all rows before the first is computed, so that only one stage works at a time; and one buffer
+for all rows, which is written to while its send is still in flight.
+Another way: start an irecv for each row before the loop, and wait for a row's handle just before its stage.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""The softmax needs three things that grow block by block: the largest score, the sum of the powers, and y.
+
+Two mistakes: to add a block without rescaling what is there when the largest score changes; and to let the largest
+begin at 0: if all scores are far below 0, all powers are 0, and the end is 0 / 0.
+Another way: keep each block's softmax @ V and its logsumexp. At the end a softmax of the logsumexps weighs the blocks.
+"""
+
 import torch
 import torch.distributed as dist
 

@@ -1,3 +1,10 @@
+"""Rank r has the momentum of chunk r only, so it needs the summed gradient of chunk r only: a reduce_scatter.
+
+Two mistakes: `m = 0.9 * m + g`, which makes a new tensor, so that the next step begins with the old momentum; and the
+sum of the gradients in place of their mean.
+Another way: gather m in place of the new weights; then each rank subtracts 0.1 times all of it from w.
+"""
+
 import torch
 import torch.distributed as dist
 
