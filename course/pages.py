@@ -2,13 +2,15 @@
 
 Each page stands alone and asks no other host for anything: still pictures in place of widgets, formulas as MathML,
 which every browser of today draws by itself. nbconvert's own pages load MathJax, require.js and mermaid from a server.
-Links from chapter to chapter lead from page to page.
+Links from chapter to chapter lead from page to page. What a question's run showed, and the text behind it, is folded.
 
 Left out: the moving picture. `Player(...).save_html("ring.html")` makes a page of one.
 """
 
 import argparse
+import re
 import sys
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
@@ -61,8 +63,23 @@ def _exporter() -> Page:
 
 def page(notebook: nbformat.NotebookNode, stem: str) -> str:
     """The page of one chapter."""
-    html, _ = _exporter().from_notebook_node(notebook, {"metadata": {"name": stem.replace("_", " ")}})
+    html, _ = _exporter().from_notebook_node(_folded(notebook), {"metadata": {"name": stem.replace("_", " ")}})
     return html
+
+
+def _folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The same, with a mark for the template at what would give a question's answer away: what the cells below it
+    showed, and the first text behind them, unless a new part begins there."""
+    notebook, asked = deepcopy(notebook), False
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            asks = re.search(r"^(?:\w+ = |display\()?ask\(", cell.source, re.M)
+            cell.metadata["folded"] = asked and not asks
+            asked = asked or bool(asks)
+        elif asked:
+            cell.metadata["folded"] = not cell.source.startswith(("#", "<details"))
+            asked = False
+    return notebook
 
 
 def write(folder: Path) -> list[Path]:

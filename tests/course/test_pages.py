@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course import chapters, pages
 
@@ -37,6 +38,21 @@ def test_links_between_chapters_lead_to_pages_that_are_there(written):
     for name, html in written.items():
         linked = re.findall(r'<a href="(?!https?:|#)([^"#]+)', html)
         assert linked and set(linked) <= set(written), name
+
+
+def test_what_follows_a_question_is_folded_and_a_new_part_is_not():
+    cells = [
+        new_code_cell('ask("groups_rank_5")'),
+        new_code_cell("first", outputs=[new_output("stream", text="the answer")]),
+        new_markdown_cell("It is so because"),
+        new_code_cell("second", outputs=[new_output("stream", text="the next run")]),
+        new_code_cell('shown = ask("groups_outsider")'),
+        new_markdown_cell("# A new part"),
+    ]
+    page = pages.page(new_notebook(cells=cells), "x")
+    folded = " ".join(re.findall(r'<details class="rs-after">(.*?)</details>', page, re.S))
+    for text, inside in [("the answer", 1), ("It is so because", 1), ("the next run", 0), ("A new part", 0)]:
+        assert (folded.count(text), page.count(text)) == (inside, 1), text
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(tmp_path, capsys):

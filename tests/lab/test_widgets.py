@@ -85,6 +85,7 @@ def test_the_text_below_an_open_question_waits_for_the_answer(open_notebook, lab
     cells = [
         new_code_cell('from course import ask\nask("forgotten")'),
         new_code_cell("1"),
+        new_code_cell("2"),
         new_markdown_cell("# It waits\n[A link](x.ipynb)"),
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}

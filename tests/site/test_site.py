@@ -75,9 +75,13 @@ def test_a_question_is_answered_on_the_page(page, built):
     question.scroll_into_view_if_needed()
     question.get_by_text("false", exact=True).click()
     asked = len(question.inner_text())
+    below = question.locator("xpath=ancestor::div[starts-with(@class, 'cell ')]/following-sibling::div[1]/*[1]")
+    blurred = "element => getComputedStyle(element.querySelector('.cell_output') ?? element).filter !== 'none'"
+    assert below.evaluate(blurred)
     question.get_by_role("button", name="check").click()
     question.get_by_role("button", name="check").wait_for(state="hidden")
     assert len(question.inner_text()) > asked  # the verdict and why
+    assert not below.evaluate(blurred)
 
 
 def test_all_widgets_of_a_chapter_live(page, built):

@@ -52,8 +52,19 @@
     for (const code of document.querySelectorAll("pre")) if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
   }
 
+  /** What stands below a question, up to the next one or the next heading, goes into a box of its own (site.css). */
+  function collect() {
+    const asks = (node) => node.matches(".cell") && node.textContent.includes('ask("');
+    for (const cell of [...document.querySelectorAll(".cell")].filter(asks)) {
+      const below = Object.assign(document.createElement("div"), { className: "below" });
+      for (let next; (next = cell.nextElementSibling) && !next.matches("section") && !asks(next); ) below.append(next);
+      cell.after(below);
+    }
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     complete();
+    collect();
     const near = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting) continue;
