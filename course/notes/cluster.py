@@ -101,6 +101,7 @@ NOTES = Notes(
         Mistake(
             "cluster_interface",
             "The ranks have numbers, so the rendezvous worked. What have they told each other there?",
+            answer=1,
         ),
         Mistake(
             "cluster_cyclic",

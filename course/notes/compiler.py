@@ -125,7 +125,7 @@ NOTES = Notes(
             "xla_devices",
             "Four devices here are four threads of one process. No time measured on them says anything about a "
             "network.",
-            answer=0,
+            answer=1,
         ),
     ),
     sheet=("xla_partial", "xla_text_says", "xla_axis"),

@@ -108,6 +108,7 @@ NOTES = Notes(
             "dp_repair_late",
             "Averaged gradients keep a distance, they do not close it. Two walkers who take the same steps stay "
             "as far apart as they are.",
+            answer=1,
         ),
         Mistake(
             "dp_per_parameter",
@@ -116,6 +117,7 @@ NOTES = Notes(
         Mistake(
             "dp_first_buckets",
             "DDP cannot know the order before it has seen one backward pass. That first pass is one bucket.",
+            answer=1,
         ),
         Mistake(
             "dp_who_is_slow",

@@ -109,6 +109,7 @@ NOTES = Notes(
             "experts_reduce",
             "The expert has seen its tokens from all ranks: its gradient is whole. Adding those of other experts "
             "would be a mixture of strangers.",
+            answer=2,
         ),
         Mistake(
             "experts_calls",

@@ -85,6 +85,7 @@ NOTES = Notes(
             "interview_barriers",
             "Nobody can have the sum before the last vector has come. The barrier repairs nothing, and costs a "
             "round of messages.",
+            answer=1,
         ),
         Mistake(
             "interview_two_n",

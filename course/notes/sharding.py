@@ -102,7 +102,7 @@ NOTES = Notes(
         Mistake(
             "sharding_zero1_needs",
             "Right numbers, once more the wrong collective: a rank uses one piece of the sum. The rule of chapter 4.",
-            answer=3,
+            answer=2,
         ),
         Mistake(
             "sharding_zero1_bytes",

@@ -93,7 +93,7 @@ NOTES = Notes(
             "tp_drift",
             "The same x everywhere, so the same gradient? No: each rank goes back through its own piece and has a"
             " part of the sum.",
-            answer=3,
+            answer=2,
         ),
         Mistake(
             "tp_row",

@@ -81,11 +81,12 @@ NOTES = Notes(
         Mistake(
             "clinic_crossed",
             "Each call by itself is right. The order *between* groups must agree: a rank makes one call at a time.",
+            answer=2,
         ),
         Mistake(
             "clinic_early",
             "all_reduce is a call of all ranks. Three of four cannot finish it.",
-            answer=2,
+            answer=1,
         ),
         Mistake(
             "clinic_dropped",

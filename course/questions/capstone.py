@@ -25,13 +25,13 @@ QUESTIONS = (
         "K, then 64 of V. You cut it by columns into two halves, one for each rank. What does rank 0 get?",
         answers=(
             Answer(
-                "Two heads of each of Q, K and V",
-                "That would be columns 0 to 31 of each of the three, which do not lie side by side.",
-            ),
-            Answer(
                 "All of Q and half of K",
                 "These are the first 96 columns. Rank 0 cuts its result into three parts of 32 columns, so its K is "
                 "in fact the second half of Q. Every shape fits, so no error is raised.",
+            ),
+            Answer(
+                "Two heads of each of Q, K and V",
+                "That would be columns 0 to 31 of each of the three, which do not lie side by side.",
             ),
             Answer("An error: the heads do not fit", "96 columns are three times 32: every shape fits."),
             Answer(
@@ -39,7 +39,7 @@ QUESTIONS = (
                 "Cut by columns, each rank keeps all rows.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Choose(
         name="cap_who_averages",
@@ -192,16 +192,16 @@ x = x + z + w["bias", i]""",
                 "Now x crosses once, but one NIC carries all of it while the other has nothing to do.",
             ),
             Answer(
+                "An all_reduce of x over all four",
+                "There is nothing to add up: x is finished. An all_reduce would send more, in both directions.",
+            ),
+            Answer(
                 "Each rank sends half of x, and the receivers all_gather it",
                 "x crosses once, half on each NIC, and is put together on the fast wires inside. "
                 "Megatron-LM can do this.",
             ),
-            Answer(
-                "An all_reduce of x over all four",
-                "There is nothing to add up: x is finished. An all_reduce would send more, in both directions.",
-            ),
         ),
-        right=2,
+        right=3,
     ),
     Statement(
         name="cap_myth_world",

@@ -88,13 +88,13 @@ data = read("/shared/data", rank)
         "the first all_reduce fails with a time-out or `Connection refused`. What do you check first?",
         answers=(
             Answer(
-                "The rendezvous: a wrong --rdzv-endpoint",
-                "The rendezvous worked: without it no rank would have a number.",
-            ),
-            Answer(
                 "Which address each rank told the others",
                 "Ranks meet in the store and then connect to each other directly. If a rank gives the address of a "
                 "wrong interface (127.0.1.1, or that of docker0), no rank on the other machine can reach it.",
+            ),
+            Answer(
+                "The rendezvous: a wrong --rdzv-endpoint",
+                "The rendezvous worked: without it no rank would have a number.",
             ),
             Answer(
                 "The number of ranks",
@@ -102,7 +102,7 @@ data = read("/shared/data", rank)
             ),
             Answer("The program: a rank leaves too soon", "It would have to leave before the very first collective."),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="cluster_cyclic",

@@ -9,20 +9,20 @@ QUESTIONS = (
         text="You tell JAX to make 4 devices out of the CPU of your laptop. How many processes will you see?",
         answers=(
             Answer(
-                "4, one for each device",
-                "That is how torch does it: one process, one rank. JAX needs no more than one.",
-            ),
-            Answer(
                 "1",
                 "One Python process compiles one program, and four threads run it. Several processes are "
                 "possible, and come further down.",
+            ),
+            Answer(
+                "4, one for each device",
+                "That is how torch does it: one process, one rank. JAX needs no more than one.",
             ),
             Answer(
                 "5: one for each device, and yours",
                 "That is how %%ranks does it. JAX's devices are inside your process.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Choose(
         name="xla_text_says",
@@ -51,15 +51,15 @@ QUESTIONS = (
         text="A mesh of 2 x 2: the axes are `data` and `model`, rank r has row r // 2 and column r % 2. "
         '`psum(mine, "data")` runs along the axis `data`. Which groups will the program have?',
         answers=(
-            Answer("{0,1} {2,3}", "Ranks 0 and 1 have the same row. Along `data` the row is what changes."),
             Answer(
                 "{0,2} {1,3}",
                 "Along `data` the row changes and the column stays: 0 and 2 are in column 0, 1 and 3 in 1.",
             ),
+            Answer("{0,1} {2,3}", "Ranks 0 and 1 have the same row. Along `data` the row is what changes."),
             Answer("{0,1,2,3}", 'That is psum over both axes: psum(mine, ("data", "model")).'),
             Answer("{0,3} {1,2}", "Ranks 0 and 3 differ in both: they lie on a diagonal."),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="xla_calls",
@@ -222,16 +222,16 @@ QUESTIONS = (
                 "That comes when you ask for the sum. If you want a Shard of y, a reduce_scatter sends half as much.",
             ),
             Answer(
+                "nothing; y is Shard(1)",
+                "Each rank's product is as large as y: a term of the sum, not a part of y.",
+            ),
+            Answer(
                 "nothing; y is Partial",
                 "A rank's columns of x times its rows of w are one term of the sum. That is chapter 13's row-parallel "
                 "layer, before its all_reduce.",
             ),
-            Answer(
-                "nothing; y is Shard(1)",
-                "Each rank's product is as large as y: a term of the sum, not a part of y.",
-            ),
         ),
-        right=2,
+        right=3,
     ),
     Statement(
         name="xla_own_network",

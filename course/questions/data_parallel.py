@@ -10,12 +10,12 @@ QUESTIONS = (
         "averaged over both ranks. What happens to the weights?",
         answers=(
             Answer(
-                "They come together again, step by step",
-                "Nothing pulls them together: both ranks subtract the same average, from weights that differ.",
-            ),
-            Answer(
                 "They stay exactly as far apart as they are",
                 "Both ranks subtract the same numbers in every step. Whatever gap they had, they keep.",
+            ),
+            Answer(
+                "They come together again, step by step",
+                "Nothing pulls them together: both ranks subtract the same average, from weights that differ.",
             ),
             Answer(
                 "They drift on, but more slowly",
@@ -26,7 +26,7 @@ QUESTIONS = (
                 "That would need the weights themselves to be averaged. Here only the gradients are.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="dp_per_parameter",
@@ -81,14 +81,14 @@ QUESTIONS = (
         text="DDP gets 12 layers of 256 KiB and `bucket_cap_mb=1`; every other option keeps its default. How many "
         "buckets leave in the very first backward pass, and how many in the second?",
         answers=(
+            Answer("1, then 3", "Before it has seen the order of the gradients DDP keeps them in one bucket."),
             Answer(
                 "3, then 3", "In the second, yes. Before the first, DDP has not seen in which order gradients come."
             ),
-            Answer("1, then 3", "Before it has seen the order of the gradients DDP keeps them in one bucket."),
             Answer("12, then 3", "DDP never sends single parameters, unless one fills a bucket by itself."),
             Answer("12, then 12", "A bucket of 1 MiB has room for four of these layers."),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="dp_bucket_best",

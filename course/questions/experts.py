@@ -10,6 +10,10 @@ QUESTIONS = (
         "these 5 tokens. Where do they have to go?",
         answers=(
             Answer(
+                "1, 1, 1 and 2 back to ranks 0 to 3",
+                "Each gradient goes back to the rank its token came from. So the two lists of counts swap.",
+            ),
+            Answer(
                 "Nowhere: rank 1's expert made them",
                 "The expert's weights are on rank 1. But layers on the senders computed the tokens, and their "
                 "backward pass needs these gradients.",
@@ -19,16 +23,12 @@ QUESTIONS = (
                 "Each token was sent to one rank, not copied to all. So its gradient comes from one rank.",
             ),
             Answer(
-                "1, 1, 1 and 2 back to ranks 0 to 3",
-                "Each gradient goes back to the rank its token came from. So the two lists of counts swap.",
-            ),
-            Answer(
                 "To the ranks that rank 1 has sent its own tokens to",
                 "Those ranks have the gradients of rank 1's own tokens. A gradient goes to the rank that its token "
                 "came from.",
             ),
         ),
-        right=2,
+        right=0,
     ),
     Choose(
         name="experts_reduce",
@@ -37,11 +37,6 @@ QUESTIONS = (
         "be all-reduced before the optimizer runs?",
         answers=(
             Answer(
-                "Both",
-                "The expert's gradient is whole: its tokens came from all ranks. Adding gradients of different experts "
-                "makes no sense.",
-            ),
-            Answer(
                 "The router's alone",
                 "Its copies saw different tokens, so each has a partial sum. An expert has seen all of its tokens.",
             ),
@@ -49,9 +44,14 @@ QUESTIONS = (
                 "The expert's alone",
                 "The expert has seen all of its tokens already. The router's copies saw different ones.",
             ),
+            Answer(
+                "Both",
+                "The expert's gradient is whole: its tokens came from all ranks. Adding gradients of different experts "
+                "makes no sense.",
+            ),
             Answer("None", "Then the copies of the router drift apart, as the models of chapter 0 did."),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="experts_calls",

@@ -241,13 +241,13 @@ QUESTIONS = (
         'there". What do you say?',
         answers=(
             Answer(
-                "right: a rank that comes late would be missing in the sum",
-                "all_reduce cannot leave a rank out: no rank has the sum before the last vector has arrived.",
-            ),
-            Answer(
                 "useless: an all_reduce waits for every rank's vector anyway",
                 "No rank can have the sum before the last vector has arrived. The barrier costs latency, and adds "
                 "nothing.",
+            ),
+            Answer(
+                "right: a rank that comes late would be missing in the sum",
+                "all_reduce cannot leave a rank out: no rank has the sum before the last vector has arrived.",
             ),
             Answer(
                 "right for NCCL, where the call returns at once",
@@ -259,7 +259,7 @@ QUESTIONS = (
                 "Not if all ranks call them equally often, as they do here. They only cost time.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Number(
         name="interview_overlap",

@@ -84,10 +84,6 @@ QUESTIONS = (
         text="The same 1F1B, with a blocking `send` instead of `isend`. GPipe has run with it. What will happen?",
         answers=(
             Answer(
-                "The same result, only slower",
-                "That is what happens in GPipe, where all messages go the same way. In 1F1B they cross.",
-            ),
-            Answer(
                 "A deadlock, and all four ranks are in it",
                 "Rank 2 sends its second output to rank 3, which sends its first gradient to rank 2: neither "
                 "receives. Ranks 0 and 1 send to ranks that no longer receive.",
@@ -97,11 +93,15 @@ QUESTIONS = (
                 "Ranks 0 and 1 need gradients that come through rank 2, and rank 2 takes no more activations.",
             ),
             Answer(
+                "The same result, only slower",
+                "That is what happens in GPipe, where all messages go the same way. In 1F1B they cross.",
+            ),
+            Answer(
                 "Wrong gradients: activations and gradients get mixed up",
                 "Messages from one rank to another stay in their order, and these come from different neighbours.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     FindLine(
         name="pipe_scaled",
@@ -152,18 +152,18 @@ QUESTIONS = (
                 "The wrong way round: what sends most goes through the slowest wires.",
             ),
             Answer(
-                "Tensor parallel over the 8 of a machine, a pipeline of 2 machines, 4 copies",
-                "What sends most stays inside. A boundary between stages sends one activation, and the four "
-                "copies wait for each other once a step.",
-            ),
-            Answer(
                 "FSDP over all 64",
                 "The simplest, and on a fast network a good first try (the interview has such a case). But here each "
                 "step would gather all weights twice between the machines. A "
                 "pipeline sends the far smaller activations.",
             ),
+            Answer(
+                "Tensor parallel over the 8 of a machine, a pipeline of 2 machines, 4 copies",
+                "What sends most stays inside. A boundary between stages sends one activation, and the four "
+                "copies wait for each other once a step.",
+            ),
         ),
-        right=2,
+        right=3,
     ),
     Statement(
         name="pipe_myth_bubble",

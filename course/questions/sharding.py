@@ -42,17 +42,17 @@ QUESTIONS = (
                 "Then every rank holds all of the state again, if only for a moment. The state never has to travel.",
             ),
             Answer(
-                "reduce_scatter the gradients, update, all_gather the weights",
-                "Rank r needs the sum of chunk r and no other. Afterwards each rank has one new chunk, and all ranks "
-                "need all of them.",
-            ),
-            Answer(
                 "all_reduce the gradients, update, all_gather the weights",
                 "It would be right. But rank r uses one chunk of the sum and throws the others away. It sends three "
                 "times (p - 1)/p N instead of twice.",
             ),
+            Answer(
+                "reduce_scatter the gradients, update, all_gather the weights",
+                "Rank r needs the sum of chunk r and no other. Afterwards each rank has one new chunk, and all ranks "
+                "need all of them.",
+            ),
         ),
-        right=2,
+        right=3,
     ),
     Number(
         name="sharding_zero1_bytes",

@@ -45,13 +45,13 @@ QUESTIONS = (
         text="Why do we not cut A by rows and B by columns?",
         answers=(
             Answer(
-                "The shapes do not fit",
-                "They do. x would be cut by columns, and y would come out cut by columns.",
-            ),
-            Answer(
                 "relu needs the finished sum",
                 "x_r @ A_r is a part of a sum, and relu of a sum is not the sum of the relus. You would have to "
                 "all-reduce h before relu, and h is four times as wide as y in most models.",
+            ),
+            Answer(
+                "The shapes do not fit",
+                "They do. x would be cut by columns, and y would come out cut by columns.",
             ),
             Answer(
                 "Each rank would hold more numbers of A and B",
@@ -62,7 +62,7 @@ QUESTIONS = (
                 "It is not: with A by rows, each rank has only a part of a sum when relu comes.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Choose(
         name="tp_backward",
@@ -113,15 +113,15 @@ return G.apply(y)""",
             Answer("The first loss is wrong", "F does nothing forward. The first loss is right, on all ranks."),
             Answer("An error: the gradients do not fit", "They have the right shapes, and no rank compares numbers."),
             Answer(
-                "The copies of `scale` drift apart",
-                "Each rank gets its own part of the gradient of x, and updates its copy with it.",
-            ),
-            Answer(
                 "Nothing: x is the same on all ranks",
                 "x is the same. Its gradient is not: each rank has gone back through its own piece.",
             ),
+            Answer(
+                "The copies of `scale` drift apart",
+                "Each rank gets its own part of the gradient of x, and updates its copy with it.",
+            ),
         ),
-        right=2,
+        right=3,
     ),
     Number(
         name="tp_layer_bytes",
@@ -191,11 +191,6 @@ return G.apply(y)""",
                 "Every one of its calls would go over the network, and the layer waits for each of them.",
             ),
             Answer(
-                "Tensor parallel over 4, and the rest between the machines by sharding or a pipeline",
-                "Tensor parallel stays on the fast wires. What goes between the machines is small, or can be "
-                "sent early.",
-            ),
-            Answer(
                 "Data parallel over 32",
                 "Each of the 32 would need the whole model, and it does not fit.",
             ),
@@ -203,8 +198,13 @@ return G.apply(y)""",
                 "Tensor parallel over 32",
                 "Each GPU would compute very little, and send nearly as much as with 8, through the slow NICs.",
             ),
+            Answer(
+                "Tensor parallel over 4, and the rest between the machines by sharding or a pipeline",
+                "Tensor parallel stays on the fast wires. What goes between the machines is small, or can be "
+                "sent early.",
+            ),
         ),
-        right=1,
+        right=3,
     ),
     Statement(
         name="tp_myth_batch",

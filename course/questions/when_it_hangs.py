@@ -9,10 +9,6 @@ QUESTIONS = (
         text="Each rank stops as soon as its own loss is below 0.1. What happens?",
         answers=(
             Answer(
-                "All ranks stop after the same epoch",
-                "They have the same weights, but different data. So each has its own loss.",
-            ),
-            Answer(
                 "One rank stops first, and the others wait for it in their next all_reduce",
                 "Its loss is below 0.1, theirs are not. They begin the next epoch, and it never "
                 "calls all_reduce again.",
@@ -25,8 +21,12 @@ QUESTIONS = (
                 "One rank stops first, and the others get an error",
                 "Plain gloo does not tell them. They wait until a time-out, or until the rank's process ends.",
             ),
+            Answer(
+                "All ranks stop after the same epoch",
+                "They have the same weights, but different data. So each has its own loss.",
+            ),
         ),
-        right=1,
+        right=0,
     ),
     FindLine(
         name="clinic_logs",
@@ -84,10 +84,6 @@ counts
         text="Each rank makes one call in each of its two groups. What happens?",
         answers=(
             Answer(
-                "It works: in each group both ranks make the same single call",
-                "Each call by itself is fine. But a rank makes its second call only after its first has finished.",
-            ),
-            Answer(
                 "It hangs: 0 waits for 1, 1 for 3, 3 for 2, and 2 for 0",
                 "Each rank waits in a call of one group, while its partner in that group waits in a call of its "
                 "other group.",
@@ -97,11 +93,15 @@ counts
                 "0 and 3 have no group in common, so they cannot wait for each other. Write down the four groups.",
             ),
             Answer(
+                "It works: in each group both ranks make the same single call",
+                "Each call by itself is fine. But a rank makes its second call only after its first has finished.",
+            ),
+            Answer(
                 "The sums are wrong: the calls of two groups mix",
                 "Each group has connections of its own. Calls of different groups never mix.",
             ),
         ),
-        right=1,
+        right=0,
     ),
     Choose(
         name="clinic_dropped",
@@ -117,16 +117,16 @@ counts
                 "`isend` does not block, and a barrier only waits until all ranks have called it.",
             ),
             Answer(
+                "All wait in `recv`: every rank should have received before it sends",
+                "This order is right with `isend`, if each rank keeps its handle until the message is received.",
+            ),
+            Answer(
                 "All wait in `recv`, for messages that do not exist any more",
                 "The handle was gone when `start_sending` returned, and the message with it. The barrier makes this "
                 "certain: no rank receives before it.",
             ),
-            Answer(
-                "All wait in `recv`: every rank should have received before it sends",
-                "This order is right with `isend`, if each rank keeps its handle until the message is received.",
-            ),
         ),
-        right=2,
+        right=3,
     ),
     Choose(
         name="clinic_slow",
@@ -138,15 +138,15 @@ counts
                 "They do wait, for half a second. But rank 3 is running its own code, so it may still come.",
             ),
             Answer(
-                "Nothing",
-                "No rank waits forever: rank 3 comes each time. A slow rank is no deadlock.",
-            ),
-            Answer(
                 "Rank 3 is too slow",
                 "The doctor has no limit for too slow. To see a slow rank, look at a Timeline.",
             ),
+            Answer(
+                "Nothing",
+                "No rank waits forever: rank 3 comes each time. A slow rank is no deadlock.",
+            ),
         ),
-        right=1,
+        right=2,
     ),
     Choose(
         name="clinic_nan",

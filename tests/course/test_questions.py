@@ -257,6 +257,12 @@ def test_every_wrong_answer_has_its_own_reason(question):
     assert len(whys) >= 2 and len(set(whys)) == len(whys) and all(whys)
 
 
+def test_the_place_of_the_right_answer_is_no_help():
+    """Each of the first three places has it in at least a fifth of the questions; not all have four."""
+    places = Counter(question.right for question in QUESTIONS.values() if isinstance(question, Choose))
+    assert min(places[place] for place in range(3)) >= places.total() / 5, places
+
+
 @pytest.mark.parametrize("module", CHAPTERS.values(), ids=CHAPTERS)
 def test_half_of_the_statements_are_true(module):
     """Of an odd number one more or less."""
