@@ -77,6 +77,7 @@ def shift(x):
     others = [a for a in arrays if not (a == x.numpy()).all()]
     return torch.tensor(others[0]) if others else None
 """
+    trial.end_ranks()  # on Python 3.13 the frames that one peep has seen stay until they are collected, and with them x
     assert tried(peep).fault() == "rank 0: the answer should be a tensor and is None: the function must return it"
 
 
