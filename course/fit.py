@@ -8,6 +8,8 @@ Left out: the measuring, which a cell of the chapter does on the ranks.
 from collections.abc import Sequence
 from typing import Any
 
+from collectives.units import duration, rate, size
+
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
 
 
@@ -20,8 +22,7 @@ def fit(sizes: Sequence[int], times: dict[str, Sequence[float]]) -> Any:
     sentences, lines = [], []
     for name, taken in times.items():
         beta, alpha = np.polyfit(sizes, taken, 1, w=1 / np.asarray(taken))
-        size = f"alpha/beta {alpha / beta / 1e3:.0f} kB"
-        sentences.append(f"{name}: alpha {1e3 * alpha:.1f} ms, {1e-6 / beta:.1f} MB/s, {size}")
+        sentences.append(f"{name}: alpha {duration(alpha)}, {rate(1 / beta)}, bends at {size(alpha / beta)}")
         lines.append((alpha, beta))
     title = "What a message took, and alpha + beta n"
     meta = {"name": f"fit({', '.join(times)})", "sentences": sentences}

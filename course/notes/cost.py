@@ -7,8 +7,8 @@ NOTES = Notes(
         Part(
             10,
             "Two numbers",
-            "The ship and the courier, then `long_message` and `half_latency`. Nobody gets a number through "
-            "without its unit.",
+            "The ship and the courier, the curve on the wall, then `long_message` and `half_latency`. No number gets "
+            "through without its unit.",
         ),
         Part(
             12,
@@ -107,7 +107,7 @@ NOTES = Notes(
         ),
         Mistake(
             "bucket_times",
-            "20 calls against 1, but the one call has longer steps. It would be 20 only if bytes were free.",
+            "33 calls against 1, but the one call has longer steps. It would be 33 only if bytes were free.",
             answer=1,
         ),
         Mistake(

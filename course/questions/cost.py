@@ -39,13 +39,17 @@ QUESTIONS = (
     Number(
         name="bucket_times",
         topic="cost",
-        text="4 ranks, a ring over InfiniBand: alpha = 14 microseconds, 50 GB/s. You have 20 tensors of 20 kB. Plan A "
-        "calls all_reduce for each. Plan B joins them into one tensor and calls it once. By what factor is A slower?",
-        right=Answer("20*6*(14+0.1)/(6*(14+2))", "A: 20 x 6 steps of 14 + 0.1 microseconds. B: 6 steps of 14 + 2."),
+        text="4 ranks, a ring over InfiniBand: alpha = 14 microseconds, 50 GB/s. Llama 3.2 1B has two norms in each of "
+        "its 16 layers, and one at the end. The gradient of each has 2,048 float32 numbers, 8.2 kB. Plan A calls "
+        "all_reduce for each. Plan B joins the 33 into one tensor and calls it once. By what factor is A slower?",
+        right=Answer(
+            "33*6*(14+0.04096)/(6*(14+33*0.04096))",
+            "A: 33 x 6 steps of 14 + 0.04 microseconds. B: 6 steps of 14 + 1.35.",
+        ),
         wrong=(
-            Answer("1", "The bytes are the same, but A has 20 times as many starts, of 14 microseconds each."),
-            Answer("20", "A has 20 times as many steps, but those of B are longer: 14 + 2 microseconds, not 14 + 0.1."),
-            Answer("120", "A has 120 steps, but B has 6 of its own: one call, 6 steps."),
+            Answer("1", "The bytes are the same, but A has 33 times as many starts, of 14 microseconds each."),
+            Answer("33", "A has 33 times as many steps, but those of B are longer: 14 + 1.35 microseconds."),
+            Answer("198", "A has 198 steps, but B has 6 of its own: one call, 6 steps."),
         ),
         unit="times",
         p=4,
@@ -119,36 +123,39 @@ QUESTIONS = (
     Number(
         name="estimate_overlap",
         topic="estimate",
-        text="A backward pass computes for 80 ms. Its gradients leave in 6 buckets. A bucket is ready every 80/6 ms, "
-        "and its all-reduce starts at once and takes 12 ms. How long is it from the start of the backward pass until "
-        "the last bucket is summed?",
+        text="Each of the 32 layers of Llama 3 8B has 436 MB of gradients. The backward pass computes 20 ms for a "
+        "layer (8,192 tokens on an H100). Then the layer's all-reduce starts at once, and takes 16.8 ms on the same "
+        "NICs. How long is it from the start of the backward pass until the last layer is summed?",
         right=Answer(
-            "80e-3+12e-3",
-            "80/6 = 13 ms is longer than 12, so five buckets travel while the GPU still computes. The last one is "
-            "ready at 80 ms and cannot hide.",
+            "32*20e-3+16.8e-3",
+            "20 ms are longer than 16.8, so 31 layers travel while the GPU still computes. The last one is ready at "
+            "640 ms and cannot hide.",
         ),
         wrong=(
             Answer(
-                "152e-3", "That is one after the other. Five of the six buckets travel while the GPU still computes."
+                "32*(20e-3+16.8e-3)", "That is one after the other. 31 of the 32 layers travel while the GPU computes."
             ),
-            Answer("80e-3", "The last bucket is ready only when the backward pass is over. Its 12 ms come on top."),
-            Answer("72e-3", "The computing alone takes 80 ms."),
+            Answer("32*20e-3", "The last layer is ready only when the backward pass is over. Its 16.8 ms come on top."),
+            Answer("32*16.8e-3", "That is the messages alone. The computing alone takes 640 ms."),
         ),
         unit="s",
-        within=0.02,
+        within=0.01,
     ),
     Number(
         name="estimate_busbw",
         topic="estimate",
-        text="What is the busbw of the reduce_scatter row?",
-        right=Answer("(p-1)/p*1e9/2.6e-3", "algbw is 1 GB / 2.6 ms = 384.6 GB/s; the factor of reduce_scatter is 7/8."),
+        text="An all_reduce of 8.59 GB on 8 GPUs takes 158.07 ms. What is its busbw?",
+        right=Answer(
+            "2*(p-1)/p*8.59e9/158.07e-3",
+            "algbw is 54.34 GB/s; the factor of all_reduce on 8 ranks is 7/4. The ring leaves each machine by four "
+            "NICs: 24 GB/s each.",
+        ),
         wrong=(
-            Answer("1e9/2.6e-3", "That is algbw. For reduce_scatter it is multiplied by (p - 1)/p = 7/8."),
+            Answer("8.59e9/158.07e-3", "That is algbw. For all_reduce it is multiplied by 2 (p - 1)/p = 7/4."),
             Answer(
-                "2*(p-1)/p*1e9/2.6e-3", "That is the factor of all_reduce, which has two halves. reduce_scatter is one."
+                "(p-1)/p*8.59e9/158.07e-3", "That is the factor of reduce_scatter, one half. all_reduce has two halves."
             ),
-            Answer("(p-1)/p*1e9/2.6e-3/8", "That divides by 8 once too often. N is the whole vector already."),
-            Answer("8*(p-1)/p*1e9/2.6e-3", "You multiplied by 8. GB/s already counts bytes."),
+            Answer("2*(p-1)*8.59e9/158.07e-3", "That is what all 8 ranks send together. busbw is about one of them."),
         ),
         unit="bytes/s",
         p=8,

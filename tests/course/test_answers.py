@@ -194,10 +194,10 @@ FOUND = {
         presets.played("ethernet", 4), (all_reduce.naive(4), 1e6), (all_reduce.ring(4), 1e6)
     ),
     "one_two_crossing": crossing,
-    "bucket_times": lambda: 20 * ratio(PLAYED, (all_reduce.ring(4), 20e3), (all_reduce.ring(4), 400e3)),
+    "bucket_times": lambda: 33 * ratio(PLAYED, (all_reduce.ring(4), 8192), (all_reduce.ring(4), 33 * 8192)),
     "estimate_gradients": lambda: seconds(all_reduce.ring(16), 16e9, NIC),
     "estimate_token": lambda: seconds(all_reduce.ring(8), 65.5e3, NVLINK_LL),
-    "estimate_busbw": lambda: 1e9 / 2.6e-3 * 7 / 8,
+    "estimate_busbw": lambda: 8.59e9 / 158.07e-3 * 7 / 4,  # 95.10 GB/s in nccl-tests#252
     "long_message": lambda: 20e-6 + 4e6 / 2e9,
     "half_latency": lambda: 20e-6 * 2e9,
     "algorithms_up_and_down": lambda: counts("tree", 16).steps,
@@ -267,7 +267,7 @@ FOUND = {
     "estimate_compiled": lambda: counts("ring", 8).busiest * 8192 * 8192 * 2 / 370e9,
     "xla_calls": lambda: 1,  # chapter 16 compiles it
     "xla_processes": lambda: 4 * 2,
-    "estimate_overlap": lambda: max(80e-3 / 6 * ready + 12e-3 * (7 - ready) for ready in range(1, 7)),
+    "estimate_overlap": lambda: max(20e-3 * ready + 16.8e-3 * (33 - ready) for ready in range(1, 33)),
 }
 
 
