@@ -134,37 +134,29 @@ QUESTIONS = (
         ),
         right=1,
     ),
-    Statement(
-        name="compose_built_in",
-        topic="floating point",
-        text="After gloo's built-in all_reduce of random float32 numbers all ranks hold the same bits.",
-        true=True,
-        why="gloo's ring finishes each chunk once and copies it. It always adds in the same order, so a second run "
-        "gives the same bits, too.",
-    ),
     Choose(
         name="compose_softmax_price",
         topic="cost",
-        text="4 MB on each of 4 ranks; a message costs 20 microseconds, the bandwidth is 2 GB/s. About how many times "
-        "faster are two calls of recursive doubling, of one number each, than gathering everything?",
+        text="525 MB on each of 4 GPUs. A message costs 3.4 microseconds, and NVLink carries 450 GB/s. About how many "
+        "times faster are two calls of recursive doubling, of 8,192 numbers (32.8 kB) each, than gathering everything?",
         answers=(
             Answer(
-                "75 times",
-                "12 MB at 2 GB/s take 6 ms. Two calls of two messages, one after the other, take 0.08 ms. 6 / 0.08 is "
-                "75.",
+                "250 times",
+                "The other ranks' 1.6 GB take 3.5 ms at 450 GB/s. Two calls of two messages, 3.5 us each, take 14 us.",
             ),
             Answer(
-                "10 times",
-                "12 MB at 2 GB/s take 6 ms; four messages of a few bytes take 0.08 ms. 6 ms / 0.08 ms is 75.",
+                "25 times",
+                "The other ranks' 1.6 GB take 3.5 ms. Four messages of 3.5 microseconds take 0.014 ms. 3.5 / 0.014 is "
+                "250.",
             ),
             Answer(
                 "2 times",
-                "Compare times, not calls: the all_gather moves 12 MB to each rank, 6 ms. The short messages take "
-                "0.08 ms.",
+                "Compare times, not calls: the all_gather brings 1.6 GB to each rank, 3.5 ms. The short messages take "
+                "0.014 ms.",
             ),
             Answer(
-                "A million times",
-                "By bytes, yes. But a message costs 20 microseconds even if it is empty, and there are four.",
+                "12,000 times",
+                "By bytes, yes: 1.6 GB against 131 kB. But a message costs 3.4 microseconds, and there are four.",
             ),
         ),
         right=0,

@@ -70,7 +70,7 @@ def test_reduced_motion_plays_nothing(page, built):
 
 def test_a_question_is_answered_on_the_page(page, built):
     page.goto((built / "course" / f"{STEM}.html").as_uri())
-    asks = QUESTIONS["compose_built_in"].text[:30]
+    asks = QUESTIONS["compose_reduce_twice"].text[:30]
     question = page.locator('[data-kind="Question"]', has_text=asks)
     question.scroll_into_view_if_needed()
     question.get_by_text("false", exact=True).click()
