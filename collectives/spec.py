@@ -44,6 +44,19 @@ SAYS = {
 }
 """Each collective in one sentence; N is the larger buffer of one rank in bytes, p the number of ranks."""
 
+GETS = {
+    "broadcast": "every rank gets the root's data",
+    "scatter": "each rank gets its own chunk of the root's data",
+    "gather": "the root gets the chunks of all {ranks}",
+    "reduce": "the root gets the sum of all {ranks}",
+    "all_gather": "every rank gets the chunks of all {ranks}",
+    "reduce_scatter": "each rank gets its own chunk of the sum of all {ranks}",
+    "all_reduce": "every rank gets the sum of all {ranks}",
+    "all_to_all": "each rank gets what all {ranks} have for it",
+    "barrier": "every rank gets the news that all {ranks} are there",
+}
+"""Its goal in a clause, for titles: what is there at the end."""
+
 
 def full(schedule: "Schedule") -> np.ndarray:
     """Every chunk of every rank has its own data: rank 2's chunk 1 is `c1`."""

@@ -2,7 +2,7 @@
 
 Every rank has a line, to scale: above, in a colour for each op, what is under way; below, grey, when the rank is
 blocked; the pale rest is its own work. At the right is the share of the time that a rank was blocked. A triangle marks
-the rank that came last to a call while others were waiting for it.
+the rank that entered a call last while others were waiting for it.
 
 Bars that fall on the same pixels are one, so the picture stays small however many calls there are. Left out: how a
 single call went, which the live Timeline tells.
@@ -17,6 +17,7 @@ from itertools import chain
 
 from collectives.units import duration
 from widgets import _still
+from widgets.wait_for import named
 
 WIDTH, LEFT, RIGHT, ROW = 760, 66, 98, 36  # pixels; ROW is from rank to rank
 HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#f0e442")  # of ops, in the order of their first call
@@ -36,14 +37,15 @@ def svg(calls: list[dict], ranks: int, error: float, said: str) -> str:
     hues = {op: HUES[i % len(HUES)] for i, op in enumerate(ops)}
     blocked, late = _blocked(calls, ranks, end), _late(calls, error, end)
     keys, top = _legend(hues, bool(late))
-    parts = [f'<text x="8" y="18">{escape(said)}</text>', keys]
+    first, more = _still.headline(said, 8)
+    parts = [first, f'<g transform="translate(0 {more})">', keys]
     for rank in range(ranks):
         of_rank = [call for call in calls if call["rank"] == rank]
-        marks = [at for who, at, _ in late if who == rank]
+        marks = [at for call, at, _ in late if call["rank"] == rank]
         parts.append(_line(rank, of_rank, top + ROW * rank, hues, end, blocked[rank], marks))
     low = top + ROW * ranks
-    parts.append(_axis(end, low))
-    return _still.sheet(WIDTH, low + 24, f"{_still.TEXT}.s text{{font-size:12px}}", parts)
+    parts += [_axis(end, low), "</g>"]
+    return _still.sheet(WIDTH, low + 24 + more, f"{_still.TEXT}.s text{{font-size:12px}}", parts)
 
 
 def headline(calls: list[dict], ranks: int, error: float) -> str:
@@ -54,21 +56,41 @@ def headline(calls: list[dict], ranks: int, error: float) -> str:
     busy: dict[int, list[Span]] = defaultdict(list)  # a rank that is blocked itself keeps no other one waiting
     for call in calls:
         busy[call["rank"]] += blocked_by(call)
-    late = [each for each in _late(calls, error, end) if _length_outside(each[2], busy[each[0]]) > LEAST * end]
+    found = _late(calls, error, end)
+    late = [each for each in found if _length_outside([*chain(*each[2].values())], busy[each[0]["rank"]]) > LEAST * end]
     waited: dict[int, list[Span]] = defaultdict(list)
-    for rank, _, spans in late:
-        waited[rank] += spans
+    for call, _, spans in late:
+        waited[call["rank"]] += chain(*spans.values())
     longest = {rank: _length_outside(spans, busy[rank]) for rank, spans in waited.items()}
     last = max(longest, key=longest.__getitem__, default=0)
     if waited and longest[last] > TOLD * end:
-        times = sum(rank == last for rank, *_ in late)
-        often = f" {times} times" if times > 1 else ""
-        return f"Rank {last} came last{often}: others waited {duration(longest[last])} of {duration(end)} for it"
+        return f"{_was_late(last, late, busy[last])} of {duration(end)} for it"
     blocked = _blocked(calls, ranks, end)
     most = max(range(ranks), key=blocked.__getitem__)
     if len(set(map(_share, blocked))) == 1:
         return f"Each rank was blocked {_share(blocked[most])} of {duration(end)}"
     return f"Rank {most} was blocked longest, {_share(blocked[most])} of {duration(end)}"
+
+
+def _was_late(rank: int, late: list[tuple], busy: list[Span]) -> str:
+    """ "Rank 2 entered all_reduce late 3 times: ranks 0, 1 waited up to 1.5 s" """
+    mine = [(call["op"], spans) for call, _, spans in late if call["rank"] == rank]
+    ops = {op for op, _ in mine}
+    verb = (
+        {"send": "sent late", "recv": "received late"}.get(op := ops.pop(), f"entered {op} late")
+        if len(ops) == 1
+        else "was late"
+    )
+    often = f" {len(mine)} times" if len(mine) > 1 else ""
+    waits: dict[int, list[Span]] = defaultdict(list)
+    for _, spans in mine:
+        for other, some in spans.items():
+            waits[other] += some
+    long = {other: _length_outside(some, busy) for other, some in waits.items()}
+    told = {other: duration(seconds) for other, seconds in sorted(long.items()) if seconds > 0}
+    most = duration(max(long.values()))
+    up_to = "up to " if {*told.values()} != {most} else ""
+    return f"Rank {rank} {verb}{often}: {named([*told])} waited {up_to}{most}"
 
 
 def _end(calls: list[dict]) -> float:
@@ -130,9 +152,9 @@ def _length_outside(spans: list[Span], others: list[Span]) -> float:
     return _length([*spans, *others]) - _length(others)
 
 
-def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float, list[Span]]]:
-    """(rank, begin, spans) of the calls that surely came last to what others were already waiting for, and when they
-    waited."""
+def _late(calls: list[dict], error: float, end: float) -> list[tuple[dict, float, dict[int, list[Span]]]]:
+    """(call, begin, spans) of the calls that surely came last to what others were already waiting for, and when each of
+    these waited."""
     sides = defaultdict(list)
     for call in calls:
         if call["match"] is not None:
@@ -143,10 +165,10 @@ def _late(calls: list[dict], error: float, end: float) -> list[tuple[int, float,
         came = last["times"][0]
         if others and came - others[-1]["times"][0] > error:
             sure = came - error  # as in js/spans.js
-            waited = [[(a, min(b, sure)) for a, b in _waits(call) if a < sure] for call in others
-                      if until(call) > came or NEEDS_ALL.match(call["op"])]  # fmt: skip
-            if max(map(_length, waited), default=0.0) > LEAST * end:
-                found.append((last["rank"], came, [span for spans in waited for span in spans]))
+            waited = {call["rank"]: [(a, min(b, sure)) for a, b in _waits(call) if a < sure] for call in others
+                      if until(call) > came or NEEDS_ALL.match(call["op"])}  # fmt: skip
+            if max(map(_length, waited.values()), default=0.0) > LEAST * end:
+                found.append((last, came, waited))
     return found
 
 
@@ -183,7 +205,7 @@ def _legend(hues: dict, late: bool) -> tuple[str, int]:
     entries = [(box, f'fill="{hue}"', op) for op, hue in hues.items()]
     entries += [(box, f'fill="{_still.INK}"', "blocked in a call"), (box, WORK, "its own work")]
     if late:
-        entries.append(('<path {} d="M{} {}h14l-7 11z"/>', f'fill="{LATE}"', "came last, others waited"))
+        entries.append(('<path {} d="M{} {}h14l-7 11z"/>', f'fill="{LATE}"', "late: others waited for it"))
     x, y, parts = 8, 30, []
     for shape, paint, words in entries:
         wide = 32 + round(7.3 * len(words))

@@ -39,6 +39,7 @@ class Drawn(Asked):
 
     pictures   (SVG parts, height) at 700 and at 340 pixels
     headline   what the picture says, in one sentence
+    processes  how many ranks; beside the headline, with `size`: how large the rest is
     told       the sentence of each step, the first before any
     phases     (name, number of steps) of consecutive steps
     legend     what colours and shapes say, in at most 84 letters a line
@@ -51,6 +52,7 @@ class Drawn(Asked):
     playing = traitlets.Bool(False).tag(sync=True)
     pictures = traitlets.Dict().tag(sync=True)
     headline = traitlets.Unicode().tag(sync=True)
+    processes = traitlets.Int().tag(sync=True)
     size = traitlets.Unicode().tag(sync=True)
     told = traitlets.List().tag(sync=True)
     phases = traitlets.List().tag(sync=True)
@@ -73,11 +75,13 @@ class Drawn(Asked):
     def fallback(self) -> str:
         """All steps at once, below the headline and above the legend."""
         parts = [part for part in self._parts if "rd-flight" not in part]
-        head = f'<text x="4" y="18">{escape(self.headline)}</text><g transform="translate(0 28)">'
-        low = self._height + 44
+        head, more = _still.headline(self.headline, 4)
+        low = self._height + 44 + more
         legend = [words(line, 4, low + 16 * k, "rd-small rd-light") for k, line in enumerate(self.legend)]
         tall = low + 16 * len(legend) - 8
-        svg = _still.sheet(WIDE, tall, STYLE, [head, *parts, "</g>", *legend])
+        svg = _still.sheet(
+            WIDE, tall, STYLE, [head, f'<g transform="translate(0 {28 + more})">', *parts, "</g>", *legend]
+        )
         return _still.image(svg, f"{self.headline}: {' '.join(self.told)} {' '.join(self.legend)}")
 
 

@@ -12,10 +12,12 @@ Left out: what is drawn (the widgets, `_strip.py`).
 from base64 import b64encode
 from collections.abc import Iterable
 from html import escape
+from textwrap import wrap
 
 INK = "#787878"  # on the page, whatever its colour
 STUCK = "#d62839"  # a rank that waits forever, and what is wrong
 BOXED = "#14171a"  # on a light box
+LINE, HIGH = 78, 18  # letters of a line of a headline on 700 pixels, and pixels from line to line
 TEXT = f"text{{font:600 14px system-ui,sans-serif;fill:{INK}}}"
 
 
@@ -23,6 +25,13 @@ def image(svg: str, alt: str) -> str:
     """The `<img>`, as wide as the page lets it be."""
     picture = b64encode(svg.encode()).decode()
     return f'<img alt="{escape(alt, quote=True)}" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+
+
+def headline(words: str, x: int, y: int = 18, long: int = LINE) -> tuple[str, int]:
+    """The headline, in lines of `long` letters, and by how many pixels it is higher than one line."""
+    first, *lines = wrap(words, long)
+    more = "".join(f' <tspan x="{x}" dy="{HIGH}">{escape(line)}</tspan>' for line in lines)
+    return f'<text x="{x}" y="{y}">{escape(first)}{more}</text>', HIGH * len(lines)
 
 
 def sheet(width: int, height: int, style: str, parts: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ import anywidget
 HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
-_BREAK = re.compile(r"(?<=[;{])\n(?!export)")  # a line's end that says nothing
+_BREAK = re.compile(r"(?<=[;{,(\[])\n(?!export)|\n(?=[)\]}])")  # a line's end that says nothing
 # A comment block or line, a type within a line, a remark after code. No text in our modules looks like one.
 _COMMENT = re.compile(
     r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$|/\*\*(?:(?!\*/).)*\*/ ?|^[ \t]*//[^\n]*$|(?<=[;,{}()\[\]]) // [^\n]*$",

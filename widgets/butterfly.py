@@ -19,6 +19,7 @@ from collectives.state import State, single_chunks
 from collectives.steps import Step
 from collectives.units import size
 from widgets._drawn import NARROW, WIDE, Followed, words
+from widgets._packing import goal
 from widgets.base import join
 
 MOST_RANKS = 16
@@ -60,7 +61,8 @@ class Butterfly(Followed):
             _picture(wings, WIDE),
             _picture(wings, NARROW),
             headline=_headline(wings),
-            size=f"{schedules[0].ranks} ranks" + (f", {local} on each machine" if local else ""),
+            processes=len(ranks),
+            size=f"{local} on each machine" if local else "",
             told=[_before(wings), *(_sentence(wings, step) for step in range(steps))],
             phases=_phases(wings),
             legend=[*BARS, LINES + (", orange if it leaves the machine." if local else ".")],
@@ -71,7 +73,8 @@ class Butterfly(Followed):
         )
 
     def summary(self) -> str:
-        return f"{', '.join(s.title for s in self.schedules)}, {self.size}"
+        where = f", {self.local} on each machine" if self.local else ""
+        return f"{', '.join(s.title for s in self.schedules)}, {self.schedules[0].ranks} ranks{where}"
 
 
 class _Wing:
@@ -220,20 +223,25 @@ def _states(wing: _Wing) -> list[State]:
 
 
 def _headline(wings: list[_Wing]) -> str:
+    """What is done, as far as all do the same, and what the drawing says about it."""
+    done = {goal(wing.schedule) for wing in wings}
+    job = f"{done.pop()} ({wings[0].schedule.collective}): " if len(done) == 1 and all(done) else ""
+    return f"{job[:1].upper()}{job[1:]}{_finding(wings)}"
+
+
+def _finding(wings: list[_Wing]) -> str:
     first = wings[0]
     name = first.schedule.algorithm
     if not first.local or not any(wing.across for wing in wings):
-        return f"{name}: all ranks meet in pairs, {len(first.groups)} steps, each sends {first.said(first.whole)}"
+        return f"{name} has all ranks meet in pairs, {len(first.groups)} steps, each sends {first.said(first.whole)}"
     if len(wings) == 1:
-        return (
-            f"{name}: of {first.said(first.whole)} that each rank sends, {first.said(first.across)} leaves its machine"
-        )
+        return f"{name} sends {first.said(first.across)} of each rank's {first.said(first.whole)} over the slow links"
     best, worst = sorted(wings, key=lambda wing: wing.across)[:: len(wings) - 1]
     few, many = best.said(best.across), worst.said(worst.across)
     if best.across in (0, worst.across):
         return f"{few} a rank over the slow links, {many} with {worst.schedule.algorithm}"
     times = float(f"{float(worst.across / best.across):.3g}")
-    return f"{best.schedule.algorithm} sends {times:g} times less over the slow links: {few} a rank, not {many}"
+    return f"{best.schedule.algorithm} sends {times:g} times less over the slow links"
 
 
 def _before(wings: list[_Wing]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from collectives import Network, ScheduleError, Topology, compare, presets
 from collectives.catalogue import algorithms as known
 from collectives.network import check_network
+from collectives.spec import GETS
 from collectives.units import duration, size
 from widgets._still import BOXED, INK
 
@@ -23,6 +24,7 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", I
 AXIS_NAME = "N, the larger buffer of one rank"
 DASHES = ("solid", "dash", "dot", "dashdot")
 OVER_WORDS = 64  # pixels: three lines about who wins stand between the plot and what is chosen
+LAST = 2000  # place in the legend of what is not drawn: after all others
 UNDERLAY = "rgba(120, 120, 120, 0.3)"
 ON_A_WALL = {"paper_bgcolor": "#ffffff", "plot_bgcolor": "#ffffff"}  # where the page around is not seen
 
@@ -75,7 +77,10 @@ def cost_explorer(
     sentences = [f"{_name(comparison)}. {comparison.verdict()}" for comparison in comparisons]
     _lay_out(
         figure,
-        f"How long does one {collective} take?",
+        f"How long until {GETS[collective].format(ranks='ranks')} (one {collective})?"
+        if collective in GETS
+        else f"How long does one {collective} take?",
+        f"time of one {collective}",
         {
             "name": f"cost_explorer({collective}, {what})",
             "sentences": sentences,
@@ -142,6 +147,7 @@ def _draw(figure, comparison, names: list[str]) -> None:
         figure.add_scatter(
             x=sizes, y=_short(seconds), name=name, mode="lines",
             visible=True if name in comparison.shown else "legendonly",
+            legendrank=1 if name in comparison.shown else LAST,
             line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)]},
             hovertemplate=f"<b>{name}</b><br>%{{x:.3s}}B takes %{{y:.3s}}s<extra></extra>",
         )  # fmt: skip
@@ -162,7 +168,7 @@ def _short(seconds) -> list[float]:
     return [float(f"{value:.4g}") for value in seconds]
 
 
-def _lay_out(figure, title: str, meta: dict) -> None:
+def _lay_out(figure, title: str, taken: str, meta: dict) -> None:
     from widgets.figure import ON_THE_PAGE
 
     figure.layout.template = ON_THE_PAGE  # `update_layout` would add it to plotly's own
@@ -174,9 +180,10 @@ def _lay_out(figure, title: str, meta: dict) -> None:
         margin={"l": 20, "r": 20, "t": 130, "b": 20},
         # Plotly makes no room for the axis above a legend: empty lines do, and the axis is named by an annotation.
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0,
-                "title": {"text": "<br><br><br>algorithms", "side": "top"}, "bgcolor": "rgba(0, 0, 0, 0)"},
+                "title": {"text": "<br><br><br>algorithms (click: draw it, or not)", "side": "top"},
+                "bgcolor": "rgba(0, 0, 0, 0)"},
         xaxis={**axis, **_labels(range(0, 13, 3), size)},
-        yaxis={**axis, "automargin": True, **_labels(range(-9, 5), duration)},
+        yaxis={**axis, "automargin": True, "title": {"text": taken}, **_labels(range(-9, 5), duration)},
     )  # fmt: skip
 
 

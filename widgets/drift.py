@@ -8,6 +8,7 @@ Left out: the training. The lines are what the ranks held, `launch.pull("path")`
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import traitlets
 
 from widgets import _still
@@ -21,6 +22,7 @@ END = 2.0  # the curve x² is learned from 0 to here
 STRIPE = 14  # pixels of a line that several ranks hold
 LEGEND = "Gray: the curve x². Dots: the data of a rank. Line: what its model says."
 SHARED = " Striped: several ranks have it."
+NEAR = 1e-3  # of the longest step: what float32 loses
 GHOSTS = (1, 3, 10, 30)  # steps that the still shows faintly
 
 
@@ -68,7 +70,9 @@ class Drift(Drawn):
             self._drawn(NARROW),
             headline=f"{ranks} ranks hold one {noun}, the same after every step"
             if models == 1
-            else f"{ranks} ranks learn {models} different {noun}s: {apart}",
+            else f"{ranks} ranks learn {'alone, each from its own data: ' * self._alone()}{models} different {noun}s"
+            f"{', ' if self._alone() else ': '}{apart}",
+            processes=ranks,
             size=f"{last} steps",
             told=[self._told(step) for step in range(last + 1)],
             phases=[["training", last]],
@@ -85,14 +89,33 @@ class Drift(Drawn):
         """The last step, with some before it faintly."""
         ghosts = [step for step in GHOSTS if step < len(self.told) - 1]
         parts = [*self._ground(WIDE), *(self._lines(WIDE, step, 0.25) for step in ghosts), self._lines(WIDE, -1)]
-        head = [words(self.headline, 4, 18), words(self.told[-1], 4, 36, "rd-small rd-light")]
+        first, more = _still.headline(self.headline, 4)
+        head = [first, words(self.told[-1], 4, 36 + more, "rd-small rd-light")]
         pale = [f"Pale: step{'s' * (len(ghosts) > 1)} {', '.join(map(str, ghosts))}."] if ghosts else []
         legend = [
-            words(line, 4, TALL + 60 + 16 * k, "rd-small rd-light") for k, line in enumerate([*self.legend, *pale])
+            words(line, 4, TALL + 60 + more + 16 * k, "rd-small rd-light")
+            for k, line in enumerate([*self.legend, *pale])
         ]
-        drawn = [*head, '<g transform="translate(0 42)">', *parts, "</g>", *legend]
-        tall = TALL + 52 + 16 * len(legend)
+        drawn = [*head, f'<g transform="translate(0 {42 + more})">', *parts, "</g>", *legend]
+        tall = TALL + 52 + more + 16 * len(legend)
         return _still.image(_still.sheet(WIDE, tall, STYLE, drawn), f"{self.headline}: {self.told[-1]}")
+
+    def _alone(self) -> bool:
+        """Whether each line follows from the points of its rank alone: whether every step is the gradient of the rank's
+        own mean squared error, times one factor for all. Of a model `at` that cannot be told."""
+        if not self._line or not all(self._seen):
+            return False
+        moved, slopes = [], []
+        for path, seen in zip(self._paths, self._seen, strict=True):
+            held, x = np.array(path, float), np.array(seen)
+            errors = held[:-1, :1] + held[:-1, 1:] * x - x * x
+            moved.append(np.diff(held, axis=0))
+            slopes.append(np.stack([errors.mean(axis=1), (errors * x).mean(axis=1)], axis=1))
+        went, slope = np.concatenate(moved), np.concatenate(slopes)
+        if not (slope * slope).sum():
+            return False
+        factor = (went * slope).sum() / (slope * slope).sum()
+        return factor < 0 and float(abs(went - factor * slope).max()) <= NEAR * float(abs(went).max())
 
     def _told(self, step: int) -> str:
         apart = _apart(self._ways[ranks[0]][step] for ranks in self._alike)
@@ -119,9 +142,14 @@ class Drift(Drawn):
         curve = "L".join(f"{LEFT + x / 10 * across:.0f} {zero - (x / 10) ** 2 * up:.0f}" for x in range(21))
         parts.append(f'<path class="rd-line" stroke-width="4" stroke-opacity=".6" d="M{curve}"/>')
         for rank, seen in enumerate(self._seen):
-            places = "".join(f"M{LEFT + x * across:.0f} {zero - x * x * up:.0f}h0" for x in seen)
+            before = {x for other in self._seen[:rank] for x in other}
+            places = {x: f"M{LEFT + x * across:.0f} {zero - x * x * up:.0f}h0" for x in seen}
+            alone = "".join(place for x, place in places.items() if x not in before)
+            inside = "".join(place for x, place in places.items() if x in before)  # of a dot that another rank has, too
             label = f"M{LEFT + 20} {14 + 15 * rank}h0"
-            parts.append(f'<path class="{_hue(rank)}" stroke-width="11" d="{places}{label}"/>')
+            parts.append(f'<path class="{_hue(rank)}" stroke-width="11" d="{alone}{label}"/>')
+            if inside:
+                parts.append(f'<path class="{_hue(rank)}" stroke-width="6" d="{inside}"/>')
             parts.append(words(f"rank {rank}", LEFT + 32, 18 + 15 * rank, "rd-small rd-light"))
         return parts
 

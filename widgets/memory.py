@@ -9,7 +9,6 @@ Left out: the arithmetic (`collectives/memory.py`), and more columns than four: 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from itertools import groupby
 
 from collectives.memory import STAGES, Training
@@ -21,7 +20,7 @@ from widgets.base import join
 MOST_LAYERS = 12
 COLUMNS = 4  # ranks that are drawn
 PANEL, COLUMN, GAP, GAUGE = 166, 30, 4, 12  # pixels
-HEAD, TALL, FOOT = 44, 200, 72  # above the blocks, all of them, below
+HEAD, TALL, FOOT = 59, 200, 72  # above the blocks, all of them, below
 HUES = {"optimizer": "rs-h2", "weights": "rs-h1", "gradients": "rs-h0", "activations": "rs-h6"}  # from the floor up
 NAMES = {"optimizer": "optimizer's state", "weights": "weights", "gradients": "gradients", "activations": "activations"}
 
@@ -63,7 +62,7 @@ class Memory(Drawn):
         super().__init__(
             *(([part for part, *_ in parts], tall) for parts, tall in (wide, narrow)),
             headline=self._headline(),
-            size=f"{ranks} ranks",
+            processes=ranks,
             told=[self._told(at) for at in range(len(plain.moments))],
             phases=merged,
             **traits,
@@ -76,16 +75,17 @@ class Memory(Drawn):
         return f"{self.name}, {self.runs[0].ranks} ranks"
 
     def fallback(self) -> str:
-        head = f'<text x="4" y="18">{escape(self.headline)}</text><g transform="translate(0 28)">'
+        head, more = _still.headline(self.headline, 4)
         hidden = f".rs-bare{{stroke:none}}.rs-gauge{{fill:{_still.INK}}}.rs-peak{{stroke-width:2.5}}"
-        svg = _still.sheet(WIDE, self._height + 28, STYLE + hidden, [head, *self._parts, "</g>"])
+        parts = [head, f'<g transform="translate(0 {28 + more})">', *self._parts, "</g>"]
+        svg = _still.sheet(WIDE, self._height + 28 + more, STYLE + hidden, parts)
         return _still.image(svg, f"{self.headline}: {' '.join(self.told)}")
 
     def _headline(self) -> str:
         plain, most = self.runs[0], self.runs[3]
         return (
-            f"Training {self.name}: a step peaks at {size(plain.peak)} a rank, with ZeRO-3 on {plain.ranks} ranks at "
-            f"{size(most.peak)}"
+            f"Training {self.name} peaks at {size(plain.peak)} a rank, {size(most.peak)} if {plain.ranks} ranks share "
+            "what they keep: ZeRO-3"
         )
 
     def _told(self, at: int) -> str:
@@ -125,8 +125,8 @@ class Memory(Drawn):
         floor = y + HEAD + TALL
         ranks = range(min(run.ranks, COLUMNS))
         parts = [(words(STAGES[run.stage], x, y + 14), 0, 10**6)]
-        cut = {0: "nothing is cut", 1: "optimizer's state cut", 2: "and gradients", 3: "and weights"}[run.stage]
-        parts.append((words(cut, x, y + 30, "rd-small rd-light"), 0, 10**6))
+        for line, said in enumerate(_kept(run)):
+            parts.append((words(said, x, y + 30 + 15 * line, "rd-small rd-light"), 0, 10**6))
         shares: dict[str, list[Sequence[float]]] = {
             "optimizer": [[1 / run.ranks if run.stage else 1.0] for _ in moments],
             "weights": [m.weights for m in moments],
@@ -175,6 +175,14 @@ class Memory(Drawn):
             line = f"M{x - 6:g} {floor - self.gpu * scale:.1f}H{x + GAUGE + 6:g}"
             parts.append((_limit(line), 0, 10**6))
         return parts
+
+
+def _kept(run: Training) -> tuple[str, str]:
+    """What a rank keeps, in two lines below the name of the stage."""
+    if not run.stage:
+        return "every rank keeps", "everything"
+    of = "the optimizer's state" if run.stage == 1 else "the gradients, too" if run.stage == 2 else "the weights, too"
+    return f"each of the {run.ranks} keeps 1/{run.ranks}", f"of {of}"
 
 
 class _Row:

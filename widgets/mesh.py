@@ -19,6 +19,11 @@ from widgets._drawn import NARROW, WIDE, Followed, words
 from widgets.base import join
 
 MOST_RANKS, MOST_KINDS = 64, 8
+NESTED = [
+    ("reduce_scatter", 1, False),
+    ("all_reduce", 1, True),
+    ("all_gather", 1, False),
+]  # op, calls, between machines
 HUES = (1, 2, 3, 6, 4, 7, 0, 5)  # of the groups; both oranges last, since an orange edge says something else
 EDGED = "Orange edge: the group has ranks on several machines."
 Group = tuple[int, ...]
@@ -84,8 +89,9 @@ class Mesh(Followed):
         super().__init__(
             self._picture(WIDE),
             self._picture(NARROW),
-            headline=self._headline(bool(calls)),
-            size=f"{ranks} ranks, {' x '.join(map(str, self.shape))}",
+            headline=self._headline(bool(calls), getattr(run, "collective", "")),
+            processes=ranks,
+            size=" x ".join(map(str, self.shape)),
             told=[self._before(), *map(self._sentence, self.kinds)],
             phases=[[kind.op.removesuffix("_single"), 1] for kind in self.kinds],
             legend=["One colour is one group." + (f" {EDGED}" if self.local else "")],
@@ -101,7 +107,8 @@ class Mesh(Followed):
         """Whether a group has ranks of several machines."""
         return bool(self.local) and len({rank // (self.local or 1) for rank in group}) > 1
 
-    def _headline(self, recorded: bool) -> str:
+    def _headline(self, recorded: bool, whole: str) -> str:
+        """`whole` is the collective that all calls together are proved to be."""
         if not recorded:
             leave = [kind.along for kind in self.kinds if self._leaves(kind)]
             if leave and len(leave) < len(self.kinds):
@@ -111,7 +118,11 @@ class Mesh(Followed):
         out = sum(kind.bytes for kind in self.kinds if self._leaves(kind))
         inside = sum(kind.bytes for kind in self.kinds) - out
         if inside and out:
-            return f"Calls between machines: {size(out)} a rank. Calls inside one: {size(inside)}"
+            steps = [(kind.op.removesuffix("_single"), kind.calls, self._leaves(kind)) for kind in self.kinds]
+            if whole == "all_reduce" and steps == NESTED:
+                n = size(self.kinds[0].bytes)
+                return f"One all_reduce in 3 steps: only {size(out)} of each rank's {n} cross between machines"
+            return f"Over the slow links between machines: {size(out)} a rank. Inside a machine: {size(inside)}"
         sums: dict[str, list[int]] = {}
         for kind in self.kinds:
             there = sums.setdefault(kind.along, [0, 0])

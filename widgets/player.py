@@ -13,7 +13,7 @@ import traitlets
 
 from collectives import Schedule
 from widgets import _strip
-from widgets._packing import pack
+from widgets._packing import goal, pack
 from widgets.base import join, styles
 from widgets.question import Asked
 from widgets.wait_for import headline, stuck
@@ -83,7 +83,7 @@ class Player(Asked):
         self.schedule, self.framed = schedule, frame
         waits = getattr(schedule, "stuck", ())
         question = _question(predict, len(schedule.steps), answers)
-        meta |= {"nbytes": nbytes, "framed": None if frame is None else _slot(schedule, frame)}
+        meta |= {"nbytes": nbytes, "goal": goal(schedule), "framed": None if frame is None else _slot(schedule, frame)}
         if waits:
             meta |= {"stuck": [list(edge) for edge in waits], "stuck_words": stuck(waits)}
         if waits and question is None:

@@ -94,8 +94,12 @@ def _headline(orders: list[Order]) -> str:
     if not right:
         return "An order that comes to a standstill"
     best, worst = (f(right, key=lambda order: order.bubble) for f in (min, max))
-    said = f"{best.name}: each rank idles {100 * best.bubble:.0f} % of the time"
-    return said if best.bubble == worst.bubble else f"{said}, {worst.name} {100 * worst.bubble:.0f} %"
+    share = f"{100 * best.bubble:.0f} %"
+    if len(orders) == 1:
+        return f"One training step by {best.name}: each rank idles {share} of the time"
+    same = best.bubble == worst.bubble
+    idles = f"{best.name} idles {share}, {worst.name} {100 * worst.bubble:.0f} %"
+    return f"One training step: {f'each rank idles {share} of the time' if same else idles}"
 
 
 def _verdict(order: Order) -> str:
@@ -140,8 +144,9 @@ def _svg(orders: list[Order], recorded: dict) -> str:
     entries.append((f'fill="{_still.INK}"', f"a micro-batch kept in memory{half}"))
     if any(slot.action.stage >= order.ranks for order in orders for slot in order.slots):
         entries.append((f'fill="{LATER["F"]}"', "paler: a rank's second stage"))
-    parts.append(f'<text y="13">{escape(_headline(orders))}</text>')
-    x, low = 0, 35
+    head, more = _still.headline(_headline(orders), 0, 13)
+    parts.append(head)
+    x, low = 0, 35 + more
     for box, said in entries:
         long = 34 + round(8.4 * len(said))
         if x + long > WIDTH:

@@ -60,7 +60,7 @@ class Square(Drawn):
         if uses is None:
             sides = [_all(self.collectives, ranks, width) for width in (WIDE, NARROW)]
             what = self.collectives[0] if len(self.collectives) == 1 else "each collective"
-            head = f"Rows are ranks, columns are pieces of data: what {what} does to the square"
+            head = f"How {what} moves data between processes: each row is what one rank holds"
             told = [f"{name}: {' '.join(MOVES[name])}." for name in self.collectives]
             phases = [[name, 1] for name in self.collectives]
         else:
@@ -83,7 +83,7 @@ class Square(Drawn):
             wide,
             narrow,
             headline=head,
-            size=f"{ranks} ranks",
+            processes=ranks,
             told=[before, *told],
             legend=[LEGEND, *(["N: the bytes of one rank's vector."] if uses else [])],
             phases=phases,

@@ -5,8 +5,8 @@ solid, is the time that the rank is blocked, and the faint rest is its own work.
 behind a backward pass is a bar above with nothing solid below.
 
 All sides of one call are linked: the bars of one collective on all its ranks, a send and its receive. Choosing one
-says who came last, and how long the others waited for that rank. Where ranks were on several machines, whose clocks
-are known with an error, it says what is sure in spite of it.
+says which rank entered last, and how long the others waited for that rank. Where ranks were on several machines, whose
+clocks are known with an error, it says what is sure in spite of it.
 
 Of a run on a network of one's choice, each message shows how much of its time was latency and how much its bytes took.
 Of a backward pass of DDP, each bucket bears its name, and what was under way before the reducer's wait is hidden.

@@ -82,7 +82,8 @@ class Tokens(Followed):
             self._picture(WIDE),
             self._picture(NARROW),
             headline=self._headline(),
-            size=f"{self.ranks} ranks, {self.experts} experts",
+            processes=self.ranks,
+            size=f"{self.experts} experts",
             told=self._told(op),
             phases=[["to experts", 1], ["back", 1]][: 1 + self.back],
             legend=self._legend(),
@@ -121,15 +122,15 @@ class Tokens(Followed):
 
     def _headline(self) -> str:
         total, noun = len(self.wanted), "tokens" if self.k == 1 else "copies of tokens"
+        go = f"{self.ranks * self.tokens} tokens (pieces of text) go to {self.experts} expert networks"
         if self.capacity:
-            many = f"{len(self.lost)} of {total} {noun}" if self.lost else "No token"
+            many = f"{len(self.lost)}{'' if self.k == 1 else f' of {total} {noun}'}" if self.lost else "none"
             are = "are" if len(self.lost) > 1 else "is"
-            return f"{many} {are} dropped: an expert takes at most {self.capacity} from each rank"
+            return f"{go}; {many} {are} dropped: an expert takes at most {self.capacity} from each rank"
         if self.lost:
             return f"{len(self.lost)} of {total} {noun} did not come to the expert that the router chose"
         most, least = (f(range(self.experts), key=self.load.__getitem__) for f in (max, min))
-        to = "its expert" if self.k == 1 else f"{self.k} experts"
-        each = f"Each token goes to {to}{' and back' * self.back}"
+        each = f"{go}{f', each to {self.k}' if self.k > 1 else ''}{', and back' * self.back}"
         got = f"expert {most} gets {self.load[most]}, expert {least} {self.load[least] or 'none'}"
         if self.load[least] == self.load[most]:
             got = f"each expert gets {self.load[most]}"

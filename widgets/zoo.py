@@ -53,7 +53,7 @@ class Zoo(Widget):
             ranks=ranks,
             cards=[_card(collective, family) for collective, family in self.schedules.items()],
             data=b"".join(data for data, _ in packed.values()),
-            metas={name: meta | {"nbytes": None} for name, (_, meta) in packed.items()},
+            metas={name: meta | {"nbytes": None, "goal": _goal(meta)} for name, (_, meta) in packed.items()},
             **traits,
         )
 
@@ -80,6 +80,11 @@ def _schedules(collective: str, ranks: int) -> list[Schedule]:
         except ScheduleError:
             continue
     return found
+
+
+def _goal(meta: dict) -> str:
+    """What is there at the end, which tests prove of all that is in the catalogue."""
+    return spec.GETS.get(meta["collective"], "").format(ranks=meta["ranks"])
 
 
 def _card(collective: str, family: list[Schedule]) -> dict:

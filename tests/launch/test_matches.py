@@ -95,7 +95,7 @@ def test_the_timeline_says_that_the_rank_that_was_kept_back_came_last(recording,
     page.wait_for_function("window.model")
     page.evaluate("(number) => { model.set('chosen', number); model.save_changes(); }", number)
     waited = r"rank (0|1) waited [\d.]+ [µm]?s for it(, rank (0|1) [\d.]+ [µm]?s)?|no rank waited for it"
-    said = rf"all_reduce #2 of world: rank 2 came last, [\d.]+ [µm]?s after the first; ({waited})\."
+    said = rf"all_reduce #2 of world: rank 2 entered last, [\d.]+ [µm]?s after the first; ({waited})\."
     assert re.fullmatch(said, page.inner_text(".rs-meets"))
     page.focus(".rs-times")
     page.keyboard.press("Enter")

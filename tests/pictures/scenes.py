@@ -200,7 +200,7 @@ def butterflies() -> Butterfly:
     return Butterfly(all_reduce.halving_doubling(8), all_reduce.halving_doubling_far_first(8), local=4, step=2)
 
 
-def mesh() -> Mesh:
+def mesh(collective: str = "all_reduce") -> Mesh:
     """A hierarchical all-reduce on two machines of four: what each rank calls, in its line and in its column."""
     events = []
     for rank in range(8):
@@ -208,7 +208,7 @@ def mesh() -> Mesh:
         calls = [("reduce_scatter_single", line, 1e6), ("all_reduce", column, 25e4), ("all_gather_single", line, 1e6)]
         for start, (op, group, nbytes) in enumerate(calls):
             events.append(SimpleNamespace(rank=rank, op=op, group=group, bytes=nbytes, start=start, peer=None))
-    run = SimpleNamespace(events=events, ranks=8, network=None)
+    run = SimpleNamespace(events=events, ranks=8, network=None, collective=collective)
     return Mesh(run, shape=(2, 4), names=("machine", "gpu"), local=4, step=2)
 
 

@@ -3,6 +3,7 @@
 import base64
 import re
 
+import numpy as np
 import pytest
 
 from tests.widgets.conftest import settle
@@ -98,3 +99,27 @@ def test_the_still_has_the_last_lines_the_data_and_the_numbers():
 def test_rows_that_do_not_fit_are_refused(paths, given, words):
     with pytest.raises(ValueError, match="^" + re.escape(words) + "$"):
         Drift(paths, POINTS, **given)
+
+
+@pytest.mark.parametrize("change", ["nothing", "one step", "mean", "other points"])
+def test_it_says_that_ranks_learn_alone_only_if_their_own_points_explain_every_step(change):
+    """Gradient descent on x², the gradient from numpy's own fit of small changes: not from the widget's formula."""
+    points = [np.array([0.0, 0.5, 1.0]), np.array([1.0, 1.5, 2.0])]
+
+    def slope(w, x):
+        error = lambda w: np.mean((w[0] + w[1] * x - x**2) ** 2)  # noqa: E731
+        return np.array([(error(w + d) - error(w - d)) / 2e-4 for d in 1e-4 * np.eye(2)])
+
+    paths = [[np.zeros(2)], [np.zeros(2)]]
+    for _ in range(20):
+        slopes = [slope(path[-1], x) for path, x in zip(paths, points, strict=True)]
+        if change == "mean":
+            slopes = [0.9 * own + 0.1 * other for own, other in zip(slopes, slopes[::-1], strict=True)]
+        for path, each in zip(paths, slopes, strict=True):
+            path.append((path[-1] - 0.2 * each).astype(np.float32).astype(float))
+    if change == "one step":
+        paths[1][7] = paths[1][7] + 0.02
+    seen = points[::-1] if change == "other points" else points
+    said = Drift([np.array(path).tolist() for path in paths], seen).headline
+    apart = re.fullmatch(r"2 ranks learn (.*?)2 different lines[,:] up to [\d.]+ apart after 20 steps", said)
+    assert apart[1] == ("alone, each from its own data: " if change == "nothing" else "")

@@ -72,7 +72,9 @@ def test_a_message_is_a_group_of_two_unless_it_names_one_and_counts_once():
 
 def test_what_leaves_its_machine_is_marked_and_told_apart():
     widget = mesh()
-    assert widget.headline == "Calls between machines: 250 kB a rank. Calls inside one: 2 MB"
+    assert widget.headline == "One all_reduce in 3 steps: only 250 kB of each rank's 1 MB cross between machines"
+    widget = mesh(collective="")  # not proved to be one
+    assert widget.headline == "Over the slow links between machines: 250 kB a rank. Inside a machine: 2 MB"
     panels = re.split(r'(?=<g data-step=")', widget.pictures["wide"])[1:]
     assert [len(re.findall('<path class="rd-line rd-slow"', panel)) for panel in panels] == [0, 4, 0]
     assert [line.rpartition(", ")[2] for line in widget.told[1:]] == [

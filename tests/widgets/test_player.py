@@ -548,12 +548,12 @@ def test_a_rank_that_passed_a_line_is_named_beside_those_that_are_stuck_there(sh
 
 def test_at_the_end_the_title_says_what_it_came_to(show):
     page = show(Player(all_reduce.ring(ranks=4), step=5))
-    assert page.inner_text(".rs-title") == "all_reduce ring"
+    assert page.inner_text(".rs-title") == "all_reduce ring: every rank gets the sum of all 4"
     page.focus("input[type=range]")
     page.keyboard.press("End")
     assert page.inner_text(".rs-title") == "all_reduce ring: every rank sent 1.5 N"
     page.keyboard.press("Home")
-    assert page.inner_text(".rs-title") == "all_reduce ring"
+    assert page.inner_text(".rs-title") == "all_reduce ring: every rank gets the sum of all 4"
 
 
 def test_a_run_of_four_ranks_in_a_row_is_at_most_400_pixels_high(show):

@@ -220,13 +220,13 @@ def test_a_still_marks_the_rank_that_came_last_unless_the_clocks_do_not_tell():
         for rank in range(2)
     ]
     text, words, _ = still(late)
-    assert words[0] == "Rank 1 came last 3 times: others waited 1.5 s of 2.6 s for it"  # 3 times 0.5 s
-    assert "came last, others waited" in words
+    assert words[0] == "Rank 1 entered all_reduce late 3 times: rank 0 waited 1.5 s of 2.6 s for it"  # 3 times 0.5 s
+    assert "late: others waited for it" in words
     short = still([*late, call(0, 9.0, 9.1, 9.1, 9.2, 9.2)])[1]  # a sixth of the run is not what it is about
     assert short[0] == "Rank 0 was blocked longest, 22 % of 9.2 s"
     (marks,) = re.findall(r'<path fill="#d55e00" d="((?:M\d+ \d+l-5-8h10z)+)"/>', text)
     assert marks.count("M") == 3
-    assert "came last" not in still(late, [Clock((0,), 0.0, 0.3), Clock((1,), 0.0, 0.3)])[0]
+    assert "late:" not in still(late, [Clock((0,), 0.0, 0.3), Clock((1,), 0.0, 0.3)])[0]
 
 
 def test_a_rank_that_waited_itself_is_not_blamed_for_the_next_one():
@@ -238,7 +238,7 @@ def test_a_rank_that_waited_itself_is_not_blamed_for_the_next_one():
         call(1, 1.02, 1.02, 1.02, 1.03, 1.03, match=pairs[1]),
         call(2, 0, 0, 0, 1.03, 1.03, match=pairs[1]),
     ]
-    assert still(calls)[1][0] == "Rank 0 came last: others waited 1 s of 1.03 s for it"
+    assert still(calls)[1][0] == "Rank 0 entered all_reduce late: rank 1 waited 1 s of 1.03 s for it"
 
 
 def test_ranks_that_wait_at_the_same_time_are_counted_once():
@@ -246,7 +246,21 @@ def test_ranks_that_wait_at_the_same_time_are_counted_once():
     pairs = [Match(n, f"message #{n} from rank 0", 2) for n in range(2)]
     waits = [call(rank, 0, 0, 0, 1, 1, match=pairs[rank - 1]) for rank in (1, 2)]
     sends = [call(0, 0.9 + 0.05 * n, 1, 1, 1, 1, match=pairs[n]) for n in range(2)]
-    assert still([*waits, *sends])[1][0] == "Rank 0 came last 2 times: others waited 900 ms of 1 s for it"
+    said = "Rank 0 entered all_reduce late 2 times: ranks 1, 2 waited 900 ms of 1 s for it"
+    assert still([*waits, *sends])[1][0] == said
+
+
+def test_a_still_says_which_ranks_waited_and_for_what():
+    """Of ranks that waited differently long it says the longest; of calls of several kinds none."""
+    one, two = Match(0, "all_reduce", 3), Match(1, "message #1 from rank 2", 2)
+    waits = [call(rank, 0.2 * rank, 0.2 * rank, 0.2 * rank, 1, 1, match=one) for rank in (0, 1)]
+    late = call(2, 0.9, 1, 1, 1, 1, match=one)
+    said = "Rank 2 entered all_reduce late: ranks 0, 1 waited up to 900 ms of 1 s for it"
+    assert still([*waits, late])[1][0] == said
+    pair = call(0, 1, 1, 1, 2, 2, op="recv", match=two), call(2, 1.9, 2, 2, 2, 2, op="send", match=two)
+    assert still([*pair])[1][0] == "Rank 2 sent late: rank 0 waited 900 ms of 2 s for it"
+    said = "Rank 2 was late 2 times: ranks 0, 1 waited up to 1.8 s of 2 s for it"
+    assert still([*waits, late, *pair])[1][0] == said
 
 
 def test_a_still_ends_where_the_live_picture_does(show):
@@ -334,7 +348,8 @@ def test_choosing_a_bar_says_who_came_last_and_who_waited_for_it(show):
     assert meets(page) == ""
     press(page, "ArrowRight")
     assert meets(page) == (
-        "all_reduce #3 of world: rank 2 came last, 500 ms after the first; rank 0 waited 400 ms for it, rank 1 100 ms."
+        "all_reduce #3 of world: rank 2 entered last, 500 ms after the first; "
+        "rank 0 waited 400 ms for it, rank 1 100 ms."
     )
     press(page, "End", "ArrowDown", "ArrowDown", "ArrowDown", "End")
     assert meets(page) == "barrier #1 of ranks 3: no other rank takes part."
@@ -367,7 +382,7 @@ def test_arrows_and_enter_go_to_the_same_call_on_other_ranks(show):
     page = show(timeline([*away, here, call(1, 0.41, 0.42, 0.42, 0.43, 0.43, match=FIRST)]))
     assert press(page, "ArrowRight", "ArrowDown").startswith("Rank 1: all_reduce, 4.1 kB, line 3. Began at 900 ms")
     assert press(page, "Enter").startswith("Rank 2:") and press(page, "Enter").startswith("Rank 0:")
-    assert meets(page).startswith("all_reduce #2 of world: rank 1 came last, 500 ms after the first; ")
+    assert meets(page).startswith("all_reduce #2 of world: rank 1 entered last, 500 ms after the first; ")
 
 
 def test_sides_that_are_not_there_are_not_made_up(show):
@@ -378,7 +393,7 @@ def test_sides_that_are_not_there_are_not_made_up(show):
     ]))  # fmt: skip
     press(page, "ArrowRight")
     assert meets(page) == (
-        "all_reduce #3 of world: rank 1 came last, 200 ms after the first; rank 0 waited 100 ms for it. "
+        "all_reduce #3 of world: rank 1 entered last, 200 ms after the first; rank 0 waited 100 ms for it. "
         "Only 2 of its 4 ranks are drawn."
     )
     press(page, "End")
@@ -391,7 +406,7 @@ def test_a_wait_inside_torch_is_not_told_as_none(show):
     ]))  # fmt: skip
     press(page, "ArrowRight")
     assert meets(page) == (
-        "all_reduce #1 of world: rank 1 came last, 500 ms after the first; "
+        "all_reduce #1 of world: rank 1 entered last, 500 ms after the first; "
         "whether others waited for it inside torch is not known."
     )
 
@@ -402,7 +417,7 @@ def test_of_many_that_waited_the_longest_is_named(show):
     page = show(timeline([*sides, call(7, 0.8, 0.81, 0.81, 0.9, 0.9, op="barrier", match=crowd)]))
     press(page, "ArrowRight")
     assert meets(page).endswith(
-        "rank 7 came last, 800 ms after the first; 7 ranks waited for it, rank 0 longest: 700 ms."
+        "rank 7 entered last, 800 ms after the first; 7 ranks waited for it, rank 0 longest: 700 ms."
     )
 
 
@@ -452,7 +467,7 @@ def test_between_machines_the_error_is_told_and_no_order_within_it(show):
     assert page.inner_text(".rs-header .rs-muted").endswith(" · 2 machines, their clocks ± 30 ms")
     press(page, "ArrowRight")
     assert meets(page) == (
-        "all_reduce #3 of world: rank 2 came last, 500 ms ± 30 ms after the first; "
+        "all_reduce #3 of world: rank 2 entered last, 500 ms ± 30 ms after the first; "
         "rank 0 waited at least 370 ms for it, rank 1 at least 70 ms."
     )
     assert page.locator(".rs-came").count() == 0 and page.locator(".rs-open").count() == 1
@@ -464,8 +479,8 @@ def test_what_the_clocks_do_not_tell_is_said(show):
     page = show(timeline(LATE, machines(0.3, 0.3)))
     press(page, "ArrowRight")
     assert meets(page) == (
-        "all_reduce #3 of world: one of ranks 1-2 came last, and their clocks, right to ± 600 ms, do not tell which; "
-        "whether a rank waited for it, their clocks do not tell."
+        "all_reduce #3 of world: one of ranks 1-2 entered last, and their clocks, right to ± 600 ms, do not tell "
+        "which; whether a rank waited for it, their clocks do not tell."
     )
 
 

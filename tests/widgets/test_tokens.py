@@ -10,6 +10,7 @@ from tests.pictures.scenes import dispatch, pairs, tokens
 from widgets import Tokens
 
 RANDOM = np.random.default_rng(3).integers(0, 4, (4, 6, 1))
+GO = "24 tokens (pieces of text) go to 4 expert networks"
 DOTS = r'<circle class="rd-full rs-h(\d)" cx="([\d.]+)" cy="([\d.]+)"[^>]*/>(?:<text[^>]*>(\w+)</text>)?'
 
 
@@ -33,7 +34,7 @@ def test_without_a_capacity_each_expert_has_the_tokens_that_chose_it():
 
 def test_with_a_capacity_each_rank_has_its_own_places_and_the_rest_is_dropped():
     widget = tokens()
-    assert widget.headline == "3 of 24 tokens are dropped: an expert takes at most 2 from each rank"
+    assert widget.headline == f"{GO}; 3 are dropped: an expert takes at most 2 from each rank"
     gone = {"a3", "a5", "b3"}  # rank 0 has four tokens for expert 0, rank 1 three
     assert {f"{'abcd'[s]}{t}" for s, t, _ in widget.lost} == gone
     seen = columns(widget)
@@ -51,7 +52,7 @@ def test_with_a_capacity_each_rank_has_its_own_places_and_the_rest_is_dropped():
 
 def test_a_capacity_that_drops_nothing_is_still_one():
     widget = Tokens(**dispatch(RANDOM, 4, capacity=6))
-    assert widget.headline == "No token is dropped: an expert takes at most 6 from each rank"
+    assert widget.headline == f"{GO}; none is dropped: an expert takes at most 6 from each rank"
     assert len(widget.rows) == 24 and not widget.lost
 
 
@@ -89,7 +90,7 @@ def test_without_the_way_back_there_is_one_step_and_nothing_on_the_right():
     run["run"].events = [event for event in run["run"].events if event.match.number == 0]
     widget = Tokens(**run)
     assert len(widget.told) == 2 and not columns(widget)["right"]
-    assert widget.headline.startswith("Each token goes to its expert: ")
+    assert widget.headline.startswith(f"{GO}: ")
 
 
 def test_with_two_experts_what_is_lost_is_a_copy_of_a_token():

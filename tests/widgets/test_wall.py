@@ -103,7 +103,7 @@ def test_a_race_keeps_its_end_to_itself(show):
     page.keyboard.press("PageDown")
     slower, faster = race_of(page)["said"]
     assert slower.endswith("× as long") and faster.endswith("· fastest") and race_of(page)["wins"] == 1
-    assert "ring wins: the next takes " in page.inner_text(".rs-title")
+    assert "ring wins: all_reduce exchange takes " in page.inner_text(".rs-title")
 
 
 def test_a_tie_is_a_tie(show):

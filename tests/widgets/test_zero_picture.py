@@ -61,7 +61,7 @@ def test_a_model_by_its_name_and_what_does_not_fit(show):
     page = show(Memory("Llama 3 8B", ranks=16, gpu=80e9))
     assert (
         page.inner_text(".rs-title")
-        == "Training Llama 3 8B: a step peaks at 130 GB a rank, with ZeRO-3 on 16 ranks at 20 GB"
+        == "Training Llama 3 8B peaks at 130 GB a rank, 20 GB if 16 ranks share what they keep: ZeRO-3"
     )
     fits = [words for words in page.locator(".rs-drawing text").all_text_contents() if "fit" in words]
     assert fits == ["does not fit in 80 GB", *["fits in 80 GB"] * 3]

@@ -6,7 +6,7 @@
  */
 
 import { range, unpack } from "./schedule.js";
-import { bytes, plural, rankNames } from "./words.js";
+import { bytes, plural, rankNames, ranksOf } from "./words.js";
 
 /** What several ranks' data become, by the sign of the operation. @type {Record<string, string>} */
 const RESULTS = { "+": "sum", "×": "product", max: "maximum", min: "minimum", avg: "average" };
@@ -192,11 +192,11 @@ function most(/** @type {Schedule} */ schedule, /** @type {Run} */ run) {
   return top.most ? [top.all ? "every rank" : some, amount(schedule, top.most)] : null;
 }
 
-/** Title and size of a Player: at the end what it came to, in the place of how large it is. @returns {[string, string]} */
-export function titleOf(/** @type {Schedule} */ schedule, /** @type {Run} */ run, /** @type {string} */ size) {
-  const { steps, stuck, title } = schedule;
+/** Title and size of a Player: its goal; at the end what it came to, in the place of how large it is. @returns {[string, string]} */
+export function titleOf(/** @type {Schedule} */ schedule, /** @type {any} */ run, /** @type {string} */ size) {
+  const { steps, stuck, title, goal } = schedule;
   const sent = run.step === steps && !stuck && !hidden(schedule) && most(schedule, run);
-  return sent ? [`${title}: ${sent.join(" sent ")}`, plural(schedule.ranks, "rank")] : [title, size];
+  return sent ? [`${title}: ${sent.join(" sent ")}`, ranksOf(schedule.ranks)] : [title + (goal ? `: ${goal}` : ""), size];
 }
 
 /** Names and values of the counters under a picture. @returns {[string, string][]} */

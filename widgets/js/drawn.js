@@ -14,6 +14,7 @@ import { greet } from "./greet.js";
 import { Playback } from "./playback.js";
 import { reserve } from "./reserve.js";
 import { LOOKS, MOVES, Transport } from "./transport.js";
+import { ranksOf } from "./words.js";
 
 const NARROW = 560; // pixels: below, the picture for a phone
 const LONGEST_FLIGHT = 900; // ms
@@ -37,7 +38,8 @@ export class Drawing {
       resized: () => this.#draw(),
       blanked: () => playback.pause(),
     };
-    const given = { name, title: model.get("headline"), size: model.get("size"), keys: [...MOVES, ...keys, ...LOOKS] };
+    const size = [ranksOf(model.get("processes")), model.get("size")].filter(Boolean).join(" · ");
+    const given = { name, title: model.get("headline"), size, keys: [...MOVES, ...keys, ...LOOKS] };
     this.frame = new Frame(el, given, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-stage"></div><p class="rd-legend rs-muted"></p>
       <div class="rs-caption" role="status" aria-live="polite">

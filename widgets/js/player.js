@@ -14,6 +14,7 @@ import { Frame } from "./frame.js";
 import { greet, still } from "./greet.js";
 import { VIEWS } from "./labels.js";
 import { Playback } from "./playback.js";
+import { reserve } from "./reserve.js";
 import { readable, roomOf } from "./room.js";
 import { decode, Run } from "./schedule.js";
 import { Stage } from "./stage.js";
@@ -21,7 +22,7 @@ import { shapesOf, survey } from "./survey.js";
 import { StateTable } from "./table.js";
 import { NUMBERS, Telling, TOLD } from "./telling.js";
 import { KEYS, Transport } from "./transport.js";
-import { plural } from "./words.js";
+import { plural, ranksOf } from "./words.js";
 
 const LONGEST_FLIGHT = 900; // ms
 
@@ -71,7 +72,7 @@ class PlayerView {
       <label class="rs-pick"><span>show</span><select class="rs-view">${VIEWS.map(option).join("")}</select></label>
       <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;
-    const facts = [plural(ranks, "rank"), plural(chunks, "chunk"), plural(steps, "step"), placeOf(this.schedule)];
+    const facts = [ranksOf(ranks), plural(chunks, "chunk"), plural(steps, "step"), placeOf(this.schedule)];
     this.size = facts.filter(Boolean).join(" · ");
     const open = () => this.stage.tracing !== null;
     const blanked = () => this.playback.pause();
@@ -192,7 +193,7 @@ class PlayerView {
     playback.halted.add(remind);
     this.signal.addEventListener("abort", () => playback.halted.delete(remind));
     this.root.classList.add("rs-closed", this.gate.asksCells ? "rs-asks-cells" : "rs-asks-words");
-    frame.entitle(this.gate.asksCells ? schedule.title : "Your guess first", plural(schedule.ranks, "rank"));
+    frame.entitle(this.gate.asksCells ? schedule.title : "Your guess first", ranksOf(schedule.ranks));
   }
 
   #opened(/** @type {any} */ answer) {
@@ -245,7 +246,10 @@ class PlayerView {
   #measure() {
     const { stage } = this.parts;
     const width = Math.floor(stage.clientWidth);
-    if (width && width !== this.room?.width) this.telling.hold();
+    if (width && width !== this.room?.width) {
+      reserve(this.frame.find(".rs-header"), [titleOf(this.schedule, {}, this.size)]); // it is longer than at the end
+      this.telling.hold();
+    }
     const room = roomOf(this.frame, stage, this.schedule.ranks, this.gate?.node);
     if (width === 0 || (width === this.room?.width && room.tall === this.room.tall)) return;
     this.room = room;

@@ -19,7 +19,7 @@ import { Playback } from "./playback.js";
 import { reserve } from "./reserve.js";
 import { decode } from "./schedule.js";
 import { Transport } from "./transport.js";
-import { bytes, plural, seconds } from "./words.js";
+import { bytes, ranksOf, seconds } from "./words.js";
 
 const RACE_SECONDS = 15; // a whole race at speed 1
 const ALIKE = 1e-9; // of the shortest time: a race decided by less is a tie
@@ -63,7 +63,7 @@ class RaceView {
     this.dials = model.get("measured") ? [] : topology ? FACTORS : SLIDERS;
     const { collective, ranks } = schedules[0];
     const reacts = { press: (key) => this.transport.press(key), resized: () => this.#measure(), blanked: () => playback.pause() };
-    const size = [plural(ranks, "rank"), topology].filter(Boolean).join(" · ");
+    const size = [ranksOf(ranks), topology].filter(Boolean).join(" · ");
     this.title = `Race: ${collective}`;
     const given = { name: "rs-race", title: this.title, size };
     this.frame = new Frame(el, given, reacts, signal);
@@ -156,8 +156,9 @@ class RaceView {
     const close = this.lanes.some((lane) => lane.error) ? "too close to tell" : "tie";
     const tied = this.lanes.filter(alike).length > 1;
     const first = tied ? close : "fastest";
-    const next = Math.min(...this.lanes.filter((lane) => lane !== winner).map(({ total }) => total));
-    const won = tied ? `${this.title}: ${close}` : `${winner.schedule.title} wins: the next takes ${longer(next / best)}`;
+    const second = this.lanes.filter((lane) => lane !== winner).reduce((one, other) => (other.total < one.total ? other : one));
+    const next = second.total;
+    const won = tied ? `${this.title}: ${close}` : `${winner.schedule.title} wins: ${second.schedule.title} takes ${longer(next / best)}`;
     const ahead = tied ? close : `${winner.schedule.title} is ahead`;
     this.frame.entitle(!time || next === Infinity ? this.title : ended ? won : `Not over yet: ${ahead}`);
     for (const lane of this.lanes) {

@@ -17,6 +17,7 @@ import { Cell, originOf, startOf } from "./cell.js";
  * @typedef {object} Meta what Python knows about a schedule besides its transfers (widgets/_packing.py)
  * @property {string} collective
  * @property {string} title
+ * @property {string} [goal] what is there at the end, in a clause: "every rank gets the sum of all 4" (widgets/player.py)
  * @property {number} ranks
  * @property {number} chunks chunks in every buffer of every rank
  * @property {string[]} buffers their names

@@ -15,7 +15,7 @@ import { Playback } from "./playback.js";
 import { nameOf, play } from "./slots.js";
 import { fixed, rect, text } from "./svg.js";
 import { LOOKS, MOVES, Transport } from "./transport.js";
-import { plural, seconds } from "./words.js";
+import { plural, ranksOf, seconds } from "./words.js";
 
 const LABEL = 58; // pixels for the names of the ranks
 const HEAD = 24; // of an order's own line above its grid
@@ -31,13 +31,13 @@ const RECORDED = "<span><i class='rs-waited'></i>recorded: blocked in a call</sp
 /** @typedef {{name: string, lines: string[], played: import("./slots.js").Played}} Shown */
 
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
+const short = (/** @type {number} */ count) => Math.round(10 * count) / 10;
 const slots = (/** @type {number} */ count) => plural(Math.round(10 * count) / 10, "slot");
 
 /** "bubble 3 of 27 slots (11 %), back to back 0 of 24, keeps up to 7 micro-batches" */
 function verdict(/** @type {import("./slots.js").Played} */ played) {
   if (played.error || played.stuck) return played.error || played.stuck;
   const { idle, length, period, ticks, micro, bubble } = played;
-  const short = (/** @type {number} */ count) => Math.round(10 * count) / 10;
   const overlapped = period < length ? `back to back ${short(period / ticks - 3 * micro)} of ${short(period / ticks)}, ` : "";
   const kept = plural(Math.max(...keeps(played)), "micro-batch").replace(/hs$/, "hes");
   return `bubble ${short(idle)} of ${slots(length / ticks)} (${percent(bubble)}), ${overlapped}keeps up to ${kept}`;
@@ -67,7 +67,7 @@ class GridView {
     this.ranks = this.orders[0].lines.length;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#draw(), blanked: () => playback.pause() };
     const picks = `<button type="button" class="rs-write" aria-expanded="false">your own order</button>`;
-    const size = plural(this.ranks, "rank");
+    const size = ranksOf(this.ranks);
     this.frame = new Frame(el, { name: "rs-slots", title: "", size, picks, keys: [...MOVES, ["e", "write your own order, or stop"], ...LOOKS] }, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-legend"></div><div class="rs-stage"></div>
       <div class="rs-caption" role="status" aria-live="polite"></div><div class="rs-controls"></div>
@@ -127,12 +127,21 @@ class GridView {
   }
 
   #headline() {
-    const right = this.shown.filter(({ played }) => !played.error && !played.stuck);
-    const [best] = [...right].sort((a, b) => a.played.bubble - b.played.bubble);
-    const [worst] = [...right].sort((a, b) => b.played.bubble - a.played.bubble);
+    const { all, best, worst } = this.#ends();
     if (!best) return "An order that comes to a standstill";
-    const idles = ({ name, played }) => `${name}: each rank idles ${percent(played.bubble)} of the time`;
-    return best.played.bubble === worst.played.bubble ? idles(best) : `${idles(best)}, ${worst.name} ${percent(worst.played.bubble)}`;
+    const [one, other] = [best, worst].map(({ idle }) => percent(idle));
+    if (all === 1) return `One training step by ${best.name}: each rank idles ${one} of the time`;
+    const idles = best.idle === worst.idle ? `each rank idles ${one} of the time` : `${best.name} idles ${one}, ${worst.name} ${other}`;
+    return `One training step: ${idles}`;
+  }
+
+  /** How many orders there are; of those that come to an end which idles least and most, and which keeps least and most. */
+  #ends() {
+    const right = this.shown.filter(({ played }) => !played.error && !played.stuck);
+    const ends = right.map(({ name, played }) => ({ name, idle: played.bubble, kept: Math.max(...keeps(played)) }));
+    const [best, least] = ["idle", "kept"].map((of) => [...ends].sort((a, b) => a[of] - b[of])[0]);
+    const [worst, most] = ["idle", "kept"].map((of) => [...ends].sort((a, b) => b[of] - a[of])[0]);
+    return { all: this.shown.length, best, worst, least, most };
   }
 
   #press(key) {
@@ -232,9 +241,11 @@ class GridView {
 
   #whole() {
     if (this.shown.length > 1) {
-      const differ = (/** @type {(played: import("./slots.js").Played) => number} */ of) => new Set(this.shown.map(({ played }) => of(played))).size > 1;
-      const others = [differ(({ bubble }) => bubble) && "the bubble", differ((played) => Math.max(...keeps(played))) && "what is kept"].filter(Boolean);
-      return `The work is the same; ${others.length ? `${others.join(" and ")} differ${others.length > 1 ? "" : "s"}` : "so are the bubble and what is kept"}`;
+      const { best, worst, least, most } = this.#ends();
+      if (!best || (best.idle === worst.idle && least.kept === most.kept)) return "The work is the same; so are the bubble and what is kept";
+      const keep = (/** @type {{kept: number}} */ { kept }) => `keeps ${short(kept)} micro-batches in memory`;
+      if (best.idle === worst.idle) return `Same work: ${most.name} ${keep(most)}, ${least.name} ${short(least.kept)}`;
+      return `Same work: ${best.name} idles least and ${keep(best)}${best.kept > least.kept ? `, ${least.name} ${short(least.kept)}` : ""}`;
     }
     const [{ played }] = this.shown;
     if (played.error || played.stuck) return played.error || played.stuck;

@@ -163,7 +163,7 @@ export function describe(/** @type {Call} */ call) {
   return `${what}${parts} Began at ${seconds(call.from)}, under way for ${seconds(away)}; it blocked the rank for ${seconds(blocked)}, and ${rest}.`;
 }
 
-/** Who came last to a call of several ranks, and who waited for that rank; `sides` are those that are drawn. */
+/** Who entered last to a call of several ranks, and who waited for that rank; `sides` are those that are drawn. */
 export function compare(/** @type {Call[]} */ sides, /** @type {Wrong} */ wrong = EXACT) {
   const [{ label, sides: count, match }] = sides;
   if (match === null) return "The other side of this message was not recorded.";
@@ -180,17 +180,17 @@ export function compare(/** @type {Call[]} */ sides, /** @type {Wrong} */ wrong 
   return `${label}: ${order(sides, lasts, wrong)}; ${who}.${lacking}`;
 }
 
-/** "rank 2 came last, 1.2 ms after the first", as far as the clocks tell; each of `lasts` may have been it. */
+/** "rank 2 entered last, 1.2 ms after the first", as far as the clocks tell; each of `lasts` may have been it. */
 function order(/** @type {Call[]} */ sides, /** @type {Call[]} */ lasts, /** @type {Wrong} */ wrong) {
   const [last] = lasts;
   if (lasts.length > 1) {
     const ranks = lasts.map(({ rank }) => rank);
     const error = Math.max(...ranks.map((rank) => wrong(last.rank, rank)));
-    return `one of ${rankNames(ranks)} came last, and their clocks, right to ± ${seconds(error)}, do not tell which`;
+    return `one of ${rankNames(ranks)} entered last, and their clocks, right to ± ${seconds(error)}, do not tell which`;
   }
   const first = sides.reduce((earliest, side) => (side.from < earliest.from ? side : earliest));
   const error = wrong(last.rank, first.rank);
-  return `rank ${last.rank} came last, ${seconds(last.from - first.from)}${error ? ` ± ${seconds(error)}` : ""} after the first`;
+  return `rank ${last.rank} entered last, ${seconds(last.from - first.from)}${error ? ` ± ${seconds(error)}` : ""} after the first`;
 }
 
 /** "rank 0 waited 1.2 ms for it, rank 1 900 µs"; of many "7 ranks waited for it, rank 0 longest: 1.2 ms" */

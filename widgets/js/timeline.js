@@ -18,7 +18,7 @@ import { greet } from "./greet.js";
 import { Frame } from "./frame.js";
 import { fixed, hue } from "./svg.js";
 import { SCREEN } from "./transport.js";
-import { plural, seconds } from "./words.js";
+import { plural, ranksOf, seconds } from "./words.js";
 
 const HAIR = 1.5; // pixels: a gap in a bar that would say nothing
 /** @type {[string, string][]} */
@@ -70,7 +70,7 @@ class TimelineView {
     /** @type {[number, number]} */
     this.view = [0, this.end];
     const network = model.get("network");
-    const size = `${plural(this.ranks.length, "rank")}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}${accuracy(this.clocks)}`;
+    const size = `${ranksOf(this.ranks.length)}, ${plural(this.calls.length, "call")}, ${seconds(this.end)}${network && ` · on ${network}`}${accuracy(this.clocks)}`;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#draw() };
     this.frame = new Frame(el, { name: "rs-timeline", title: model.get("headline"), size, picks: ZOOM, keys: WALKS }, reacts, signal);
     this.#build();
@@ -199,7 +199,7 @@ class TimelineView {
     this.words = on ? PROJECTED : 1;
     this.label = LABEL * this.words;
     this.axis = AXIS * this.words;
-    const [all, most] = on ? [this.frame.root.clientHeight * 0.55, 150] : [420, this.named ? TALL : 64];
+    const [all, most] = on ? [this.frame.root.clientHeight * 0.5, 150] : [420, this.named ? TALL : 64];
     this.row = Math.min(Math.max(all / Math.max(this.ranks.length, 1), 26), most);
     this.scale = (width - this.label - 8) / (this.view[1] - this.view[0]);
     const height = this.row * this.ranks.length + this.axis;

@@ -8,7 +8,7 @@
 import { guarded } from "./errors.js";
 import { Frame } from "./frame.js";
 import { SCREEN } from "./transport.js";
-import { plural } from "./words.js";
+import { ranksOf } from "./words.js";
 
 /** @typedef {[number, number, string, number]} Edge rank, the rank it waits for, in which op, in which line (0: not known) */
 
@@ -26,7 +26,7 @@ class WaitForView {
   constructor({ model, el, signal }) {
     /** @type {Edge[]} */
     const edges = model.get("edges");
-    const given = { name: "rs-waitfor", title: model.get("headline"), size: plural(model.get("ranks"), "rank"), keys: MOVES };
+    const given = { name: "rs-waitfor", title: model.get("headline"), size: ranksOf(model.get("ranks")), keys: MOVES };
     this.frame = new Frame(el, given, { press: (key) => this.#press(key), resized: () => {} }, signal);
     this.frame.body.innerHTML = `<div class="rs-waiting${model.get("ranks") > FEW ? "" : " rs-few"}"><div class="rs-circle" aria-hidden="true">${model.get("picture")}</div>
       <div class="rs-edges"><table><caption class="rs-hidden">who waits for whom</caption>

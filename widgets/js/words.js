@@ -1,5 +1,5 @@
 /**
- * Amounts and ranks in words: "1.5 MB" and "20 µs" (three digits and a unit that fits), "4 ranks", "ranks 0-3".
+ * Amounts and ranks in words: "1.5 MB" and "20 µs" (three digits and a unit that fits), "4 ranks (processes)", "ranks 0-3".
  */
 
 const BYTES = ["B", "kB", "MB", "GB", "TB"];
@@ -22,6 +22,11 @@ function scaled(value, units) {
 /** @returns {string} "4 ranks", "1 step" */
 export function plural(/** @type {number} */ count, /** @type {string} */ noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** "4 ranks (processes)": what stands beside every title, so that a rank is no place in a race */
+export function ranksOf(/** @type {number} */ count) {
+  return `${plural(count, "rank")} (processes)`;
 }
 
 /** "rank 2", "ranks 0-3", "ranks 0,2" */

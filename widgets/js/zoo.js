@@ -10,7 +10,7 @@ import { Frame } from "./frame.js";
 import { LentModel, moduleOf } from "./lent.js";
 import { range } from "./schedule.js";
 import { tint } from "./svg.js";
-import { plural } from "./words.js";
+import { ranksOf } from "./words.js";
 
 /**
  * @typedef {{buffer: string, rows: [string, number, boolean][][]}} Table rows are chunks, columns ranks: symbol, kind
@@ -127,7 +127,7 @@ class Gallery {
   constructor(node, model, open, signal) {
     this.node = node;
     const reacts = { press: (key) => this.#press(key), resized: () => this.#here()?.scrollIntoView({ block: "nearest" }) };
-    const given = { name: "rs-zoo", title: "What each rank has, before and after", size: plural(model.get("ranks"), "rank"), keys: MOVES };
+    const given = { name: "rs-zoo", title: `${model.get("cards").length} ways for processes to exchange data: what each rank has, before and after`, size: ranksOf(model.get("ranks")), keys: MOVES };
     this.frame = new Frame(node, given, reacts, signal);
     this.frame.body.innerHTML = `<div class="rs-cards" style="--ranks:${model.get("ranks")}">
       ${model.get("cards").map(card).join("")}</div>`;
