@@ -1,6 +1,6 @@
 """Notes on chapter 7: doubling, drawn on the board; every algorithm is one picture and one formula."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -38,36 +38,12 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            18,
-            "Trees",
-            "As in the short plan, with the blank of `tree_reduce`: try it with 6 ranks on paper first.",
-        ),
-        Part(
-            20,
-            "Recursive doubling",
-            "As in the short plan, and 12 minutes for `recursive_doubling_all_reduce`.",
-        ),
-        Part(
-            12,
-            "Halving and doubling",
-            "As in the short plan. What happens on 6 ranks?",
-        ),
-        Part(
-            10,
-            "Which order, and why?",
-            "As in the short plan. The code for it is homework.",
-        ),
-        Part(
-            10,
-            "Two trees, cut into chunks",
-            "As in the short plan. Then `algorithms_chunk_steps`: why does 1 GB want many?",
-        ),
-        Part(
-            10,
-            "All of them, run and priced",
-            "As in the short plan. `algorithms_measured`, then the clock.",
-        ),
+        Again(18, "Trees", "Also the blank of `tree_reduce`: try it with 6 ranks on paper first."),
+        Again(20, "Recursive doubling", "12 minutes for `recursive_doubling_all_reduce`."),
+        Again(12, "Halving and doubling", "What happens on 6 ranks?"),
+        Again(10, "Which order, and why?", "The code for it is homework."),
+        Again(10, "Two trees, cut into chunks", "Then `algorithms_chunk_steps`: why does 1 GB want many?"),
+        Again(10, "All of them, run and priced", "`algorithms_measured`, then the clock."),
         Part(
             4,
             "Myth check",

@@ -1,6 +1,6 @@
 """Notes on chapter 5: the line of chapter 0, written four times; the ring is the heart of the first half."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -45,26 +45,10 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            12,
-            "Plan 1, naive: through rank 0",
-            "As in the short plan.",
-        ),
-        Part(
-            6,
-            "Plan 2, exchange: everyone to everyone",
-            "As in the short plan.",
-        ),
-        Part(
-            6,
-            "Plan 3: whole vectors round a ring",
-            "As in the short plan.",
-        ),
-        Part(
-            12,
-            "Plan 4: chunks round a ring",
-            "As in the short plan. Four students with four cards each can act it; p is small enough.",
-        ),
+        Again(12, "Plan 1, naive: through rank 0"),
+        Again(6, "Plan 2, exchange: everyone to everyone"),
+        Again(6, "Plan 3: whole vectors round a ring"),
+        Again(12, "Plan 4: chunks round a ring", "Four students with four cards each can act it; p is small enough."),
         Part(
             6,
             "Write the first half: one blank",
@@ -75,11 +59,7 @@ NOTES = Notes(
             "Write the second half",
             "Alone. Read the verdict's line about the busiest rank aloud when the first one is green.",
         ),
-        Part(
-            5,
-            "Replay",
-            "As in the short plan.",
-        ),
+        Again(5, "Replay"),
         Part(
             6,
             "The price",

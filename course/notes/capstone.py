@@ -1,6 +1,6 @@
 """Notes on chapter 19: the pieces put together, and a step of which every byte is known beforehand."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -38,31 +38,15 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            10,
-            "A GPT in one process",
-            "As in the short plan.",
-        ),
-        Part(
-            12,
-            "Two by two",
-            "As in the short plan. Those who have their own ring put it in.",
-        ),
+        Again(10, "A GPT in one process"),
+        Again(12, "Two by two", "Those who have their own ring put it in."),
         Part(
             12,
             "Write: grad_norm",
             "First on the board: which numbers exist once, which twice?",
         ),
-        Part(
-            8,
-            "Is it one model?",
-            "As in the short plan.",
-        ),
-        Part(
-            8,
-            "Diagnose a layer",
-            "As in the short plan.",
-        ),
+        Again(8, "Is it one model?"),
+        Again(8, "Diagnose a layer"),
         Part(
             4,
             "Every byte",
@@ -73,11 +57,11 @@ NOTES = Notes(
             "Write: bytes_per_step",
             "In pairs, from the table of shapes. The check has other shapes than the chapter.",
         ),
-        Part(
+        Again(
             14,
             "Tokens per second",
-            "As in the short plan, then `cap_score`. Run your own `train_step` on the projector and write its score on "
-            "the board: theirs is homework.",
+            "Then `cap_score`. Run your own `train_step` on the projector and write its score on the board: theirs is"
+            " homework.",
         ),
         Part(
             4,

@@ -1,6 +1,6 @@
 """Notes on chapter 18: one script, many machines, and what crosses the slow wire."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -40,31 +40,21 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            4,
-            "18 · On a cluster",
-            "As in the short plan.",
+        Again(4, "18 · On a cluster"),
+        Again(12, "From notebook to script"),
+        Again(
+            14, "Two nodes, one laptop", "Also the wrong name of an interface: what does the message say, and what not?"
         ),
-        Part(
-            12,
-            "From notebook to script",
-            "As in the short plan.",
-        ),
-        Part(
-            14,
-            "Two nodes, one laptop",
-            "As in the short plan, with the wrong name of an interface: what does the message say, and what not?",
-        ),
-        Part(
+        Again(
             26,
             "Across the slow wire",
-            "As in the short plan, then `neighbours_first` alone, and the three times: predict them on paper first.",
+            "Then `neighbours_first` alone, and the three times: predict them on paper first.",
         ),
-        Part(
+        Again(
             16,
             "A rank dies",
-            "As in the short plan, with `cluster_interruptions` on paper. What belongs in a checkpoint beside the "
-            "weights? Then `survive` in pairs.",
+            "Also `cluster_interruptions` on paper. What belongs in a checkpoint beside the weights? Then `survive` "
+            "in pairs.",
         ),
         Part(
             8,
@@ -76,11 +66,7 @@ NOTES = Notes(
             "NCCL, and how big is too big",
             "`cluster_ring_starts` on paper, then the table. Why does a batch of fixed size stop scaling?",
         ),
-        Part(
-            2,
-            "Take away",
-            "As in the short plan.",
-        ),
+        Again(2, "Take away"),
     ),
     home="`survive`, `neighbours_first`, and `%ranks attach 127.0.0.1` with a terminal beside it.",
     room="cluster_cyclic",

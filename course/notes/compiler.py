@@ -1,6 +1,6 @@
 """Notes on chapter 16: a program that is read before it runs."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -48,21 +48,9 @@ NOTES = Notes(
             "Write: redistribute",
             "In pairs, one conversion each, then put together.",
         ),
-        Part(
-            5,
-            "One program, four devices",
-            "As in the short plan.",
-        ),
-        Part(
-            8,
-            "Say where the data is",
-            "As in the short plan.",
-        ),
-        Part(
-            11,
-            "Read what was compiled",
-            "As in the short plan.",
-        ),
+        Again(5, "One program, four devices"),
+        Again(8, "Say where the data is"),
+        Again(11, "Read what was compiled"),
         Part(
             4,
             "Estimate",
@@ -73,16 +61,8 @@ NOTES = Notes(
             "Write: ring_sum",
             "Alone. Five lines; the judge also looks into the compiled program.",
         ),
-        Part(
-            7,
-            "What a compiler may change",
-            "As in the short plan.",
-        ),
-        Part(
-            13,
-            "Two axes",
-            "As in the short plan.",
-        ),
+        Again(7, "What a compiler may change"),
+        Again(13, "Two axes"),
         Part(
             5,
             "Diagnose: along which axis?",

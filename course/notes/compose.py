@@ -1,6 +1,6 @@
 """Notes on chapter 10: what adds up, and what a float does when it is added."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -34,11 +34,7 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            8,
-            "The mean",
-            "As in the short plan, with `compose_half`.",
-        ),
+        Again(8, "The mean", "Also `compose_half`."),
         Part(
             4,
             "Write: one blank",
@@ -49,11 +45,7 @@ NOTES = Notes(
             "Write: softmax",
             "First why: exp(1000) in front of them. Then alone.",
         ),
-        Part(
-            6,
-            "Metrics",
-            "As in the short plan.",
-        ),
+        Again(6, "Metrics"),
         Part(
             14,
             "Write: argmax",
@@ -64,21 +56,15 @@ NOTES = Notes(
             "The price",
             "`compose_softmax_price` on paper.",
         ),
-        Part(
-            14,
-            "The order of a sum, and its bits",
-            "As in the short plan. Then: same machine, same code, other number of ranks. Same bits?",
+        Again(
+            14, "The order of a sum, and its bits", "Then: same machine, same code, other number of ranks. Same bits?"
         ),
         Part(
             6,
             "Write: the same bits in every order",
             "Together; about four lines, one idea: do not round.",
         ),
-        Part(
-            16,
-            "Collectives out of collectives",
-            "As in the short plan. Then the parameter server, as reduce + broadcast.",
-        ),
+        Again(16, "Collectives out of collectives", "Then the parameter server, as reduce + broadcast."),
     ),
     home="Softmax and the two drills, with their checks.",
     room="compose_bits",

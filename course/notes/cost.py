@@ -1,6 +1,6 @@
 """Notes on chapter 6: two numbers, an envelope, and units on everything."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -34,15 +34,9 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            10,
-            "Two numbers",
-            "As in the short plan.",
-        ),
-        Part(
-            14,
-            "Measure it: there and back",
-            "As in the short plan. Ask for the three rules of measuring and what goes wrong without each.",
+        Again(10, "Two numbers"),
+        Again(
+            14, "Measure it: there and back", "Ask for the three rules of measuring and what goes wrong without each."
         ),
         Part(
             5,
@@ -54,26 +48,14 @@ NOTES = Notes(
             "Below the critical size: fewer messages",
             "`bucket_times`, then the blank of `all_reduce_many`.",
         ),
-        Part(
-            8,
-            "Above the critical size: fewer bytes",
-            "As in the short plan.",
-        ),
-        Part(
-            14,
-            "Where the curves cross",
-            "As in the short plan. Before you move the slider: where does the crossing go with more ranks?",
-        ),
+        Again(8, "Above the critical size: fewer bytes"),
+        Again(14, "Where the curves cross", "Before you move the slider: where does the crossing go with more ranks?"),
         Part(
             10,
             "Diagnose: a slow link",
             "Everybody has the table of pairs. Rows or columns? Then `slow_link`.",
         ),
-        Part(
-            10,
-            "On paper",
-            "As in the short plan. Each pair explains one at the board, with units.",
-        ),
+        Again(10, "On paper", "Each pair explains one at the board, with units."),
         Part(
             4,
             "Myth check",

@@ -1,6 +1,6 @@
 """Notes on chapter 11: the line of chapter 0 trains a model, and hides behind it."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -40,16 +40,8 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            12,
-            "Your ring trains a model",
-            "As in the short plan. Those who have a ring of their own put it in.",
-        ),
-        Part(
-            6,
-            "Buckets",
-            "As in the short plan.",
-        ),
+        Again(12, "Your ring trains a model", "Those who have a ring of their own put it in."),
+        Again(6, "Buckets"),
         Part(
             16,
             "Write: buckets",
@@ -61,22 +53,9 @@ NOTES = Notes(
             "Measure",
             "Guess the two numbers, run it.",
         ),
-        Part(
-            4,
-            "Overlap",
-            "As in the short plan.",
-        ),
-        Part(
-            12,
-            "Watch",
-            "With our `overlapped_average`; reading it line by line is the exercise. As in the short plan for the"
-            " Timelines.",
-        ),
-        Part(
-            10,
-            "DDP",
-            "As in the short plan.",
-        ),
+        Again(4, "Overlap"),
+        Again(12, "Watch", "With our `overlapped_average`: reading it line by line is the exercise."),
+        Again(10, "DDP"),
         Part(
             10,
             "How large a bucket?",
@@ -87,11 +66,7 @@ NOTES = Notes(
             "Gradient accumulation",
             "`dp_no_sync`.",
         ),
-        Part(
-            8,
-            "Who is slow?",
-            "As in the short plan, with `dp_one_slow` first.",
-        ),
+        Again(8, "Who is slow?", "Also `dp_one_slow` first."),
         Part(
             4,
             "Find the fault",

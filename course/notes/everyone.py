@@ -1,6 +1,6 @@
 """Notes on chapter 4: four collectives, four rows of cards, and the question which one a job needs."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -36,32 +36,15 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            18,
-            "All-gather",
-            "As in the short plan, and 10 minutes for `ring_all_gather`: it is `shift`, p - 1 times.",
-        ),
-        Part(
+        Again(18, "All-gather", "10 minutes for `ring_all_gather`: it is `shift`, p - 1 times."),
+        Again(
             20,
             "Reduce-scatter",
-            "As in the short plan, and 10 minutes for `pairwise_reduce_scatter`. Say before they begin: leave `x`"
-            " as it was.",
+            "10 minutes for `pairwise_reduce_scatter`. Say before they begin: leave `x` as it was.",
         ),
-        Part(
-            8,
-            "All-reduce",
-            "As in the short plan.",
-        ),
-        Part(
-            14,
-            "All-to-all",
-            "As in the short plan. Then the uneven form at home: what has to be sent first?",
-        ),
-        Part(
-            12,
-            "Which one?",
-            "As in the short plan. Let pairs invent a fourth situation for the next pair.",
-        ),
+        Again(8, "All-reduce"),
+        Again(14, "All-to-all", "Then the uneven form at home: what has to be sent first?"),
+        Again(12, "Which one?", "Let pairs invent a fourth situation for the next pair."),
         Part(
             8,
             "The price",

@@ -1,6 +1,6 @@
 """Notes on chapter 15: letters to experts and back into their order."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -37,26 +37,14 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            8,
-            "A transpose",
-            "As in the short plan. Then uneven pieces: does it still undo itself?",
-        ),
-        Part(
-            8,
-            "Tokens to experts and back",
-            "As in the short plan.",
-        ),
+        Again(8, "A transpose", "Then uneven pieces: does it still undo itself?"),
+        Again(8, "Tokens to experts and back"),
         Part(
             18,
             "Write: moe",
             "Alone, about twelve lines, with the four-line example on the wall.",
         ),
-        Part(
-            10,
-            "The way back",
-            "As in the short plan, with `experts_calls`.",
-        ),
+        Again(10, "The way back", "Also `experts_calls`."),
         Part(
             10,
             "Write: the backward pass of exchange",
@@ -67,26 +55,14 @@ NOTES = Notes(
             "Diagnose: right shapes, wrong rows",
             "`experts_order` in pairs.",
         ),
-        Part(
-            10,
-            "Too many for one expert",
-            "As in the short plan. Then both bottlenecks: the NIC and the computing.",
-        ),
-        Part(
-            7,
-            "A capacity, or a bias",
-            "As in the short plan.",
-        ),
+        Again(10, "Too many for one expert", "Then both bottlenecks: the NIC and the computing."),
+        Again(7, "A capacity, or a bias"),
         Part(
             4,
             "Estimate, and many machines",
             "`experts_bytes` on paper.",
         ),
-        Part(
-            8,
-            "Ulysses: a text too long for one GPU",
-            "As in the short plan.",
-        ),
+        Again(8, "Ulysses: a text too long for one GPU"),
         Part(
             2,
             "Myth check",

@@ -1,6 +1,6 @@
 """Notes on chapter 8: eight students, two tables, and a mesh on the floor."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -33,36 +33,16 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            20,
-            "A collective for some of the ranks",
-            "As in the short plan, with `groups_outsider` and `groups_others_wait`.",
-        ),
-        Part(
-            8,
-            "Two numbers for one rank",
-            "As in the short plan. Why does the mistake hide on one machine?",
-        ),
-        Part(
-            14,
-            "A mesh",
-            "As in the short plan. Pairs write down all six groups of the 2 x 4 mesh, then run the cell.",
-        ),
-        Part(
-            12,
-            "Two machines of four, by hand",
-            "As in the short plan.",
-        ),
+        Again(20, "A collective for some of the ranks", "Also `groups_outsider` and `groups_others_wait`."),
+        Again(8, "Two numbers for one rank", "Why does the mistake hide on one machine?"),
+        Again(14, "A mesh", "Pairs write down all six groups of the 2 x 4 mesh, then run the cell."),
+        Again(12, "Two machines of four, by hand"),
         Part(
             16,
             "Write: hierarchical_all_reduce",
             "Alone, about six lines. Write the three moves on the board, not their calls.",
         ),
-        Part(
-            8,
-            "Count",
-            "As in the short plan.",
-        ),
+        Again(8, "Count"),
         Part(
             8,
             "Measure",

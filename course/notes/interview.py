@@ -1,6 +1,6 @@
 """Notes on the interview: questions in pairs, answered aloud."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -34,31 +34,11 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            12,
-            "Who holds what",
-            "As in the short plan.",
-        ),
-        Part(
-            10,
-            "One result, two prices",
-            "As in the short plan.",
-        ),
-        Part(
-            16,
-            "How many bytes",
-            "As in the short plan. Then the table, with one column covered.",
-        ),
-        Part(
-            14,
-            "How long",
-            "As in the short plan, with `interview_ring_half`.",
-        ),
-        Part(
-            18,
-            "What the libraries do",
-            "As in the short plan. Then the order of FSDP's step on the board, from memory.",
-        ),
+        Again(12, "Who holds what"),
+        Again(10, "One result, two prices"),
+        Again(16, "How many bytes", "Then the table, with one column covered."),
+        Again(14, "How long", "Also `interview_ring_half`."),
+        Again(18, "What the libraries do", "Then the order of FSDP's step on the board, from memory."),
         Part(
             8,
             "Which would you take?",

@@ -1,6 +1,6 @@
 """Notes on chapter 2: the room as a ring, a ball as a message, and a deadlock that everybody stands in."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -38,36 +38,16 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            12,
-            "One message",
-            "As in the short plan. Then sizes that do not agree: does rank 1 get the first two numbers?",
-        ),
-        Part(
-            16,
-            "Two patterns",
-            "As in the short plan. For 1,000 ranks: messages and steps of both, on paper.",
-        ),
-        Part(
-            10,
-            "All at once",
-            "As in the short plan.",
-        ),
+        Again(12, "One message", "Then sizes that do not agree: does rank 1 get the first two numbers?"),
+        Again(16, "Two patterns", "For 1,000 ranks: messages and steps of both, on paper."),
+        Again(10, "All at once"),
         Part(
             6,
             "Some ranks receive first",
             "`even_odd_in_flight` with the four students: even ones give first.",
         ),
-        Part(
-            8,
-            "Start it, and wait later",
-            "As in the short plan. Ask what may happen to `x` before `wait`.",
-        ),
-        Part(
-            6,
-            "Diagnose: a colleague's shift",
-            "As in the short plan.",
-        ),
+        Again(8, "Start it, and wait later", "Ask what may happen to `x` before `wait`."),
+        Again(6, "Diagnose: a colleague's shift"),
         Part(
             14,
             "Write: your own shift",
@@ -78,11 +58,7 @@ NOTES = Notes(
             "Fix a swap",
             "Pairs. Read the verdict before you change anything; then 3 ranks, where one has no partner.",
         ),
-        Part(
-            4,
-            "One batch too many",
-            "As in the short plan.",
-        ),
+        Again(4, "One batch too many"),
         Part(
             4,
             "Myth check",

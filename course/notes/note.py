@@ -21,6 +21,15 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Again:
+    """The short plan's part under `heading`, in the long plan; `also` is what you do besides."""
+
+    minutes: int
+    heading: str
+    also: str = ""
+
+
+@dataclass(frozen=True)
 class Mistake:
     """What they will get wrong: an answer to `question`, and what to `say` to the room beyond the answer's own why.
 
@@ -45,7 +54,7 @@ class Notes:
     """The notes of one chapter; all text is Markdown.
 
     fifty     the plan for 50 minutes; its minutes add up to 50
-    ninety    the plan for 90 minutes
+    ninety    the plan for 90 minutes; `plans` writes out what it takes from the short one
     home      what the 50 minutes leave to be read or solved at home
     room      the name of the question to ask the room
     ask       how to ask it: what to draw, what the hands will say, when to open the answer
@@ -56,7 +65,7 @@ class Notes:
     """
 
     fifty: tuple[Part, ...]
-    ninety: tuple[Part, ...]
+    ninety: tuple[Part | Again, ...]
     home: str
     room: str
     ask: str
@@ -64,6 +73,16 @@ class Notes:
     sheet: tuple[str, ...]
     replies: tuple[Reply, ...]
     thrown_in: tuple[Reply, ...] = ()
+
+    @property
+    def plans(self) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+        """Both plans; what the long one takes from the short one is written out."""
+        short = {part.heading: part.do for part in self.fifty}
+        ninety = (
+            part if isinstance(part, Part) else Part(part.minutes, part.heading, f"{short[part.heading]} {part.also}")
+            for part in self.ninety
+        )
+        return self.fifty, tuple(ninety)
 
 
 def mistaken(question: Question, answer: int) -> Answer:

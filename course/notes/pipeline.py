@@ -1,6 +1,6 @@
 """Notes on chapter 14: four students, a stack of sheets, and the bubble that one can see."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -38,16 +38,8 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            12,
-            "One batch, four stages",
-            "As in the short plan.",
-        ),
-        Part(
-            14,
-            "GPipe: micro-batches",
-            "As in the short plan, with `pipe_how_many`.",
-        ),
+        Again(12, "One batch, four stages"),
+        Again(14, "GPipe: micro-batches", "Also `pipe_how_many`."),
         Part(
             14,
             "Write: pipeline_forward",
@@ -58,32 +50,20 @@ NOTES = Notes(
             "Diagnose: a learning rate that is m times too large",
             "`pipe_scaled` in pairs. Then the measured bubbles: why is m = 4 not as good as the formula?",
         ),
-        Part(
-            8,
-            "1F1B",
-            "As in the short plan.",
-        ),
+        Again(8, "1F1B"),
         Part(
             10,
             "Write: one_f_one_b",
             "On paper first, for rank 3 and for rank 0, with m = 5.",
         ),
-        Part(
-            8,
-            "Another send",
-            "As in the short plan. And how do you put both directions into one call?",
-        ),
+        Again(8, "Another send", "And how do you put both directions into one call?"),
         Part(
             6,
             "Interleaving and zero bubble",
             "The formula, and what pays for it: messages. Type an order into the SlotGrid together, then "
             "`split_backward`.",
         ),
-        Part(
-            8,
-            "Where the pipeline goes",
-            "As in the short plan.",
-        ),
+        Again(8, "Where the pipeline goes"),
         Part(
             2,
             "Myth check",

@@ -1,6 +1,6 @@
 """Notes on chapter 1: processes, not threads; a meeting that four students can act."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -40,37 +40,17 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            12,
-            "Four memories",
-            "As in the short plan. Then change the middle line in front of them: `x = x * rank`. Which ranks differ?",
-        ),
-        Part(
-            12,
-            "One program, different work",
-            "As in the short plan. Pairs find one more line that belongs under `if rank == 0`.",
-        ),
-        Part(
-            6,
-            "From one rank to another",
-            "As in the short plan.",
-        ),
-        Part(
-            6,
-            "One rank per GPU",
-            "As in the short plan.",
-        ),
-        Part(
+        Again(12, "Four memories", "Then change the middle line in front of them: `x = x * rank`. Which ranks differ?"),
+        Again(12, "One program, different work", "Pairs find one more line that belongs under `if rank == 0`."),
+        Again(6, "From one rank to another"),
+        Again(6, "One rank per GPU"),
+        Again(
             20,
             "By hand: how the ranks find each other",
-            "As in the short plan. Play it again with one student missing: what do the others do, and for how "
-            "long? That is a job that lost a machine at the start.",
+            "Play it again with one student missing: what do the others do, and for how long? That is a job that lost"
+            " a machine at the start.",
         ),
-        Part(
-            10,
-            "When one rank fails",
-            "As in the short plan. Which line of a log with four tracebacks do you read first?",
-        ),
+        Again(10, "When one rank fails", "Which line of a log with four tracebacks do you read first?"),
         Part(
             18,
             "Write: your share",

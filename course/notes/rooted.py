@@ -1,6 +1,6 @@
 """Notes on chapter 3: one rank gives or takes, and the two prices are at the busiest rank."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -35,44 +35,26 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
+        Again(
             26,
             "Broadcast",
-            "As in the short plan, and 12 minutes to write `tree_broadcast`. The hint to give: how many ranks "
-            "have it before round k?",
+            "12 minutes to write `tree_broadcast`. The hint to give: how many ranks have it before round k?",
         ),
-        Part(
-            20,
-            "Scatter and gather",
-            "As in the short plan. Which of the four chunks never travels? Then the blank of `flat_gather`.",
-        ),
-        Part(
-            14,
-            "Reduce",
-            "As in the short plan. Then sent and received side by side: which rank is the busiest, and by which "
-            "column?",
-        ),
+        Again(20, "Scatter and gather", "Which of the four chunks never travels? Then the blank of `flat_gather`."),
+        Again(14, "Reduce", "Then sent and received side by side: which rank is the busiest, and by which column?"),
         Part(
             8,
             "Barrier",
             "`barrier_is_broadcast`, then: when do you need one at all? Collect cases; most are wrong, the file "
             "that one rank writes is right.",
         ),
-        Part(
-            12,
-            "Which rank waits for which?",
-            "As in the short plan. Pairs explain one row each: rank 1 in broadcast is the hard one.",
-        ),
+        Again(12, "Which rank waits for which?", "Pairs explain one row each: rank 1 in broadcast is the hard one."),
         Part(
             5,
             "In place, out of place",
             "`rooted_in_place`, and the table.",
         ),
-        Part(
-            5,
-            "The price",
-            "As in the short plan.",
-        ),
+        Again(5, "The price"),
     ),
     home="`tree_broadcast`, the barrier, in place and out of place.",
     room="all_collectives_synchronise",

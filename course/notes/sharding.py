@@ -1,6 +1,6 @@
 """Notes on chapter 12: bytes per parameter on the board, and each stage of ZeRO strikes one out."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -41,47 +41,23 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            12,
-            "p copies of one thing",
-            "As in the short plan. Then mixed precision: 2 + 2 + 12, also 16.",
-        ),
-        Part(
-            10,
-            "ZeRO-1: shard the optimizer's state",
-            "As in the short plan, and at the end `sharding_clipped`.",
-        ),
+        Again(12, "p copies of one thing", "Then mixed precision: 2 + 2 + 12, also 16."),
+        Again(10, "ZeRO-1: shard the optimizer's state", "At the end `sharding_clipped`."),
         Part(
             14,
             "Write: zero1_step",
             "Alone, about nine lines. It takes two steps, so the momentum must remember.",
         ),
-        Part(
-            6,
-            "ZeRO-2: shard the gradients",
-            "As in the short plan.",
-        ),
-        Part(
-            12,
-            "ZeRO-3: shard the weights",
-            "As in the short plan. Read our `gathered` instead of writing it.",
-        ),
+        Again(6, "ZeRO-2: shard the gradients"),
+        Again(12, "ZeRO-3: shard the weights", "Read our `gathered` instead of writing it."),
         Part(
             10,
             "FSDP2",
             "Let them predict both times, then show in the Timeline what prefetch hides. Then `sharding_no_sync` and "
             "the lines of the two recordings.",
         ),
-        Part(
-            12,
-            "The price",
-            "As in the short plan, and the picture.",
-        ),
-        Part(
-            10,
-            "Muon",
-            "As in the short plan. Clipping needed the whole gradient: what else looks at more than one number?",
-        ),
+        Again(12, "The price", "Then the picture."),
+        Again(10, "Muon", "Clipping needed the whole gradient: what else looks at more than one number?"),
         Part(
             4,
             "Myth check",

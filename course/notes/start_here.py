@@ -1,6 +1,6 @@
 """Notes on chapter 0: the first meeting, where something has to move and something has to hang."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -44,17 +44,16 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
+        Again(
             12,
             "0 · Start here",
-            "As in the short plan. Then let rank 1 send instead of rank 2: what changes in the code, what in the "
-            "picture?",
+            "Then let rank 1 send instead of rank 2: what changes in the code, what in the picture?",
         ),
-        Part(
+        Again(
             20,
             "Change one line",
-            "As in the short plan, and eight minutes in pairs: find two more ways to hang four ranks. Collect "
-            "them on the board (no sender, no receiver, both sides wait). Each comes back in chapter 2.",
+            "Eight minutes in pairs: find two more ways to hang four ranks. Collect them on the board (no sender, no "
+            "receiver, both sides wait). Each comes back in chapter 2.",
         ),
         Part(
             22,
@@ -62,16 +61,8 @@ NOTES = Notes(
             "Project the picture of the two lines. After `alike`, pairs change the learning rate "
             "or the data on one rank only and predict whether the ranks stay alike.",
         ),
-        Part(
-            16,
-            "What is inside that line?",
-            "As in the short plan. Then they count the naive plan for 8 ranks on paper: 14 messages.",
-        ),
-        Part(
-            14,
-            "Your turn",
-            "As in the short plan. Project one verdict and read it together: it judges the result and the messages.",
-        ),
+        Again(16, "What is inside that line?", "Then they count the naive plan for 8 ranks on paper: 14 messages."),
+        Again(14, "Your turn", "Project one verdict and read it together: it judges the result and the messages."),
         Part(
             6,
             "Take away",

@@ -1,6 +1,6 @@
 """Notes on chapter 13: matrices cut with chalk, and a drift without an error."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -36,21 +36,9 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            10,
-            "One matrix, cut in two ways",
-            "As in the short plan.",
-        ),
-        Part(
-            10,
-            "Two matrices, one after the other",
-            "As in the short plan. Attention is the same picture: heads instead of columns.",
-        ),
-        Part(
-            10,
-            "The way back: f and g",
-            "As in the short plan.",
-        ),
+        Again(10, "One matrix, cut in two ways"),
+        Again(10, "Two matrices, one after the other", "Attention is the same picture: heads instead of columns."),
+        Again(10, "The way back: f and g"),
         Part(
             10,
             "Write: f and g",
@@ -61,26 +49,17 @@ NOTES = Notes(
             "Diagnose: a first loss that is off",
             "`tp_bias` in pairs, then ask what changes with more ranks.",
         ),
-        Part(
-            10,
-            "Diagnose: a layer in front of the block",
-            "As in the short plan.",
-        ),
-        Part(
-            6,
-            "Bytes",
-            "As in the short plan.",
-        ),
+        Again(10, "Diagnose: a layer in front of the block"),
+        Again(6, "Bytes"),
         Part(
             8,
             "Sequence parallel",
             "`tp_sequence`: the same bytes, so what is it for?",
         ),
-        Part(
+        Again(
             20,
             "Which dimension stays inside the machine?",
-            "As in the short plan. Let them predict both times from the wires before the model does. `tp_choose` "
-            "at the end.",
+            "Let them predict both times from the wires before the model does. `tp_choose` at the end.",
         ),
     ),
     home="`f_and_g` and `vocab_parallel_loss`; sequence parallel.",

@@ -1,6 +1,6 @@
 """Notes on chapter 9: 32 GPUs on a map; the question is over which wire."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -38,31 +38,15 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            18,
-            "One ring, and a ring for each NIC",
-            "As in the short plan. Pairs find on the map which wires each plan loads most.",
-        ),
-        Part(
-            8,
-            "And halving-doubling?",
-            "As in the short plan. What if the ranks are numbered the other way?",
-        ),
+        Again(18, "One ring, and a ring for each NIC", "Pairs find on the map which wires each plan loads most."),
+        Again(8, "And halving-doubling?", "What if the ranks are numbered the other way?"),
         Part(
             10,
             "Write: a broadcast through every NIC",
             "Draw two machines of four. Where is the vector after each of the three moves? Then write the last two.",
         ),
-        Part(
-            8,
-            "Which wins where",
-            "As in the short plan.",
-        ),
-        Part(
-            12,
-            "A switch that adds",
-            "As in the short plan. Why is it hardly faster step by step?",
-        ),
+        Again(8, "Which wins where"),
+        Again(12, "A switch that adds", "Why is it hardly faster step by step?"),
         Part(
             18,
             "How it chooses",

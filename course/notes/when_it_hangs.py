@@ -1,6 +1,6 @@
 """Notes on chapter 17: eight broken programs, diagnosed before they run."""
 
-from course.notes.note import Mistake, Notes, Part, Reply
+from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
@@ -34,11 +34,7 @@ NOTES = Notes(
         ),
     ),
     ninety=(
-        Part(
-            4,
-            "17 · When it hangs",
-            "As in the short plan.",
-        ),
+        Again(4, "17 · When it hangs"),
         Part(
             38,
             "Eight patients",
@@ -50,27 +46,19 @@ NOTES = Notes(
             "Repair one",
             "`train_until`, alone. Any rule will do, if every rank decides by the same number.",
         ),
-        Part(
+        Again(
             22,
             "Without a doctor",
-            "As in the short plan, with `clinic_detail`, the stacks and the flight recorder: which of them tells "
-            "two rounds of one loop apart?",
+            "Also `clinic_detail`, the stacks and the flight recorder: which of them tells two rounds of one loop "
+            "apart?",
         ),
-        Part(
-            6,
-            "How long to wait",
-            "As in the short plan, with `clinic_hours` on paper.",
-        ),
+        Again(6, "How long to wait", "Also `clinic_hours` on paper."),
         Part(
             4,
             "Myth check",
             "Both.",
         ),
-        Part(
-            2,
-            "Take away",
-            "As in the short plan.",
-        ),
+        Again(2, "Take away"),
     ),
     home="`train_until`, `bad_rank`, and patients 3 and 6.",
     room="clinic_crossed",

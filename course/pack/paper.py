@@ -50,7 +50,7 @@ def notes_page(notebook: nbformat.NotebookNode, stem: str, pictures: list[Pictur
         title=title(notebook),
         stem=stem,
         notes=notes,
-        plans=[("50 minutes", notes.fifty), ("90 minutes", notes.ninety)] if notes else [],
+        plans=zip(("50 minutes", "90 minutes"), notes.plans, strict=True) if notes else [],
         room=_asked(QUESTIONS[notes.room]) if notes else None,
         wrong=[mistake(each) for each in notes.wrong] if notes else [],
         asked=[(name, QUESTIONS[name], *right(QUESTIONS[name])) for name in asked_in(notes)] if notes else [],
@@ -62,7 +62,7 @@ def notes_page(notebook: nbformat.NotebookNode, stem: str, pictures: list[Pictur
 
 def asked_in(notes: Notes) -> list[str]:
     """The names of the questions that its plans ask, in their order."""
-    plans = " ".join(part.do for part in (*notes.fifty, *notes.ninety))
+    plans = " ".join(part.do for plan in notes.plans for part in plan)
     return [name for name in dict.fromkeys(re.findall(r"`(\w+)`", plans)) if name in QUESTIONS]
 
 

@@ -17,7 +17,7 @@ CHAPTER = {name_of(path.stem): path for path in notebooks()}
 @pytest.mark.parametrize("name", NOTES)
 def test_a_plan_asks_for_each_drawing_and_has_each_that_it_asks_for(name):
     notes, there = NOTES[name], paper.headings(nbformat.read(CHAPTER[name], as_version=4))
-    parts = [*(part.do for part in (*notes.fifty, *notes.ninety)), notes.ask, *(each.say for each in notes.wrong)]
+    parts = [*(part.do for plan in notes.plans for part in plan), notes.ask, *(each.say for each in notes.wrong)]
     plans = "\n".join(parts)
     for drawing in board.BOARD.get(name, ()):
         assert drawing.heading in there

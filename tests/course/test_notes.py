@@ -30,13 +30,18 @@ def chapter(name):
 
 
 def test_the_minutes_add_up(name):
-    assert sum(part.minutes for part in NOTES[name].fifty) == 50
-    assert sum(part.minutes for part in NOTES[name].ninety) == 90
+    assert [sum(part.minutes for part in plan) for plan in NOTES[name].plans] == [50, 90]
+
+
+def test_the_long_plan_says_all_that_it_takes_from_the_short_one():
+    short, long = NOTES["experts"].plans
+    both = next(part for part in long if part.heading == "A transpose")
+    assert both.do.startswith(short[0].do) and both.do.endswith("does it still undo itself?")
 
 
 def test_a_plan_goes_through_the_sections_of_its_chapter_in_their_order(name, chapter):
     there = headings(chapter)
-    for plan in (NOTES[name].fifty, NOTES[name].ninety):
+    for plan in NOTES[name].plans:
         places = [there.index(part.heading) for part in plan]
         assert places == sorted(places)
 
@@ -64,7 +69,7 @@ def test_a_right_answer_is_no_mistake():
 def test_every_question_that_a_plan_asks_besides_has_an_answer(name):
     notes = NOTES[name]
     plans = "\n".join(
-        [*(part.do for part in (*notes.fifty, *notes.ninety)), notes.ask, *(each.say for each in notes.wrong)]
+        [*(part.do for plan in notes.plans for part in plan), notes.ask, *(each.say for each in notes.wrong)]
     )
     assert notes.replies
     for reply in notes.replies:
