@@ -24,12 +24,12 @@ NOTES = Notes(
         Part(
             11,
             "Two machines of four, by hand",
-            "`groups_flat_card` and the map: one NIC works, the others watch.",
+            "`groups_flat_nic` and the map: one NIC works, the others watch.",
         ),
         Part(
             7,
             "Count",
-            "Show ours, in three moves, then `groups_hierarchical_card` and the second map.",
+            "Show ours, in three moves, then `groups_hierarchical_nic` and the second map.",
         ),
     ),
     ninety=(
@@ -90,8 +90,8 @@ NOTES = Notes(
         "groups_who_calls",
         "groups_src",
         "groups_along_machine",
-        "groups_flat_card",
-        "groups_hierarchical_card",
+        "groups_flat_nic",
+        "groups_hierarchical_nic",
     ),
     replies=(
         Reply(

@@ -7,7 +7,7 @@ NOTES = Notes(
         Part(
             14,
             "One ring, and a ring for each NIC",
-            "`topology_ring_cards`, then the map on the wall: how many of the 32 NICs carry nothing? Then "
+            "`topology_ring_nics`, then the map on the wall: how many of the 32 NICs carry nothing? Then "
             "`topology_hierarchical_bytes`, and the three plans on one map.",
         ),
         Part(
@@ -56,7 +56,7 @@ NOTES = Notes(
         Part(
             6,
             "Myth check",
-            "Both. The second one is true.",
+            "Hands up for true: it is.",
         ),
         Part(
             10,
@@ -65,13 +65,13 @@ NOTES = Notes(
         ),
     ),
     home="`rail_broadcast` where it was not written, the extra at the end, and the fold on how good the copy is.",
-    room="topology_ring_cards",
+    room="topology_ring_nics",
     ask="Draw one machine with its eight GPUs and eight NICs, and ask for a number on fingers: 1, 2, 4 or 8. Then "
     "follow the ring with a finger, 0 to 7 and out: the finger leaves the machine once. Ask what the other seven "
     "NICs cost to rent.",
     wrong=(
         Mistake(
-            "topology_ring_cards",
+            "topology_ring_nics",
             "A NIC for each GPU is not a NIC at work for each GPU. Seven of eight right-hand neighbours are in "
             "the same machine.",
         ),
@@ -93,12 +93,12 @@ NOTES = Notes(
         ),
     ),
     sheet=(
-        "topology_ring_cards",
+        "topology_ring_nics",
         "topology_hierarchical_bytes",
         "topology_order",
         "topology_winner",
-        "topology_switch",
         "topology_myth_threshold",
+        "topology_switch",
     ),
     replies=(
         Reply(

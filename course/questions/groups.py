@@ -151,7 +151,7 @@ QUESTIONS = (
         right=0,
     ),
     Number(
-        name="groups_flat_card",
+        name="groups_flat_nic",
         topic="hierarchy",
         text="A ring over ranks 0 to 7 leaves each machine at one place only. How much does the NIC at that place "
         "send?",
@@ -172,7 +172,7 @@ QUESTIONS = (
         within=0.02,
     ),
     Number(
-        name="groups_hierarchical_card",
+        name="groups_hierarchical_nic",
         topic="hierarchy",
         text="Hierarchical, two machines of four GPUs: how much does each NIC send?",
         right=Answer(

@@ -20,7 +20,7 @@ QUESTIONS = (
         within=0.02,
     ),
     Number(
-        name="topology_ring_cards",
+        name="topology_ring_nics",
         topic="topology",
         text="One ring over all 32 GPUs. How many of the 8 NICs of a machine send anything to another machine?",
         right=Answer(
@@ -113,10 +113,6 @@ QUESTIONS = (
                 "Over NVLink to GPU 0 or 2, out from there",
                 "18 NVLinks are many times faster than any NIC, and GPUs 0 and 2 have a NIC on their own PCIe switch. "
                 "NCCL does this, and calls it PXN.",
-            ),
-            Answer(
-                "None: it cannot leave",
-                "SYS is slow, but it is a way. There is a better one.",
             ),
         ),
         right=2,
@@ -211,8 +207,8 @@ QUESTIONS = (
         topic="nccl",
         text="NCCL uses trees below 256 kB and rings above.",
         true=False,
-        why="It estimates the time of each and takes the least. In one machine our model never takes a tree, and on "
-        "two machines it never takes a ring. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
+        why="Size alone does not decide. NCCL estimates how long each algorithm takes on your machines, and takes the "
+        "fastest. You will compute such estimates below. A variable NCCL_TREE_THRESHOLD did exist, until NCCL 2.5.",
     ),
     Statement(
         name="topology_one_gpu_each",

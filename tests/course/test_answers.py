@@ -74,19 +74,19 @@ def crossing():
 
 
 def out_of_machines(schedule):
-    """GB of 1 GB that the cards of one of 4 machines x 8 send together."""
+    """GB of 1 GB that the NICs of one of 4 machines x 8 send together."""
     by_link = schedule.cost(nbytes=1e9, network=presets.dgx_h100(4)).by_link
     sent = [use.bytes / 1e9 for name, use in by_link.items() if name.startswith("nic") and name.endswith("out")]
     return sum(sent) / 4
 
 
-def cards_in_use(schedule):
+def nics_in_use(schedule):
     by_link = schedule.cost(nbytes=1e9, network=presets.dgx_h100(4)).by_link
     return sum(name.startswith("nic") and name.endswith("out") for name in by_link) / 4
 
 
-def through_a_card(schedule):
-    """N that the busiest card of two machines of 4 sends."""
+def through_a_nic(schedule):
+    """N that the busiest NIC of two machines of 4 sends."""
     by_link = schedule.cost(nbytes=8, network=TWO_MACHINES).by_link
     return max(use.bytes for name, use in by_link.items() if name.startswith("nic")) / 8
 
@@ -209,10 +209,10 @@ FOUND = {
     "algorithms_bruck": lambda: blocks_in_last_step(all_gather.bruck(5)),
     "groups_rank_5": lambda: sum(10 * rank for rank in range(4, 8)),
     "groups_models": lambda: len({rank // 4 for rank in range(8)}),
-    "groups_flat_card": lambda: through_a_card(all_reduce.ring(8)),
-    "groups_hierarchical_card": lambda: through_a_card(all_reduce.hierarchical(2, 4)),
+    "groups_flat_nic": lambda: through_a_nic(all_reduce.ring(8)),
+    "groups_hierarchical_nic": lambda: through_a_nic(all_reduce.hierarchical(2, 4)),
     "topology_data_sheet": lambda: presets.NDR_INFINIBAND.beta / presets.NVLINK_4.beta,
-    "topology_ring_cards": lambda: cards_in_use(all_reduce.ring(32)),
+    "topology_ring_nics": lambda: nics_in_use(all_reduce.ring(32)),
     "topology_hierarchical_bytes": lambda: out_of_machines(all_reduce.hierarchical(4, 8)),
     "topology_switch": lambda: counts("nvls", 8).busiest,
     "topology_torus": lambda: round(
