@@ -45,6 +45,16 @@ PIECES = {  # the argument with a piece for each rank, and the one that is as lo
     "reduce_scatter_single": ("input", "output"),
     "reduce_scatter_tensor": ("input", "output"),
 }
+TO_FILL = "[torch.empty_like(x) for _ in range(world_size)]"
+LISTS = {  # the argument that is a list with an item for each rank, and how to make one that the call fills
+    "all_gather": ("tensor_list", TO_FILL),
+    "gather": ("gather_list", TO_FILL),
+    "all_gather_object": ("object_list", "[None] * world_size"),
+    "gather_object": ("object_gather_list", "[None] * world_size"),
+    "scatter": ("scatter_list", ""),
+    "scatter_object_list": ("scatter_object_input_list", ""),
+    "reduce_scatter": ("input_list", ""),
+}
 SAME_DTYPE = "both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x"
 IN_PLACE = {"all_reduce", "broadcast", "reduce"}
 NO_RESULT = {"send", "barrier", "gather"}  # nothing that arrives is in their first argument
@@ -199,6 +209,8 @@ def argument_of_another_kind(error, place: Place) -> str:
                 return returned(call_before, before, target)
         if given["tensor"] is None:
             what = ast.unparse(call.args[0]) if call.args else "the tensor"
+            if what.endswith(".grad"):
+                return f"{what} is None here: backward() sets it, for parameters that the loss depends on"
             return f"{what} is None here: is it what a call returned that returns nothing?"
         return not_a_tensor(op, given["tensor"], next((a.id for a in call.args[:1] if isinstance(a, ast.Name)), ""))
     if op in ("scatter", "gather") and is_tensor(given.get(f"{op}_list")):
@@ -213,6 +225,25 @@ def argument_of_another_kind(error, place: Place) -> str:
     refused = innermost.f_code.co_name in ("_check_single_tensor", "_validate_output_list_for_rank")
     refused = refused or (innermost is frame and op in ("scatter", "gather"))
     return FORMS.get(op, "") if refused and isinstance(error, (TypeError, ValueError)) else ""
+
+
+def list_for_each_rank(error, place: Place) -> str:
+    """`pieces = []`, then `dist.all_gather(pieces, x)`; `pieces` is a tuple, or is filled with None."""
+    frame, dist = place.torch_call, sys.modules.get("torch.distributed")
+    name, makes = LISTS.get(frame.f_code.co_name, ("", "")) if frame is not None else ("", "")
+    given = frame.f_locals.get(name) if frame is not None else None
+    if dist is None or not isinstance(given, (list, tuple)):
+        return ""
+    op, ranks = frame.f_code.co_name, dist.get_world_size(frame.f_locals.get("group"))
+    makes = makes.replace("world_size", "world_size" if ranks == dist.get_world_size() else str(ranks))
+    makes = f": {makes} makes one" if makes else ""
+    if len(given) != ranks:
+        items = "item" if "object" in op else "tensor"
+        return f"dist.{op} needs a list with one {items} for each of {ranks} ranks, and got {len(given)}{makes}"
+    if isinstance(given, tuple) and isinstance(error, TypeError):
+        return f"dist.{op} needs a list, and got a tuple: list(...) makes a list of it"
+    empty = makes and "object" not in op and None in given
+    return f"dist.{op} fills the tensors that you pass in, and this list holds None{makes}" if empty else ""
 
 
 def sizes_that_differ(op: str, given: dict) -> str:
@@ -269,6 +300,8 @@ def not_a_tensor(op: str, value, name: str = "") -> str:
         return f"dist.{op} fills a tensor that you pass in, and got {kind}: x = torch.empty(4), then dist.{op}(x, 0)"
     if callable(value) and hasattr(value, "__name__"):
         return f"dist.{op} takes a tensor, and got a function: {value.__name__}() calls it"
+    if hasattr(value, "parameters"):
+        return f"dist.{op} takes a tensor, and got {kind}: call it for each of {name or 'model'}.parameters()"
     if isinstance(value, (bool, int, float)):
         got = f"{name}, a number" if name else f"the number {value!r}"
         return f"dist.{op} takes a tensor, and got {got}: torch.tensor([{name or repr(value)}]) makes one"
@@ -324,7 +357,17 @@ def reduce_op(error, place: Place) -> str:
 
 
 def group(error, place: Place) -> str:
-    """No process group, in a bare cell or after `dist.destroy_process_group()`; or one already."""
+    """No process group, or one already; a rank's number, or a list of them, in place of a group."""
+    given = place.torch_call.f_locals.get("group") if place.torch_call is not None else None
+    function = place.called(place.node) if isinstance(place.node, ast.Call) else None
+    public = getattr(function, "__module__", "") == "torch.distributed.distributed_c10d"
+    if public and isinstance(given, (int, list, tuple)):
+        op = op_of(function)
+        tag = f" (a tag is tag={given})" if op in ("send", "recv", "isend", "irecv") else ""
+        instead = f"leave it out to mean all ranks{tag}"
+        if not isinstance(given, int):
+            instead = f"g = dist.new_group({given}) on every rank makes one, then group=g"
+        return f"the group of dist.{op} is {given} here, which is not a group: {instead}"
     if not isinstance(error, ValueError):
         return ""
     if str(error).startswith("trying to initialize the default process group twice"):
@@ -383,6 +426,7 @@ RULES = (
     took_the_return_value,
     put_into_a_list,
     argument_of_another_kind,
+    list_for_each_rank,
     wrong_peer,
     reduce_op,
     group,

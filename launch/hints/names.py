@@ -208,6 +208,71 @@ def whole_numbers(error, place: Place) -> str:
     return f"{name} holds whole numbers ({kind}), and /= keeps that: {name} = {name} / ... makes a tensor of fractions"
 
 
+def item_of_a_tuple(error, place: Place) -> str:
+    """`c = x.chunk(4)`, then `c[0] += b`: the tensor has changed by the time that the tuple refuses."""
+    node = place.node
+    if not isinstance(error, TypeError) or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return ""
+    name = node.value.id
+    if not isinstance(node.ctx, ast.Store) or not isinstance(place.value(name), tuple):
+        return ""
+    made = last_set_to(name, place)
+    made = ast.unparse(made) if isinstance(made, ast.Call) else name
+    again = any(isinstance(n, ast.AugAssign) and n.target is node for n in ast.walk(place.tree))
+    done = f"; the tensor in {ast.unparse(node)} has already changed: reset it before you run this again"
+    changed = again and all(map(is_tensor, place.value(name)))
+    return f"{name} is a tuple, whose items cannot be replaced: {name} = list({made})" + (done if changed else "")
+
+
+def fewer_pieces(error, place: Place) -> str:
+    """`c = x.chunk(4)`, then `c[3]`, for a tensor of 5 elements: chunk makes pieces of 2."""
+    node = place.node
+    if not isinstance(error, IndexError) or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return ""
+    pieces, made = place.value(node.value.id), last_set_to(node.value.id, place)
+    if isinstance(made, ast.Call) and ast.unparse(made.func) in ("list", "tuple") and made.args:
+        made = made.args[0]
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr != "chunk":
+        return ""
+    count = made.args[place.value(ast.unparse(made.func.value)) is sys.modules["torch"] :][:1]
+    wanted = place.value(count[0].id) if count and isinstance(count[0], ast.Name) else None
+    wanted = count[0].value if count and isinstance(count[0], ast.Constant) else wanted
+    if type(wanted) is not int or len(pieces) >= wanted:
+        return ""
+    instead = ast.unparse(made).replace("chunk(", "tensor_split(", 1)
+    return f"line {made.lineno}: chunk made {len(pieces)} pieces, not {wanted}: {instead} makes {wanted}"
+
+
+def without_gpu(error, place: Place) -> str:
+    """`x.cuda()` on a machine without a GPU."""
+    torch, module = sys.modules.get("torch"), place.innermost.f_globals.get("__name__", "")
+    if torch is None or not module.startswith("torch.cuda") or torch.cuda.is_available():
+        return ""
+    return 'torch finds no GPU here, and the ranks compute on CPUs: leave out .cuda(), torch.cuda and device="cuda"'
+
+
+def loops_over_a_number(error, place: Place) -> str:
+    """`for r in world_size`."""
+    loops = [n for n in ast.walk(place.tree) if isinstance(n, (ast.For, ast.comprehension))]
+    node = place.node
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        node = node.generators[0].iter
+    over = next((n.iter for n in loops if node in (n, n.iter)), None)  # the loop, or what it loops over: by Python
+    if not isinstance(error, TypeError) or not isinstance(over, ast.Name) or type(place.value(over.id)) is not int:
+        return ""
+    return f"{over.id} is a number: range({over.id}) counts up to it"
+
+
+def compared(error, place: Place) -> str:
+    """`if x == y` with tensors, which is a tensor, too."""
+    node = place.node
+    one = isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
+    if not one or "ambiguous" not in str(error) or not isinstance(error, RuntimeError):
+        return ""
+    sides = f"{ast.unparse(node.left)}, {ast.unparse(node.comparators[0])}"
+    return f"== compares element by element: torch.equal({sides}) is True if all are equal"
+
+
 def fraction(error, place: Place) -> str:
     """`x[:len(x) / 2]`, or `range(n)` after `n = len(x) / world_size`: an index or a count is no fraction."""
     node = place.node
@@ -260,6 +325,11 @@ def makes_fraction(node, place: Place) -> str:
 
 RULES = (
     no_value_yet,
+    item_of_a_tuple,
+    fewer_pieces,
+    without_gpu,
+    loops_over_a_number,
+    compared,
     fraction,
     from_torch,
     not_imported,

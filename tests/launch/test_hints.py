@@ -68,6 +68,14 @@ SAID = {  # cell -> who, and what is said last
     "def f():\n    if rank == 0:\n        begin = 0\n    return begin\nglobals()['g'] = f\nf()": "ranks 1-2: line 4 sets begin, but has not run here",
     "import math\nfor k in range(math.log2(world_size)): pass": "ranks 0-2: line 3: math.log2 makes fractions, int(...) or math.ceil(...) makes whole numbers",
     "log2(world_size)": "ranks 0-2: did you mean math.log2, after import math?",
+    "model = torch.nn.Linear(2, 2)\ndist.broadcast(model, 0)": "ranks 0-2: dist.broadcast takes a tensor, and got a Linear: call it for each of model.parameters()",
+    "c = x.chunk(world_size)\nc[0] += 1": "ranks 0-2: c is a tuple, whose items cannot be replaced: c = list(x.chunk(world_size)); the tensor in c[0] has already changed: reset it before you run this again",
+    "def f(c): c[0] = x\nf((1, 2))": "ranks 0-2: c is a tuple, whose items cannot be replaced: c = list(c)",
+    "c = x.chunk(world_size)\nc[2]": "ranks 0-2: line 2: chunk made 2 pieces, not 3: x.tensor_split(world_size) makes 3",
+    "c = list(torch.chunk(x, 3))\nc[2]": "ranks 0-2: line 2: chunk made 2 pieces, not 3: torch.tensor_split(x, 3) makes 3",
+    "for r in world_size: pass": "ranks 0-2: world_size is a number: range(world_size) counts up to it",
+    "[r for r in world_size]": "ranks 0-2: world_size is a number: range(world_size) counts up to it",
+    "y = x.clone()\nassert x == y": "ranks 0-2: == compares element by element: torch.equal(x, y) is True if all are equal",
     # what torch's calls return
     "work = dist.isend(x, right)\ndist.recv(torch.empty(4), left)\nwork.wiat()": "ranks 0-2: did you mean work.wait?",
     "work = dist.isend(x, right)\ndist.recv(torch.empty(4), left)\nwork.sum()": "ranks 0-2: line 2: dist.isend returns a handle to wait for",
@@ -111,6 +119,15 @@ SAID = {  # cell -> who, and what is said last
     "dist.all_gather_single(torch.empty(3, 4), x)": "ranks 0-2: the first tensor has the shape (3, 4); pieces like the second, one below the other, have (12): view(12) gives it that",
     "dist.all_gather_single(torch.empty(4, 3).t(), x)": "ranks 0-2: the first tensor has the shape (3, 4); pieces like the second, one below the other, have (12)",
     "dist.all_gather_into_tensor(torch.empty(12, dtype=torch.int64), x)": "ranks 0-2: both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x",
+    "dist.barrier(1)": "ranks 0-2: the group of dist.barrier is 1 here, which is not a group: leave it out to mean all ranks",
+    "dist.isend(x, 0, 7)": "ranks 0-2: the group of dist.isend is 7 here, which is not a group: leave it out to mean all ranks (a tag is tag=7)",
+    "dist.all_reduce(x, group=[0, 1])": "ranks 0-2: the group of dist.all_reduce is [0, 1] here, which is not a group: g = dist.new_group([0, 1]) on every rank makes one, then group=g",
+    "pieces = []\ndist.all_gather(pieces, x)": "ranks 0-2: dist.all_gather needs a list with one tensor for each of 3 ranks, and got 0: [torch.empty_like(x) for _ in range(world_size)] makes one",
+    "dist.all_gather_object([], rank)": "ranks 0-2: dist.all_gather_object needs a list with one item for each of 3 ranks, and got 0: [None] * world_size makes one",
+    "dist.reduce_scatter(x[:2].clone(), list(x.chunk(3)))": "ranks 0-2: dist.reduce_scatter needs a list with one tensor for each of 3 ranks, and got 2",
+    "pieces = [None] * world_size\ndist.all_gather(pieces, x)": "ranks 0-2: dist.all_gather fills the tensors that you pass in, and this list holds None: [torch.empty_like(x) for _ in range(world_size)] makes one",
+    "dist.reduce_scatter(x[:1].clone(), x[:3].chunk(3))": "ranks 0-2: dist.reduce_scatter needs a list, and got a tuple: list(...) makes a list of it",
+    "w = torch.ones(4, requires_grad=True)\ndist.all_reduce(w.grad)": "ranks 0-2: w.grad is None here: backward() sets it, for parameters that the loss depends on",
     # to whom they speak
     "dist.recv(x, 0)": "rank 0: a rank cannot receive from itself, and this line runs here too: leave this rank out with if rank != 0",
     "for peer in range(3): dist.recv(x, peer) if rank == 0 else None": "rank 0: peer is the rank itself here: copy its own data, without a message",
@@ -213,6 +230,15 @@ def test_what_is_said_of_an_error(three, cell):
     assert output.ename in ("RankError", "DeadlockError")
     assert output.traceback.splitlines()[-1] == SAID[cell]
     assert output.traceback.count(SAID[cell]) == 1 and "launch/" not in output.traceback
+
+
+def test_a_gpu_that_is_not_there(three):
+    fresh(three)
+    if three.run("%%ranks\ntorch.cuda.is_available()").stdout != "ranks 0-2: False\n":
+        pytest.skip("there is a GPU")
+    for cell in ("x.cuda()", "torch.ones(2, device=f'cuda:{rank}')", "torch.cuda.set_device(rank)"):
+        said = three.run("%%ranks\n" + cell).traceback.splitlines()[-1]
+        assert said.startswith("ranks 0-2: torch finds no GPU here, and the ranks compute on CPUs: leave out .cuda()")
 
 
 @pytest.mark.parametrize("cell", LEFT)
