@@ -165,6 +165,8 @@ class Meaning:
             return source == out or self._elementwise("sum", out, [(source, 1)])
         if name in ("cat", "stack", "concat") and ins:
             return self._joined(name, out, ins, numbers)
+        if name == "repeat" and len(ins) == 1:
+            return self._repeated(out, ins[0], numbers)
         if name in ("roll", "flip") and len(ins) == 1 and ins[0].numel == 1:
             return self._elementwise("sum", out, [(ins[0], 1)])
         if name in ("roll", "flip") and len(ins) == 1:
@@ -317,6 +319,20 @@ class Meaning:
                 self._computed([target], [source])
             at += size
         return True
+
+    def _repeated(self, out: View, source: View, numbers: list) -> bool:
+        """`repeat`: the whole of it, copied so many times along each dimension."""
+        times = _given(numbers, list) or []
+        shape = (1,) * (len(out.shape) - len(source.shape)) + source.shape
+        if prod(times) > MOST_SUMMED:
+            return False
+        targets = []
+        for index in np.ndindex(*times):
+            target = out
+            for dim, (at, size) in enumerate(zip(index, shape, strict=True)):
+                target = target.part(dim, at * size, size)
+            targets.append(target)
+        return all([self._elementwise("sum", target, [(source, 1)]) for target in targets])
 
     def _rolled(self, out: View, source: View, numbers: list) -> bool:
         """`roll` along one dimension: two copies."""

@@ -385,6 +385,12 @@ INTO_Y = {
         "y, b = x.clone(), torch.empty_like(x)\nfor s in range(1, p):\n    w = dist.isend(x.flip(0), (rank + s) % p)\n"
         "    dist.recv(b, (rank - s) % p)\n    w.wait()\n    y = y + b.flip(0)\n",
     ),
+    "each rank gets its block of a repeated x": (
+        "all_gather",
+        "x = x[:n].clone()\nblocks = x.repeat(p)\ny = x.repeat(p)\n"
+        "works = [dist.isend(blocks[r * n:(r + 1) * n], r) for r in others]\n"
+        "for r in others: dist.recv(y[r * n:(r + 1) * n], r)\nfor w in works: w.wait()\n",
+    ),
     "a copy is handed on": (
         "broadcast",
         "y = x.clone()\nif rank: dist.recv(y, rank - 1)\nif rank < p - 1: dist.send(y.clone(), rank + 1)\n",
