@@ -111,13 +111,9 @@ def mpich(collective, algorithm, p, n):
 PUBLISHED = [name for name in NAMES if mpich(*name, 8, 1) is not None]
 
 
-def test_only_pipelined_trees_levels_and_patterns_have_no_published_formula():
-    assert {f"{c}.{a}" for c, a in set(NAMES) - set(PUBLISHED)} == {
-        "all_reduce.pipelined_tree", "all_reduce.double_tree", "all_reduce.hierarchical", "all_reduce.torus",
-        "all_reduce.multi_ring", "all_reduce.nccl_tree", "all_to_all.hierarchical",
-        "all_reduce.nvls", "all_reduce.nvls_tree", "all_reduce.sharp",
-        "send_recv.ring_pass", "send_recv.shift", "send_recv.halo_exchange",
-    }  # fmt: skip
+def test_no_formula_is_lost_with_a_name():
+    """A renamed algorithm would lose its own without notice; a new one may have none."""
+    assert len(PUBLISHED) == 41
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), PUBLISHED, ids=lambda name: name)
