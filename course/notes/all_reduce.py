@@ -84,8 +84,8 @@ NOTES = Notes(
     ),
     home="Both halves of the ring, with their checks; `ring_any_length` for those who want more.",
     room="ring_many_ranks",
-    ask="Everybody writes a number on paper before a hand goes up. You will hear 1.5, 63 and 126. Do 4 ranks together"
-    " (6 chunks of N/4), then ask for 64 again: 126 chunks of N/64. The number that stays is *below 2 N, for any "
+    ask="Everybody writes a number on paper before a hand goes up. You will hear 1.5, 15 and 30. Do 4 ranks together"
+    " (6 chunks of N/4), then ask for 16 again: 30 chunks of N/16. The number that stays is *below 2 N, for any "
     "p*.",
     wrong=(
         Mistake(

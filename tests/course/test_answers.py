@@ -189,7 +189,7 @@ FOUND = {
     "naive_messages": lambda: counts("naive", 8).messages,
     "naive_busiest": lambda: counts("naive").busiest,
     "exchange_busiest": lambda: counts("exchange").busiest,
-    "ring_many_ranks": lambda: counts("ring", 64).busiest,
+    "ring_many_ranks": lambda: counts("ring", 16).busiest,
     "naive_over_ring": lambda: ratio(
         presets.played("ethernet", 4), (all_reduce.naive(4), 1e6), (all_reduce.ring(4), 1e6)
     ),
