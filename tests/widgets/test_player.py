@@ -4,11 +4,26 @@ import re
 
 import pytest
 
-from collectives import Schedule, Transfer, all_gather, all_reduce
-from tests.pictures.scenes import broadcast_run, forgotten
+from collectives import Schedule, Transfer, all_gather, all_reduce, broadcast
+from tests.pictures.scenes import SCENES, broadcast_run, forgotten, maximum
 from tests.widgets.conftest import settle, wait_for_wall
 from widgets import Player, _strip
 from widgets import base as pages
+
+RANKS = {
+    "player-ring": 4,
+    "race": 8,
+    "timeline": 3,
+    "drift": 2,
+    "zoo": 4,
+    "butterfly": 8,
+    "square": 4,
+    "mesh": 8,
+    "tokens": 4,
+    "slot-grid": 4,
+    "memory": 4,
+    "wait-for": 4,
+}
 
 
 @pytest.fixture
@@ -554,6 +569,22 @@ def test_at_the_end_the_title_says_what_it_came_to(show):
     assert page.inner_text(".rs-title") == "all_reduce ring: every rank sent 1.5 N"
     page.keyboard.press("Home")
     assert page.inner_text(".rs-title") == "all_reduce ring: every rank gets the sum of all 4"
+
+
+def test_its_goal_is_in_the_title_of_a_plan_that_is_proved_and_adds():
+    """A ring without its last step leaves three chunks of four; a maximum is no sum; a run says what it was."""
+    steps = [(step.phase, step.caption, step.transfers) for step in all_reduce.ring(ranks=4).steps]
+    short = Schedule.from_steps("all_reduce", "ring", 4, 4, steps[:-1])
+    assert Player(all_reduce.ring(ranks=4)).meta["goal"] == "every rank gets the sum of all 4"
+    assert [Player(plan).meta["goal"] for plan in (short, maximum().schedule, all_reduce.ring(ranks=64))] == [""] * 3
+    steps = [("copy", step.caption, step.transfers) for step in broadcast.flat(ranks=3).steps]
+    assert Player(Schedule.from_steps("recorded", "run", 3, 1, steps)).meta["goal"] == ""
+
+
+@pytest.mark.parametrize("name, ranks", RANKS.items())
+def test_every_widget_says_beside_its_title_what_a_rank_is(show, name, ranks):
+    said = show(SCENES[name].make()).inner_text(".rs-header > .rs-muted")
+    assert re.match(rf"{ranks} ranks \(processes\)( · |, |$)", said)
 
 
 def test_a_run_of_four_ranks_in_a_row_is_at_most_400_pixels_high(show):
