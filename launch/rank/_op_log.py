@@ -81,7 +81,7 @@ class OpLog(TorchDispatchMode):
         return False  # else torch imports its compiler, which takes seconds
 
     @classmethod
-    def ignore_compile_internals(cls) -> bool:
+    def is_infra_mode(cls) -> bool:
         return True  # else torch.compile would not compile while we look
 
     def __init__(self, snapshots: Snapshots, most: int = MOST):
