@@ -4,72 +4,51 @@ from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
-        Part(
-            6,
-            "A transpose",
-            "all_to_all twice, on a 4 x 4 grid on the board: what does each rank have?",
-        ),
+        Part(5, "A transpose", "all_to_all twice, on a 4 x 4 grid on the board: what does each rank have?"),
         Part(
             12,
             "Tokens to experts and back",
-            "Four students are experts, everybody else is a token with a number on a card. Sort, count, go, come "
-            "back *into your seat*. Which step did we nearly forget? The counts.",
+            "Four students are experts, everybody else is a token with a number on a card. Sort, count, go, come back"
+            " *into your seat*. Which step did we nearly forget? The counts.",
         ),
         Part(
-            10,
+            9,
             "The way back",
             "`experts_way_back` and `experts_reduce`. What came goes back, and only copies need an all_reduce.",
         ),
         Part(
-            8,
-            "Too many for one expert",
-            "`experts_skew` on paper, then the map: who sends, who receives, who waits?",
+            8, "Too many for one expert", "`experts_skew` on paper, then the map: who sends, who receives, who waits?"
         ),
         Part(
-            6,
-            "A capacity, or a bias",
-            "`experts_capacity`: dropped, and yet still in the batch.",
-        ),
-        Part(
-            8,
+            7,
             "Ulysses: a text too long for one GPU",
             "`ulysses_needs`: it is the transpose of the beginning, tokens for rows and heads for columns.",
         ),
+        Part(
+            9,
+            "Ring attention: keys and values travel",
+            "`cp_ring_bytes`. Then four students in a ring, each with a query on the desk and a key on a card. The "
+            "cards go round. What does each keep of a card that goes on?",
+        ),
     ),
     ninety=(
-        Again(8, "A transpose", "Then uneven pieces: does it still undo itself?"),
+        Again(6, "A transpose", "Then uneven pieces: does it still undo itself?"),
         Again(8, "Tokens to experts and back"),
-        Part(
-            18,
-            "Write: moe",
-            "Alone, about twelve lines, with the four-line example on the wall.",
+        Part(18, "Write: moe", "Alone, about twelve lines, with the four-line example on the wall."),
+        Again(9, "The way back", "Also `experts_calls`."),
+        Part(8, "Write: the backward pass of exchange", "Three lines. Ask why a test with equal counts finds nothing."),
+        Part(5, "Diagnose: right shapes, wrong rows", "`experts_order` in pairs."),
+        Again(9, "Too many for one expert", "Then both bottlenecks: the NIC and the computing."),
+        Part(6, "A capacity, or a bias", "`experts_capacity`: dropped, and yet still in the batch."),
+        Again(7, "Ulysses: a text too long for one GPU"),
+        Again(
+            12,
+            "Ring attention: keys and values travel",
+            "Then the example with two scores, by hand, and the table of the three ways.",
         ),
-        Again(10, "The way back", "Also `experts_calls`."),
-        Part(
-            10,
-            "Write: the backward pass of exchange",
-            "Three lines. Ask why a test with equal counts finds nothing.",
-        ),
-        Part(
-            5,
-            "Diagnose: right shapes, wrong rows",
-            "`experts_order` in pairs.",
-        ),
-        Again(10, "Too many for one expert", "Then both bottlenecks: the NIC and the computing."),
-        Again(7, "A capacity, or a bias"),
-        Part(
-            4,
-            "Estimate, and many machines",
-            "`experts_bytes` on paper.",
-        ),
-        Again(8, "Ulysses: a text too long for one GPU"),
-        Part(
-            2,
-            "Myth check",
-            "`ulysses_myth_heads`: 8 KV heads, so 8 ranks.",
-        ),
+        Part(2, "Myth check", "`ulysses_myth_heads`: 8 KV heads, so 8 ranks."),
     ),
-    home="`moe` and `to_heads`; then `ring_attention`; the estimate.",
+    home="`moe` and `to_heads`; then `ring_attention`; *A capacity, or a bias* and the estimate.",
     room="experts_skew",
     ask="Write the four rows 40, 8, 8, 8 under each other. Ask: how many times longer than 16, 16, 16, 16? Those who "
     "look at rows say about 1.2, those who look at columns say 2.5. Let one of each explain before the model "
@@ -105,6 +84,11 @@ NOTES = Notes(
     ),
     sheet=("experts_way_back", "experts_reduce", "experts_skew", "experts_capacity", "cp_ring_bytes"),
     replies=(
+        Reply(
+            "What does each keep of a card that goes on",
+            "Not the key: three things for its query, which are the largest score so far, the sum of the powers, and "
+            "the sum of the values with these weights.",
+        ),
         Reply(
             "what does each rank have",
             "After the first: column r of the grid, piece r of every rank. After the second: its own row again, "

@@ -11,49 +11,45 @@ NOTES = Notes(
             "faulty lines.",
         ),
         Part(
-            8,
+            6,
             "One result, two prices",
-            "`interview_gather_broadcast` and `interview_split`. After each answer the asker says: and what does "
-            "it cost?",
+            "`interview_gather_broadcast` and `interview_split`. After each answer the asker says: and what does it "
+            "cost?",
         ),
         Part(
-            12,
+            9,
             "How many bytes",
-            "The rule for every figure: which N, which direction, one rank or all. Leave one out, and the "
-            "question comes again.",
+            "The rule for every figure: which N, which direction, one rank or all. Leave one out, and the question "
+            "comes again.",
         ),
         Part(
-            10,
-            "How long",
-            "`interview_tree_time` and `interview_ring_time` on paper, with units. Which term does the sheet lack?",
-        ),
-        Part(
-            12,
+            9,
             "What the libraries do",
             "`interview_calls`, `interview_barriers` and `interview_overlap`: two minutes each, aloud, with a reason.",
         ),
+        Part(9, "Size a run", "`interview_mfu` and `interview_mesh` on paper; `size_a_run` is for home."),
+        Part(
+            9,
+            "Tell me about ...",
+            "Pairs: one speaks for two minutes on a topic that the cell picks, the other opens it and ticks the "
+            "points. Then they change. Take *a hang* yourself, badly: what did I leave out?",
+        ),
     ),
     ninety=(
-        Again(12, "Who holds what"),
-        Again(10, "One result, two prices"),
-        Again(16, "How many bytes", "Then the table, with one column covered."),
-        Again(14, "How long", "Also `interview_ring_half`."),
-        Again(18, "What the libraries do", "Then the order of FSDP's step on the board, from memory."),
+        Again(11, "Who holds what"),
+        Again(8, "One result, two prices"),
+        Again(13, "How many bytes", "Then the table, with one column covered."),
         Part(
-            8,
-            "Which would you take?",
-            "`interview_checkpoint`; each pair defends another broadcast.",
+            11,
+            "How long",
+            "`interview_tree_time`, `interview_ring_time` and `interview_ring_half` on paper, with units. Which term "
+            "does the sheet lack?",
         ),
-        Part(
-            8,
-            "Size a run",
-            "`interview_mfu` and `interview_mesh` on paper; `size_a_run` is for home.",
-        ),
-        Part(
-            4,
-            "What you missed",
-            "Everybody runs `again()` and takes the list home.",
-        ),
+        Again(14, "What the libraries do", "Then the order of FSDP's step on the board, from memory."),
+        Part(6, "Which would you take?", "`interview_checkpoint`; each pair defends another broadcast."),
+        Again(12, "Size a run", "Then *One run by hand*: one row of its table for each pair."),
+        Again(12, "Tell me about ..."),
+        Part(3, "What you missed", "Everybody runs `again()` and takes the list home."),
     ),
     home="`size_a_run`, and `again()` until nothing is open.",
     room="interview_barriers",
@@ -94,6 +90,11 @@ NOTES = Notes(
         "interview_checkpoint",
     ),
     replies=(
+        Reply(
+            "what did I leave out",
+            "The points of the fold: the logs, stacks of all ranks taken twice, the flight recorders of all ranks, "
+            "the usual cause, and the restart without that machine.",
+        ),
         Reply(
             "what does it cost",
             "On 8 ranks gather and broadcast send up to 3 N from one rank, a ring all_gather 7/8 N. An "

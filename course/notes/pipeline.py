@@ -5,70 +5,69 @@ from course.notes.note import Again, Mistake, Notes, Part, Reply
 NOTES = Notes(
     fifty=(
         Part(
-            10,
+            9,
             "One batch, four stages",
-            "Four students in a row, one sheet of paper: each signs it, passes it on, and it comes back. "
-            "`pipe_busy`. Then the Timeline.",
+            "Four students in a row, one sheet of paper: each signs it, passes it on, and it comes back. `pipe_busy`."
+            " Then the Timeline.",
         ),
         Part(
-            14,
+            13,
             "GPipe: micro-batches",
-            "The same four with three sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, "
-            "(p - 1)/(m + p - 1), so 3 of 6 slots here, then the grid: where is rank 0's, where rank 3's?",
+            "The same four with three sheets. Count claps: `pipe_slots`. Write the bubble as idle over all, (p - "
+            "1)/(m + p - 1), so 3 of 6 slots here, then the grid: where is rank 0's, where rank 3's?",
         ),
         Part(
-            10,
+            9,
             "1F1B",
             "Everybody now keeps a copy of each sheet until it comes back, and the last student sends each back at "
-            "once. How many must rank 0 keep? `pipe_kept`. Write the order of the last rank first, 1, -1, 2, -2, then "
-            "of rank 0: 1, 2, 3, 4, -1, 5, -2.",
+            "once. How many must rank 0 keep? `pipe_kept`. Write the order of the last rank first, 1, -1, 2, -2, then"
+            " of rank 0: 1, 2, 3, 4, -1, 5, -2.",
         ),
+        Part(5, "Another send", "`pipe_blocking`, run it, and find chapter 2's circle with two ranks."),
+        Part(5, "Interleaving and zero bubble", "The four grids on the wall. What does H2 pay for its small bubble?"),
         Part(
-            6,
-            "Another send",
-            "`pipe_blocking`, run it, and find chapter 2's circle with two ranks.",
-        ),
-        Part(
-            10,
+            9,
             "Where the pipeline goes",
-            "`pipe_boundary_bytes`, the table of three, then `pipe_where`. Say at the end: *What sends most "
-            "gets the fastest wires. Tensor parallel sends 560 N for 80 layers and stays inside a "
-            "machine. A stage of the pipeline sends 2 N, so pipelines cross between machines. Data parallel goes "
-            "outside of both: it sends once a step, behind the backward pass.*",
+            "`pipe_boundary_bytes`, the table of three, then `pipe_where`. Say at the end: *What sends most gets the "
+            "fastest wires. Tensor parallel sends 560 N for 80 layers and stays inside a machine. A stage of the "
+            "pipeline sends 2 N, so pipelines cross between machines. Data parallel goes outside of both: it sends "
+            "once a step, behind the backward pass.*",
         ),
     ),
     ninety=(
-        Again(12, "One batch, four stages"),
-        Again(14, "GPipe: micro-batches", "Also `pipe_how_many`."),
+        Again(10, "One batch, four stages"),
+        Again(13, "GPipe: micro-batches", "Also `pipe_how_many`."),
         Part(
-            14,
+            13,
             "Write: pipeline_forward",
             "Alone. The usual mistake: compute all rows, then send all. The check sees it.",
         ),
         Part(
-            8,
+            7,
             "Diagnose: a learning rate that is m times too large",
             "`pipe_scaled` in pairs. Then the measured bubbles: why is m = 4 not as good as the formula?",
         ),
         Again(8, "1F1B"),
-        Part(
-            10,
-            "Write: one_f_one_b",
-            "On paper first, for rank 3 and for rank 0, with m = 5.",
-        ),
-        Again(8, "Another send", "And how do you put both directions into one call?"),
-        Part(
-            6,
+        Part(9, "Write: one_f_one_b", "On paper first, for rank 3 and for rank 0, with m = 5."),
+        Again(6, "Another send", "And how do you put both directions into one call?"),
+        Again(
+            9,
             "Interleaving and zero bubble",
-            "The formula, and what pays for it: messages. Type an order into the SlotGrid together, then "
-            "`split_backward`.",
+            "Then the formula of interleaving, and an order typed into the SlotGrid together; `split_backward` is "
+            "homework.",
         ),
-        Again(8, "Where the pipeline goes"),
         Part(
-            2,
-            "Myth check",
-            "`pipe_myth_batch_norm`.",
+            4,
+            "PyTorch's schedules",
+            "Hands: which order needs the fewest slots, and which the most messages? Then run it.",
         ),
+        Again(6, "Where the pipeline goes"),
+        Part(
+            3,
+            "One matrix on two stages",
+            "Run it without its last all_reduce first: what will happen to the two copies?",
+        ),
+        Part(2, "Myth check", "`pipe_myth_batch_norm`."),
     ),
     home="`pipeline_forward` and `one_f_one_b`; interleaving.",
     room="pipe_slots",
@@ -106,6 +105,19 @@ NOTES = Notes(
     ),
     sheet=("pipe_busy", "pipe_slots", "pipe_how_many", "pipe_kept", "pipe_blocking", "pipe_boundary_bytes"),
     replies=(
+        Reply(
+            "What does H2 pay for its small bubble",
+            "Memory: its rank 0 keeps seven micro-batches, where 1F1B keeps four.",
+        ),
+        Reply(
+            "which order needs the fewest slots, and which the most messages",
+            "ZBV and DualPipeV need the fewest if messages take no time, 25.5 slots. Interleaving and the two Vs send"
+            " at least twice as many messages as orders with one stage on each rank.",
+        ),
+        Reply(
+            "what will happen to the two copies",
+            "Each end trains its copy with its own part of the gradient, so the copies drift apart, as in chapter 0.",
+        ),
         Reply(
             "where is rank 0's, where rank 3's",
             "Rank 0's is in the middle: it waits between its last forward and its first backward pass. Rank "

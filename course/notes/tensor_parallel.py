@@ -10,54 +10,49 @@ NOTES = Notes(
             "Draw both cuts. `tp_row` on paper with a 2 x 2 matrix and two ranks: what exactly does each rank hold?",
         ),
         Part(
-            8,
+            7,
             "Two matrices, one after the other",
-            "`tp_mlp_calls` and `tp_order`: what stands before relu in each case?",
+            "`tp_mlp_calls` and `tp_order`: what comes before relu in each case?",
         ),
         Part(
-            10,
-            "The way back: f and g",
-            "`tp_backward`, then the table of f and g. Cover two of its four cells and ask.",
+            9, "The way back: f and g", "`tp_backward`, then the table of f and g. Cover two of its four cells and ask."
         ),
         Part(
-            8,
+            7,
             "Diagnose: a layer in front of the block",
             "`tp_drift`. Chapter 0 with the same data on all ranks. How would you find it in a real run?",
         ),
+        Part(4, "Bytes", "`tp_layer_bytes`: no weight appears in it."),
         Part(
-            6,
-            "Bytes",
-            "`tp_layer_bytes`: no weight appears in it.",
+            7,
+            "When am I communication-bound?",
+            "`tp_bound` on paper: bytes over W, operations over C, divide. Then the table of four: which rows are "
+            "above 1?",
         ),
         Part(
-            10,
+            8,
             "Which dimension stays inside the machine?",
             "`tp_factor`, the model's two lines, and the map of `outer`. Then the three reasons, from the room.",
         ),
     ),
     ninety=(
-        Again(10, "One matrix, cut in two ways"),
-        Again(10, "Two matrices, one after the other", "Attention is the same picture: heads instead of columns."),
-        Again(10, "The way back: f and g"),
+        Again(8, "One matrix, cut in two ways"),
+        Again(8, "Two matrices, one after the other", "Attention is the same picture: heads instead of columns."),
+        Again(9, "The way back: f and g"),
+        Part(10, "Write: f and g", "Two blanks. The check looks at both directions."),
+        Part(5, "Diagnose: a first loss that is off", "`tp_bias` in pairs, then ask what changes with more ranks."),
+        Again(8, "Diagnose: a layer in front of the block"),
         Part(
-            10,
-            "Write: f and g",
-            "Two blanks. The check looks at both directions.",
+            7,
+            "The last matrix",
+            "The logits of one token, a quarter on each rank. Which three numbers must the ranks agree on? "
+            "`vocab_parallel_loss` is homework.",
         ),
-        Part(
-            6,
-            "Diagnose: a first loss that is off",
-            "`tp_bias` in pairs, then ask what changes with more ranks.",
-        ),
-        Again(10, "Diagnose: a layer in front of the block"),
-        Again(6, "Bytes"),
-        Part(
-            8,
-            "Sequence parallel",
-            "`tp_sequence`: the same bytes, so what is it for?",
-        ),
+        Again(4, "Bytes"),
+        Again(9, "When am I communication-bound?"),
+        Part(6, "Sequence parallel", "`tp_sequence`: the same bytes, so what is it for?"),
         Again(
-            20,
+            16,
             "Which dimension stays inside the machine?",
             "Let them predict both times from the wires before the model does. `tp_choose` at the end.",
         ),
@@ -97,12 +92,22 @@ NOTES = Notes(
     sheet=("tp_row", "tp_mlp_calls", "tp_backward", "tp_drift", "tp_layer_bytes", "tp_myth_batch"),
     replies=(
         Reply(
+            "which rows are above 1",
+            "For tensor parallel those of the NICs, of both GPUs: the GPU would wait even if everything overlaps. On "
+            "NVLink it is below 1.",
+        ),
+        Reply(
+            "Which three numbers must the ranks agree on",
+            "The largest logit, the sum of the exponentials, and the right token's logit, which one rank has. The "
+            "logits themselves stay where they are.",
+        ),
+        Reply(
             "what exactly does each rank hold",
             "Rank r has column r of x and row r of A. Their product is a full 2 x 2 matrix, and each of its "
             "numbers is one of the two products whose sum is the number of y.",
         ),
         Reply(
-            "what stands before relu in each case",
+            "what comes before relu in each case",
             "A by columns: finished columns of h. A by rows: a partial sum, as large as h, and relu of "
             "parts is not relu of the sum.",
         ),

@@ -221,7 +221,7 @@ def _mesh() -> Drawing:
 def _square() -> Drawing:
     return Drawing(
         "Two axes",
-        ("Draw the 2 x 2 square, one axis down", "Draw the 2 x 2 square with `data` down"),
+        ("Draw the 2 x 2 square, one axis down",),
         (5, 3.3),
         (
             ("Four devices", grid(lambda r, c: 2 * r + c, 2, 2, 2.2, 1.4)),
