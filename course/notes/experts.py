@@ -42,11 +42,11 @@ NOTES = Notes(
         Part(6, "A capacity, or a bias", "`experts_capacity`: dropped, and yet still in the batch."),
         Again(7, "Ulysses: a text too long for one GPU"),
         Again(
-            12,
+            14,
             "Ring attention: keys and values travel",
-            "Then the example with two scores, by hand, and the table of the three ways.",
+            "`ulysses_myth_heads` first: 8 KV heads, so 8 ranks. Then the example with two scores, by hand, and the "
+            "table of the three ways.",
         ),
-        Part(2, "Myth check", "`ulysses_myth_heads`: 8 KV heads, so 8 ranks."),
     ),
     home="`moe` and `to_heads`; then `ring_attention`; *A capacity, or a bias* and the estimate.",
     room="experts_skew",
