@@ -248,7 +248,7 @@ EXERCISES = (
     Exercise(
         name="split_backward",
         asks="it returns the order of rank r of p for m micro-batches, m at least p. F1 is the forward pass of "
-        "micro-batch 1, I1 its gradient of the input, W1 that of the weights: one slot each. A step takes at most "
+        "micro-batch 1, I1 its input's gradient, W1 its weights' gradient: one slot each. A step takes at most "
         "3 m + p - 1 slots. A micro-batch is in memory from F to W, and no rank may hold more than p",
         lines=12,
         x="torch.zeros(1)",

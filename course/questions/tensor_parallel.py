@@ -214,6 +214,14 @@ return G.apply(y)""",
         why="They compute pieces of one and the same layer. With different batches the row-parallel sum adds up parts "
         "of different outputs, and no error is raised.",
     ),
+    Statement(
+        name="tp_myth_row_backward",
+        topic="tensor parallel",
+        text="With sequence parallel, a row-parallel layer calls reduce_scatter in the backward pass.",
+        true=False,
+        why="It does so forward. Backward it is the other way round: each rank has the gradient of its own tokens, and "
+        "an all_gather brings those of all. (Without sequence parallel: an all_reduce forward, nothing backward.)",
+    ),
     Number(
         name="tp_bound",
         topic="roofline",

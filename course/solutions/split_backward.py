@@ -7,7 +7,7 @@ Another way: a queue of postponed W, from which one is taken as soon as it holds
 
 
 def split_backward(r, p, m):
-    """The order of rank r of p for m micro-batches: F forward, I gradient of the input, W of the weights."""
+    """The order of rank r of p for m micro-batches: F forward, I the input's gradient, W the weights' gradient."""
     order = [f"F{i}" for i in range(1, p - r + 1)]
     for i in range(1, m + r + 1):
         if i <= m:
