@@ -242,6 +242,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         text="When one of 64 ranks dies, torchrun kills the other 63 as well, even with --max-restarts=3.",
         true=True,
         why="torchrun has one way to recover: it ends all 64, and starts all 64 again from the first line of the "
-        "script, up to three times. (Libraries such as torchft go on with the survivors. torchrun does not.)",
+        "script, up to three times. (With NCCL the survivors can make a group without rank 3: each calls "
+        "`dist.shrink_group([3])`. Libraries such as torchft go on like that. torchrun does not.)",
     ),
 )
