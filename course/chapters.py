@@ -16,7 +16,8 @@ FOLDER = Path(__file__).parent
 
 COMPILER, SYMBOLS = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
 LATE_IMPORTS = dict.fromkeys(
-    ["data_parallel", "sharding", "tensor_parallel", "pipeline", "compiler", "capstone", "interview"], COMPILER
+    ["data_parallel", "sharding", "tensor_parallel", "pipeline", "compiler", "cluster", "capstone", "interview"],
+    COMPILER,
 ) | {"experts": SYMBOLS}
 """By chapter what its ranks come to import in a cell: torch's compiler (1.2 s on each rank) for an optimizer, DDP,
 FSDP, DTensor and pipeline stages, and its symbols (0.3 s) for a backward pass that begins with a gradient."""
