@@ -90,7 +90,6 @@ NOTES = Notes(
         "algorithms_up_and_down",
         "algorithms_tree_busiest",
         "algorithms_doubling",
-        "algorithms_halving",
         "algorithms_order",
         "algorithms_myth_total",
     ),

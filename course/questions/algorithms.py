@@ -146,7 +146,7 @@ QUESTIONS = (
         answers=(
             Answer(
                 "512",
-                "1,042 starts of 20 microseconds are 20.8 ms, and 1 more for each 2 kB: 21.9 ms. So many are for 1 GB.",
+                "1,042 starts of 20 microseconds are 20.8 ms, and each takes 1 more for its 2 kB: 21.9 ms.",
             ),
             Answer("8", "33 starts in a row. Each takes 20 microseconds, and 62.5 for 125 kB: 33 x 82.5 are 2.7 ms."),
             Answer(
