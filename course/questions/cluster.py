@@ -169,20 +169,22 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     Choose(
         name="cluster_power",
         topic="failures",
-        text="`torchrun --nnodes=2 --max-restarts=3`. Machine 1 loses power. What happens?",
+        text="`torchrun --nnodes=2 --max-restarts=3`, with machine 0 as the endpoint. Machine 1 loses "
+        "power. What happens?",
         answers=(
             Answer(
                 "The ranks on machine 0 go on alone",
-                "Their next collective needs all ranks, so it fails. Then torchrun ends them all.",
+                "Their next collective needs all ranks, so it fails at a time-out. Then torchrun ends them all.",
             ),
             Answer(
                 "torchrun on machine 0 ends its ranks and waits for a second machine",
-                "Its ranks get an error: a closed connection, or a time-out. torchrun ends them and starts a new "
-                "rendezvous, which needs two machines with --nnodes=2. By default it gives up after 10 minutes.",
+                "A machine without power closes no connection, so its partners wait for a time-out: by default up to "
+                "30 minutes with gloo, 10 with NCCL. Then torchrun ends them and starts a new rendezvous, which needs "
+                "two machines with --nnodes=2. By default it gives up after another 10 minutes.",
             ),
             Answer(
                 "The job ends at once, on machine 0 too",
-                "With --max-restarts=0, the default, it does. Here torchrun tries again.",
+                "With --max-restarts=0, the default, it ends at the ranks' time-out. Here torchrun tries again.",
             ),
             Answer(
                 "Machine 1's ranks are started on machine 0",
@@ -213,8 +215,8 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         "machine and takes 14 microseconds; the others stay inside, with 3.4. How long does the all-reduce take?",
         right=Answer(
             "2*(16384-1)*(14+7*3.4)/8*1e-6",
-            "2(p - 1) = 32,766 hops, one after the other: 4,096 of 14 and 28,670 of 3.4 microseconds. A sixth of a "
-            "second, for four bytes.",
+            "2(p - 1) = 32,766 hops, one after the other: 4,096 of 14 and 28,670 of 3.4 microseconds. "
+            "That makes 0.155 s, for four bytes.",
         ),
         wrong=(
             Answer(
@@ -242,7 +244,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         text="When one of 64 ranks dies, torchrun kills the other 63 as well, even with --max-restarts=3.",
         true=True,
         why="torchrun has one way to recover: it ends all 64, and starts all 64 again from the first line of the "
-        "script, up to three times. (With NCCL the survivors can make a group without rank 3: each calls "
-        "`dist.shrink_group([3])`. Libraries such as torchft go on like that. torchrun does not.)",
+        "script, up to three times. (With NCCL the survivors can go on alone: if rank 5 died, each of them calls "
+        "`dist.shrink_group([5])`. Libraries such as torchft also go on without a restart. torchrun does not.)",
     ),
 )

@@ -154,9 +154,9 @@ QUESTIONS = (
     FindLine(
         name="xla_wrong_axis",
         topic="tensor parallel",
-        text="A colleague's training step, for `shard_map`, on the 2 x 2 mesh (`check_vma=False`: JAX adds no sums of "
-        "its own): `x` is cut along `data`, the columns of `w` along `model`. It runs, and learns nonsense. In the "
-        "compiled program the gradients are summed in the groups {0,1} {2,3}. Which line is wrong?",
+        text="A colleague's training step, for `shard_map` as above, on the 2 x 2 mesh. `x` is cut along `data`, the "
+        "columns of `w` along `model`. It runs, and learns nonsense. In the compiled program the gradients are "
+        "summed in the groups {0,1} {2,3}. Which line is wrong?",
         source="""def step(w, x):
     def loss(w):
         return jnp.square(x @ w).mean(axis=0).sum()
@@ -255,7 +255,8 @@ QUESTIONS = (
         topic="compiler",
         text="You compile a DDP model and turn this option on. The pass moves none of DDP's all_reduces.",
         true=True,
-        why="By default DDP calls all_reduce from its hooks, outside the graph. To let them overlap, torch.compile "
-        "cuts the graph at DDP's buckets: with one backward graph, all gradients would be ready only at its end.",
+        why="By default DDP's hooks call all_reduce, outside the graph. With one backward graph all gradients would be "
+        "ready only at its end. So torch.compile cuts the graph at DDP's buckets, and each all_reduce can overlap the "
+        "next piece.",
     ),
 )
