@@ -100,7 +100,7 @@ NOTES = Notes(
         ),
         Mistake(
             "naive_busiest",
-            "Sent and received are two doors. Both are open at once, so do not add them up.",
+            "A wire carries both directions at once, so do not add up what is sent and what is received.",
             answer=1,
         ),
         Mistake(

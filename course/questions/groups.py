@@ -154,7 +154,7 @@ QUESTIONS = (
         name="groups_flat_nic",
         topic="hierarchy",
         text="A ring over ranks 0 to 7 leaves each machine at one place only. How much does the NIC at that place "
-        "send?",
+        "send, as a multiple of N?",
         right=Answer(
             "2(p - 1)/p",
             "Every hop of a ring carries 2(p - 1)/p N, this one too: 1.75 N on 8 ranks. Another NIC "

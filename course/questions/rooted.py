@@ -107,8 +107,8 @@ QUESTIONS = (
         topic="who waits",
         text="Every collective is a synchronisation point: no rank leaves it before all ranks have entered it.",
         true=False,
-        why="A rank leaves when its own part is done. In a broadcast it waits at most for the root, for the ranks "
-        "that pass the vector on to it, and for those that it sends to.",
+        why="A rank leaves when its own part is done. In a broadcast it waits at most for the ranks above it in "
+        "the tree and for those that it sends to.",
     ),
     Choose(
         name="rooted_in_place",
