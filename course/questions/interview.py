@@ -8,8 +8,8 @@ QUESTIONS = (
     Number(
         name="interview_same",
         topic="who holds what",
-        text="broadcast, scatter, gather, reduce, all_gather, reduce_scatter, all_reduce, all_to_all: after how "
-        "many of these eight does every rank hold the same data?",
+        text="After how many of these eight does every rank hold the same data: broadcast, scatter, gather, reduce, "
+        "all_gather, reduce_scatter, all_reduce, all_to_all?",
         right=Answer("3", "broadcast, all_gather and all_reduce."),
         wrong=(
             Answer(
@@ -150,7 +150,7 @@ QUESTIONS = (
         wrong=(
             Answer("2*7/8*8e3/10e9", "That is the sheet's formula. It forgets the latency of 14 messages in a row."),
             Answer("2*10e-6", "There are two halves, but each has 7 steps, and each step waits for the one before."),
-            Answer("7*(10e-6 + 1e3/10e9)", "That is the reduce-scatter half. The all-gather half takes as long again."),
+            Answer("7*(10e-6 + 1e3/10e9)", "That is the reduce-scatter half. The all-gather half takes 7 steps more."),
             Answer("14*(10e-6 + 8e3/10e9)", "Each message is a chunk of 1 kB, not the whole vector."),
         ),
         unit="s",
@@ -326,13 +326,12 @@ QUESTIONS = (
         name="interview_mesh",
         topic="sizing",
         text="70 billion weights, 80 layers, on 512 H100s: 8 on NVLink in each machine, and a NIC of 50 GB/s for each "
-        "GPU. A step has 512 sequences of 8,192 tokens. Which mesh do you try first?",
+        "GPU. A step has 512 sequences of 8,192 tokens. Which mesh do you try first? (Guess: you count it below.)",
         answers=(
             Answer(
                 "FSDP over all 512",
-                "Each GPU has a sequence of its own. The eight NICs of a machine send 400 GB/s together: 1.05 s for "
-                "FSDP's bytes. The latency of 240 calls adds 0.6 s (counted below). Both hide behind 4.6 s of "
-                "computing. (The activations are recomputed: all of them would take 183 GB.)",
+                "Each GPU has a sequence of its own, and FSDP's 1.6 s hide behind 4.6 s of computing: counted below. "
+                "(With recomputed activations it fits.)",
             ),
             Answer(
                 "Tensor parallel over 64, FSDP over 8",
