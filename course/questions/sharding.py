@@ -29,8 +29,8 @@ QUESTIONS = (
     Choose(
         name="sharding_zero1_needs",
         topic="ZeRO",
-        text="Only rank r has the Adam state of chunk r, so only rank r can update chunk r of the weights. Which "
-        "collectives does a step need, and which is the cheapest way?",
+        text="Only rank r has the Adam state of chunk r, so only rank r can update chunk r of the weights. What is the "
+        "cheapest way to take a step?",
         answers=(
             Answer(
                 "all_reduce the gradients, and nothing after the update",
