@@ -99,7 +99,10 @@ def test_a_player_behind_a_question_tells_nothing_until_it_is_answered(show):
     assert page.inner_text(".rs-verdict").startswith("Write a number")
     page.click("button:has-text('skip')")
     assert page.inner_text(".rs-verdict") == "It is 6 messages. In and out."
-    assert page.inner_text(".rs-title") == "all_reduce ring" and page.locator(".rs-transport").is_visible()
+    assert (
+        page.inner_text(".rs-title") == "all_reduce ring: every rank gets the sum of all 4"
+        and page.locator(".rs-transport").is_visible()
+    )
     assert page.evaluate("model.get('predicted').right") is None
 
 
