@@ -128,8 +128,8 @@ def _recorded(run: Run, ranks: int) -> dict:
     took = max(ends) or 1e-9
     waited = sum(b - a for spans in blocked for a, b in spans)
     idle = (waited + sum(took - end for end in ends)) / ranks / took  # a rank that is done is idle, too
-    blocked = [[[a, b] for a, b in spans if b > a] for spans in blocked]
-    return {"seconds": took, "idle": idle, "blocked": blocked, "ends": ends}
+    drawn = [[[a, b] for a, b in spans if b > a] for spans in blocked]
+    return {"seconds": took, "idle": idle, "blocked": drawn, "ends": ends}
 
 
 def _svg(orders: list[Order], recorded: dict) -> str:

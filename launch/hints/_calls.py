@@ -230,9 +230,11 @@ def argument_of_another_kind(error, place: Place) -> str:
 def list_for_each_rank(error, place: Place) -> str:
     """`pieces = []`, then `dist.all_gather(pieces, x)`; `pieces` is a tuple, or is filled with None."""
     frame, dist = place.torch_call, sys.modules.get("torch.distributed")
-    name, makes = LISTS.get(frame.f_code.co_name, ("", "")) if frame is not None else ("", "")
-    given = frame.f_locals.get(name) if frame is not None else None
-    if dist is None or not isinstance(given, (list, tuple)):
+    if dist is None or frame is None:
+        return ""
+    name, makes = LISTS.get(frame.f_code.co_name, ("", ""))
+    given = frame.f_locals.get(name)
+    if not isinstance(given, (list, tuple)):
         return ""
     op, ranks = frame.f_code.co_name, dist.get_world_size(frame.f_locals.get("group"))
     makes = makes.replace("world_size", "world_size" if ranks == dist.get_world_size() else str(ranks))

@@ -216,8 +216,8 @@ def item_of_a_tuple(error, place: Place) -> str:
     name = node.value.id
     if not isinstance(node.ctx, ast.Store) or not isinstance(place.value(name), tuple):
         return ""
-    made = last_set_to(name, place)
-    made = ast.unparse(made) if isinstance(made, ast.Call) else name
+    value = last_set_to(name, place)
+    made = ast.unparse(value) if isinstance(value, ast.Call) else name
     again = any(isinstance(n, ast.AugAssign) and n.target is node for n in ast.walk(place.tree))
     done = f"; the tensor in {ast.unparse(node)} has already changed: reset it before you run this again"
     changed = again and all(map(is_tensor, place.value(name)))
@@ -266,8 +266,9 @@ def loops_over_a_number(error, place: Place) -> str:
 def compared(error, place: Place) -> str:
     """`if x == y` with tensors, which is a tensor, too."""
     node = place.node
-    one = isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
-    if not one or "ambiguous" not in str(error) or not isinstance(error, RuntimeError):
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+        return ""
+    if "ambiguous" not in str(error) or not isinstance(error, RuntimeError):
         return ""
     sides = f"{ast.unparse(node.left)}, {ast.unparse(node.comparators[0])}"
     return f"== compares element by element: torch.equal({sides}) is True if all are equal"
