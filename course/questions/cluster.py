@@ -143,8 +143,8 @@ data = read("/shared/data", rank)
     FindLine(
         name="cluster_sbatch",
         topic="slurm",
-        text="A batch job for Slurm: two machines of 8 GPUs, one process for each GPU. The job starts far too many "
-        "processes. Which line is wrong?",
+        text="A batch job for Slurm: two machines of 8 GPUs, one process for each GPU. It starts 16 torchruns, "
+        "and most of them only wait. Which line is wrong?",
         source="""
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=8
@@ -154,8 +154,8 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
     --rdzv-backend=c10d --rdzv-endpoint=$first:29500 line.py
 """,
         right=(2,),
-        why="srun starts 8 tasks on each machine. Each task is a torchrun, and each torchrun starts 8 ranks. One "
-        "torchrun per machine is enough: `--ntasks-per-node=1`.",
+        why="srun starts 8 tasks on each machine, and each is a torchrun. `--nnodes=2` admits two of the 16, perhaps "
+        "both on one machine; the rest wait. One torchrun per machine is right: `--ntasks-per-node=1`.",
         wrong=(
             Answer("1", "Right: the job asks for two machines."),
             Answer("3", "It asks for all 8 GPUs of a machine. That is right."),
