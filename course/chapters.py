@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 FOLDER = Path(__file__).parent
+ASKED = re.compile(r"\bask\(\"(\w+)\"")
+"""A question in the source of a cell; the group is its name."""
 
 COMPILER, SYMBOLS = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
 LATE_IMPORTS = dict.fromkeys(

@@ -8,7 +8,6 @@ Left out: the moving picture. `Player(...).save_html("ring.html")` makes a page 
 """
 
 import argparse
-import re
 import sys
 from copy import deepcopy
 from functools import cache
@@ -73,9 +72,9 @@ def _folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     notebook, asked = deepcopy(notebook), False
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            asks = re.search(r"^(?:\w+ = |display\()?ask\(", cell.source, re.M)
+            asks = bool(chapters.ASKED.search(cell.source))
             cell.metadata["folded"] = asked and not asks
-            asked = asked or bool(asks)
+            asked |= asks
         elif asked:
             cell.metadata["folded"] = not cell.source.startswith(("#", "<details"))
             asked = False

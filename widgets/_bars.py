@@ -75,12 +75,8 @@ def headline(calls: list[dict], ranks: int, error: float) -> str:
 def _was_late(rank: int, late: list[tuple], busy: list[Span]) -> str:
     """ "Rank 2 entered all_reduce late 3 times: ranks 0, 1 waited up to 1.5 s" """
     mine = [(call["op"], spans) for call, _, spans in late if call["rank"] == rank]
-    ops = {op for op, _ in mine}
-    verb = (
-        {"send": "sent late", "recv": "received late"}.get(op := ops.pop(), f"entered {op} late")
-        if len(ops) == 1
-        else "was late"
-    )
+    op, *others = {op for op, _ in mine}
+    verb = "was late" if others else {"send": "sent late", "recv": "received late"}.get(op, f"entered {op} late")
     often = f" {len(mine)} times" if len(mine) > 1 else ""
     waits: dict[int, list[Span]] = defaultdict(list)
     for _, spans in mine:

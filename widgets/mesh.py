@@ -19,11 +19,8 @@ from widgets._drawn import NARROW, WIDE, Followed, words
 from widgets.base import join
 
 MOST_RANKS, MOST_KINDS = 64, 8
-NESTED = [
-    ("reduce_scatter", 1, False),
-    ("all_reduce", 1, True),
-    ("all_gather", 1, False),
-]  # op, calls, between machines
+# op, calls, between machines
+NESTED = [("reduce_scatter", 1, False), ("all_reduce", 1, True), ("all_gather", 1, False)]
 HUES = (1, 2, 3, 6, 4, 7, 0, 5)  # of the groups; both oranges last, since an orange edge says something else
 EDGED = "Orange edge: the group has ranks on several machines."
 Group = tuple[int, ...]

@@ -14,7 +14,7 @@ import nbformat
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 from markupsafe import Markup
 
-from course.chapters import name_of
+from course.chapters import ASKED, name_of
 from course.notes import NOTES
 from course.notes.note import Mistake, Notes, mistaken
 from course.pack.board import BOARD
@@ -97,7 +97,7 @@ def _linked(html: str, notebook: nbformat.NotebookNode, stem: str, pictures: lis
     """With every question's name a link to the page that asks it."""
     pages = {picture.cell: picture.page for picture in reversed(pictures)}  # the first of a cell
     for cell in notebook.cells:
-        for name in re.findall(r"\bask\(\"(\w+)\"", cell.source):
+        for name in ASKED.findall(cell.source):
             if cell.id in pages:
                 link = f'<a href="../pictures/{stem}/{pages[cell.id]}"><code>{name}</code></a>'
                 html = html.replace(f"<code>{name}</code>", link)

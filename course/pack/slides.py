@@ -21,7 +21,7 @@ from nbconvert import SlidesExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course import chapters
-from course.chapters import name_of
+from course.chapters import ASKED, name_of
 from course.notes import NOTES
 from course.notes.note import Part
 from course.pack import paper
@@ -30,7 +30,6 @@ from course.pack.run import Picture
 from course.pages import to_html
 from course.questions import QUESTIONS
 
-ASKED = re.compile(r"\bask\(\"(\w+)\"")
 SENTENCES = re.compile(r"(?<=[.!?:*`]) +(?=[A-Z`*])")
 LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 KEYS = (
