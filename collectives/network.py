@@ -230,21 +230,21 @@ class Topology:
         """`machines` times `gpus` ranks (rank = machine * gpus + gpu), a full switch inside and one between them.
 
         inside   every GPU's link to the switch in its machine, one such link out and one in
-        between  the link of a network card, one out and one in
-        nic      "gpu": every GPU has its own network card; "machine": the GPUs of a machine share one
+        between  the link of a NIC (network interface), one out and one in
+        nic      "gpu": every GPU has its own NIC; "machine": the GPUs of a machine share one
         adds_inside, adds_between  what a switch there takes that adds on the way (see `Switch`); None: it does not add
 
-        Its links are those out of all GPUs, those into all GPUs, those out of all cards, those into all cards.
+        Its links are those out of all GPUs, those into all GPUs, those out of all NICs, those into all NICs.
         """
         machines = whole("Topology.machines", machines, "machines", 1)
         gpus = whole("Topology.machines", gpus, "gpus", 1)
         if nic not in ("gpu", "machine"):
-            wrong = f'nic is "gpu" (a network card for each) or "machine" (one for all), got {nic!r}'
+            wrong = f'nic is "gpu" (a NIC for each) or "machine" (one for all), got {nic!r}'
             raise ScheduleError(f"Topology.machines: {wrong}")
         ranks = machines * gpus
-        cards, sharing = (ranks, 1) if nic == "gpu" else (machines, gpus)
+        nics, sharing = (ranks, 1) if nic == "gpu" else (machines, gpus)
         links = [(f"gpu {rank} {way}", inside.beta) for way in ("out", "in") for rank in range(ranks)]
-        links += [(f"nic of {nic} {card} {way}", between.beta) for way in ("out", "in") for card in range(cards)]
+        links += [(f"nic of {nic} {number} {way}", between.beta) for way in ("out", "in") for number in range(nics)]
 
         def same(src: np.ndarray, dst: np.ndarray) -> np.ndarray:
             inside: np.ndarray = src // gpus == dst // gpus
@@ -256,7 +256,7 @@ class Topology:
             yield Hop(here, src[here], src[here])
             yield Hop(here, ranks + dst[here], dst[here])
             yield Hop(there, 2 * ranks + src[there] // sharing, src[there])
-            yield Hop(there, 2 * ranks + cards + dst[there] // sharing, dst[there])
+            yield Hop(there, 2 * ranks + nics + dst[there] // sharing, dst[there])
 
         def alpha(src: np.ndarray, dst: np.ndarray) -> np.ndarray:
             return np.where(same(src, dst), inside.alpha, between.alpha)
@@ -264,7 +264,7 @@ class Topology:
         name = name or f"{machines} machines x {gpus} GPUs, one network card per {nic}"
         switches = [] if adds_inside is None else [Switch(adds_inside, same, lambda r: r, lambda r: ranks + r)]
         if adds_between is not None:
-            out, into = (lambda r: 2 * ranks + r // sharing), (lambda r: 2 * ranks + cards + r // sharing)
+            out, into = (lambda r: 2 * ranks + r // sharing), (lambda r: 2 * ranks + nics + r // sharing)
             switches.append(Switch(adds_between, lambda src, dst: ~same(src, dst), out, into))
         return cls(name, ranks, links, hops, alpha, gamma, local=gpus, kind="machines", switches=switches)
 

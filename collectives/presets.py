@@ -54,7 +54,7 @@ PROTOCOLS = {
 
 
 def dgx_h100(machines: int = 4, protocol: str = "Simple", effective: bool = False, sharp: bool = False) -> Topology:
-    """DGX H100: 8 GPUs on NVLink 4 and NVSwitch, a 400 Gbit/s card for each GPU (NVIDIA DGX H100 data sheet).
+    """DGX H100: 8 GPUs on NVLink 4 and NVSwitch, a 400 Gbit/s NIC for each GPU (NVIDIA DGX H100 data sheet).
 
     With 4 machines these are the 32 GPUs of "The physics of data movement". The switches inside can add (NVLS); with
     `sharp` those between the machines can, too.
@@ -85,7 +85,7 @@ def _link(link: Link, protocol: str, effective: bool) -> Link:
 
 
 def gpus_on_ethernet(machines: int = 4, gpus: int = 8) -> Topology:
-    """Machines whose GPUs have NVLink among themselves, but share one 100 Gbit/s Ethernet card."""
+    """Machines whose GPUs have NVLink among themselves, but share one 100 Gbit/s Ethernet NIC."""
     name = f"{machines} machines x {gpus} GPUs on 100G Ethernet"
     return Topology.machines(machines, gpus, inside=NVLINK_4, between=ETHERNET_100G, nic="machine", name=name)
 

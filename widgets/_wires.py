@@ -93,7 +93,7 @@ def _picture(topology: Topology, use: np.ndarray, most: float) -> tuple[str, int
     """The machines of js/wiring.js, and how tall they are."""
     ranks, gpus = topology.ranks, topology.local or topology.ranks
     count, cards = ranks // gpus, len(use[0]) // 2 - ranks
-    several, own = count > 1, cards == ranks  # own: every GPU has a network card of its own
+    several, own = count > 1, cards == ranks  # own: every GPU has a NIC of its own
     columns = -(-count // 2) if several else 1
     inside = 2 * PAD + BAR + WIRE + TILE
     middle = inside + WIRE if several else inside  # where the network begins

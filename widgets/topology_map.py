@@ -1,7 +1,7 @@
 """TopologyMap: which links of a machine room a schedule uses, and how much goes over each.
 
 Two algorithms may send the same bytes and differ by an order of magnitude in time, because of the links they load. The
-map draws machines, GPUs, network cards and the wires between them, as thick as what they carry, and marks the busiest.
+map draws machines, GPUs, NICs and the wires between them, as thick as what they carry, and marks the busiest.
 What is drawn is what `schedule.cost` counts: Python works it out once per step, the browser adds steps up. Of a run
 that was played on the topology it is what its links carried, built-ins included.
 

@@ -1,4 +1,4 @@
-"""Notes on chapter 2: the room as a ring, a ball as a message, and a deadlock that everybody stands in."""
+"""Notes on chapter 2: the room as a ring, a ball as a message, and a deadlock in which every student waits."""
 
 from course.notes.note import Again, Mistake, Notes, Part, Reply
 

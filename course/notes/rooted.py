@@ -58,7 +58,7 @@ NOTES = Notes(
     ),
     home="`tree_broadcast`, the barrier, in place and out of place.",
     room="all_collectives_synchronise",
-    ask="Ask it before anybody scrolls. Expect many who say true: it stands in many tutorials. Do not argue: run the "
+    ask="Ask it before anybody scrolls. Many will say true, because many tutorials say so. Do not argue: run the "
     "cell, 300 ms late, and let the room find the ranks that did not wait. Then make rank 1 late: now the root waits, "
     "because it sends to rank 1 itself.",
     wrong=(

@@ -34,7 +34,7 @@ QUESTIONS = (
                 "Same code, different data, so different gradients: `w` differs after the first step.",
             ),
             Answer(
-                "Different at first, the same in the end: both look for the best line.",
+                "They differ at first, and then become the same: both look for the best line.",
                 "They look for the best line through their own data. The best line through one half of the curve is "
                 "not the best one through the other.",
             ),

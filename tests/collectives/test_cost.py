@@ -365,7 +365,7 @@ def test_bad_input_is_one_clear_sentence():
     ):
         all_reduce.ring(8).cost(nbytes=1, network=presets.pcie_box())
     with pytest.raises(
-        ScheduleError, match='nic is "gpu" [(]a network card for each[)] or "machine" [(]one for all[)], got \'both\''
+        ScheduleError, match='nic is "gpu" [(]a NIC for each[)] or "machine" [(]one for all[)], got \'both\''
     ):
         Topology.machines(2, 2, INSIDE, BETWEEN, nic="both")
     with pytest.raises(ScheduleError, match="^Topology.machines needs at least 1 gpus, got 0$"):
