@@ -29,8 +29,8 @@ NOTES = Notes(
         Part(
             10,
             "The price",
-            "The table of 2, 2 and 3. Say that the estimates are in mixed precision: 2 + 2 + 12 in place of the "
-            "4 + 4 + 8 on the board, and 16 again. Then `estimate_sharded_memory` and `sharding_which_stage` in pairs.",
+            "Say that the estimates are in mixed precision: 2 + 2 + 12 in place of the 4 + 4 + 8 on the board, and 16 "
+            "again. `estimate_sharded_memory` and `sharding_which_stage` in pairs. Then the table of 2, 2 and 3.",
         ),
         Part(
             6,
@@ -53,8 +53,8 @@ NOTES = Notes(
         Part(
             10,
             "FSDP2",
-            "Let them predict both times, then show in the Timeline what prefetch hides. Then `sharding_no_sync` and "
-            "the lines of the two recordings.",
+            "Let them predict both times, then show in the Timeline what prefetch hides. Then `sharding_hsdp`, "
+            "`sharding_no_sync` and the lines of the two recordings.",
         ),
         Again(12, "The price", "Then the picture."),
         Again(10, "Muon", "Clipping needed the whole gradient: what else looks at more than one number?"),

@@ -71,8 +71,9 @@ QUESTIONS = (
     Choose(
         name="sharding_zero2_peak",
         topic="ZeRO",
-        text="All gradients of our model together take 2,304 bytes, the largest one alone 1,024. With ZeRO-2 on four "
-        "ranks, how many bytes of gradients does a rank hold at most?",
+        text="The gradients of our model, weight and bias, in bytes: 64 and 64 of layer 1, 1,024 and 64 of layer "
+        "2, 1,024 and 64 of layer 3; together 2,304. With ZeRO-2 on four ranks, how many bytes of gradients does a "
+        "rank hold at most?",
         answers=(
             Answer("576", "That is what is left at the end, all the shards. But each gradient is whole for a moment."),
             Answer(
@@ -86,6 +87,32 @@ QUESTIONS = (
             Answer("2,304", "That is ZeRO-1, with all gradients whole. Here each leaves as soon as it is ready."),
         ),
         right=2,
+    ),
+    Choose(
+        name="sharding_hsdp",
+        topic="ZeRO",
+        text="HSDP on two machines: ranks 0 and 1 share one copy of the model, ranks 2 and 3 the other. What crosses "
+        "between the machines in a forward and backward pass?",
+        answers=(
+            Answer(
+                "each rank all-reduces the gradients of its half of the model",
+                "Ranks 0 and 2 hold the same half and have seen other data, so they add up their gradients of it: half "
+                "of Ψ.",
+            ),
+            Answer(
+                "each rank gathers the weights: Ψ",
+                "Ranks 0 and 1 together have all the weights, so they gather inside their machine.",
+            ),
+            Answer(
+                "each rank all-reduces the gradients of the whole model",
+                "First comes a reduce_scatter inside the machine. A rank keeps the gradients of its half only.",
+            ),
+            Answer(
+                "nothing, since each machine has a whole copy",
+                "Each machine has seen its own data only. Without messages the two copies would drift apart.",
+            ),
+        ),
+        right=0,
     ),
     Choose(
         name="sharding_no_sync",
