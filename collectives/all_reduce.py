@@ -12,7 +12,6 @@ import numpy as np
 from collectives.columns import REDUCE, Columns, join, move
 from collectives.errors import ScheduleError, check_ranks, whole
 from collectives.groups import (
-    btree,
     chained_trees,
     double_btree,
     far_first,
@@ -122,14 +121,16 @@ def tree(ranks: int) -> Schedule:
     return Schedule.from_phases("all_reduce", "tree", p, 1, [tree_reduce(p, 0), tree_broadcast(p, 0)])
 
 
-def pipelined_tree(ranks: int, chunks: int = 8) -> Schedule:
+def pipelined_tree(ranks: int, chunks: int = 8, second: bool = False) -> Schedule:
     """Up NCCL's binary tree and down again, chunk after chunk: while one climbs, the one before it is on its way down.
 
-    A rank has at most two ranks below it, so it sends at most 3N in total, 1N up and 2N down.
+    A rank has at most two ranks below it, so it sends at most 3N in total, 1N up and 2N down. With `second` it is the
+    second tree of `double_tree`.
     """
     p = check_ranks("all_reduce.pipelined_tree", ranks)
     chunks = whole("all_reduce.pipelined_tree", chunks, "chunks", 1)
-    return Schedule.from_phases("all_reduce", "pipelined_tree", p, chunks, [up_and_down([btree(p)], chunks)])
+    tree = double_btree(p)[second]
+    return Schedule.from_phases("all_reduce", "pipelined_tree", p, chunks, [up_and_down([tree], chunks)])
 
 
 def double_tree(ranks: int, chunks: int = 8) -> Schedule:

@@ -146,36 +146,15 @@ QUESTIONS = (
         answers=(
             Answer(
                 "512",
-                "1,042 starts of 20 microseconds are 20.8 ms, and each takes 1 more for its 2 kB: 21.9 ms.",
+                "1,042 messages in a row, and each takes 20 + 1 microseconds: 21.9 ms.",
             ),
-            Answer("8", "33 starts in a row. Each takes 20 microseconds, and 62.5 for 125 kB: 33 x 82.5 are 2.7 ms."),
+            Answer("8", "33 messages in a row, and each takes 20 + 62.5 microseconds: 2.7 ms."),
             Answer(
                 "2",
-                "Only 22 starts. But each message is 500 kB: 20 + 250 microseconds, 22 times, are 5.9 ms.",
+                "Only 22 messages in a row. But each takes 20 + 250 microseconds: 5.9 ms.",
             ),
         ),
         right=1,
-    ),
-    Choose(
-        name="algorithms_row",
-        topic="cost",
-        text="64 ranks, 20 microseconds a message, 2 GB/s. Which plan is fastest for 8 bytes?",
-        answers=(
-            Answer(
-                "The exchange",
-                "It has one step, but in it each rank starts 63 messages, and pays 20 microseconds for each: 1.26 ms.",
-            ),
-            Answer(
-                "The tree",
-                "12 steps, up and then down: 0.24 ms. In recursive doubling both partners have the sum at once.",
-            ),
-            Answer("Recursive doubling", "6 steps with one message each: 6 x 20 microseconds are 0.12 ms."),
-            Answer(
-                "Halving-doubling",
-                "It saves bytes, and 8 bytes are nothing. It has 12 steps, recursive doubling 6.",
-            ),
-        ),
-        right=2,
     ),
     Choose(
         name="algorithms_measured",

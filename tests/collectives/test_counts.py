@@ -220,15 +220,15 @@ def test_closed_formulas(collective, algorithm):
         )
 
 
-@pytest.mark.parametrize("k", [1, 2, 8])
-def test_pipelined_tree(k):
+@pytest.mark.parametrize("k, second", [(1, False), (2, False), (8, False), (1, True), (2, True)])
+def test_pipelined_tree(k, second):
     """2(depth) + k - 1 steps; every rank but the root sends N up, and N down to each of its children."""
     for p in MANY:
-        parent, _ = double_btree(p)
-        counts = all_reduce.pipelined_tree(p, k).counts(nbytes=60 * k)
+        parent = double_btree(p)[second]
+        counts = all_reduce.pipelined_tree(p, k, second).counts(nbytes=60 * k)
         kids = [int((parent == v).sum()) for v in range(p)]
         assert counts.steps == 2 * ceil_log(p) + k - 1 and counts.messages == 2 * k * (p - 1)
-        assert counts.sent == counts.received == tuple(60 * k * (kids[v] + (v > 0)) for v in range(p))
+        assert counts.sent == counts.received == tuple(60 * k * (kids[v] + (parent[v] >= 0)) for v in range(p))
 
 
 @pytest.mark.parametrize("k", [2, 8])
