@@ -23,12 +23,14 @@ import torch
 
 from launch.rank._ops import PLAIN, dtype_name, has_memory
 from launch.rank.callsite import is_list_of_tensors, paths
+from launch.rank.patches import TORCH
 
 WHOLE_BYTES = 16 * 1024
 FIRST = 32  # numbers of one part of a large storage that are kept
 SAMPLES = 1024  # bytes of such a part that tell whether it changed
 SEEN = 256  # tensors that are known again without asking where they lie
 PARTS = 64  # parts of one storage
+SWEEP = 16  # storages after which `Held` ones are let go that nobody else holds
 BUDGET_BYTES = 16 * 1024 * 1024  # of changes kept in one recording
 _MAY_BE_BOUND = PLAIN | {list, tuple}
 _NEVER = (lambda: None, 0, (), 0)
@@ -56,10 +58,40 @@ class Known(weakref.ref):
         return storage
 
 
+class Held:
+    """A `Known` for torch before 2.10, which holds the storage until nobody else does.
+
+    There Python must not let go of a storage while a thread of gloo's uses it: where both let go at once, the rank
+    crashes (pytorch pull request 167564 ended that).
+    """
+
+    __slots__ = ("number", "nbytes", "address", "met", "storage")
+    number: int
+    nbytes: int
+    address: int
+    met: dict
+
+    def __init__(self, storage, forget):
+        self.storage = storage
+
+    def alive(self):
+        shared = self.storage is not None and torch._C._storage_Use_Count(self.address) > 1
+        return self.storage if shared and self.storage.nbytes() == self.nbytes else None
+
+    def let_go(self) -> None:
+        """Does so if nobody else holds the storage."""
+        if torch._C._storage_Use_Count(self.address) == 1:
+            self.storage = None
+            del self.met[self.address]
+
+
 def _forget(known: Known) -> None:
     """The storage is being destroyed. No closure: the garbage collector may have cleared one by then."""
     if known.met.get(known.address) is known:
         known.met.pop(known.address, None)
+
+
+_meeting = Known if TORCH >= (2, 10) else Held
 
 
 class Storages:
@@ -71,12 +103,12 @@ class Storages:
     """
 
     def __init__(self):
-        self.met: dict[int, Known] = {}  # living ones, by the address of the C++ object
+        self.met: dict[int, Any] = {}  # `Known` or `Held`, of living ones, by the address of the C++ object
         self.count = 0
         self.places: list[tuple] = []  # by number: storage, offset, shape, strides, dtype, lazy
         self._numbers: dict[tuple, int] = {}  # of the places
 
-    def of(self, tensor) -> Known:
+    def of(self, tensor):
         """RuntimeError for a tensor without storage (sparse, or fake)."""
         storage = tensor.untyped_storage()
         known = self.met.get(storage._cdata)
@@ -84,11 +116,14 @@ class Storages:
             known = self._meet(storage)
         return known
 
-    def _meet(self, storage) -> Known:
-        known = Known(storage, _forget)
+    def _meet(self, storage):
+        known = _meeting(storage, _forget)
         known.number, known.nbytes, known.address, known.met = self.count, storage.nbytes(), storage._cdata, self.met
         self.met[known.address] = known
         self.count += 1
+        if _meeting is Held and self.count % SWEEP == 0:
+            for held in list(self.met.values()):
+                held.let_go()
         return known
 
     def place(self, tensor) -> int:
@@ -148,7 +183,7 @@ class _Part:
 class _Watched:
     """A storage that is looked at, in its parts."""
 
-    def __init__(self, known: Known, itemsize: int, on_cpu: bool):
+    def __init__(self, known: Known | Held, itemsize: int, on_cpu: bool):
         self.known, self.itemsize, self.on_cpu = known, itemsize, on_cpu
         self.parts: dict[tuple[int, int], _Part] = {}
 

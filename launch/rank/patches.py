@@ -4,6 +4,7 @@
 |---|---|---|
 | c10d's dispatcher ops | the tap sees every call there | the same in torch 2.8 to 2.15, which adds gather_single |
 | the ReduceOp that they get | a recording says whether it was a sum | torch 2.8, 2.9: the caller's frames show it |
+| storages as Python objects | snapshots know memory by its storage | held weakly from torch 2.10 on (_snapshots.py) |
 | `torch._C._dynamo.eval_frame` | the tap is not compiled, without importing torch._dynamo | the same in 2.8 to 2.15 |
 | `TorchDispatchMode` | a recording sees every op of a cell | the same in 2.8 to 2.15 |
 | `c10d._world` | a stuck group is freed and made again | the same in 2.8 to 2.15 |
@@ -63,6 +64,7 @@ def replace(owner, name: str, new) -> Callable[[], None]:
 
 _DDP = distributed.__file__
 OLDEST, NEWEST = (2, 8), (2, 15)  # tested, see docs/versions.md
+TORCH = tuple(map(int, re.findall(r"\d+", torch.__version__)[:2]))
 
 # The methods of a group that end in ops which the tap sees. Some have two names: up to 2.12, and from 2.13.
 _GROUP_CALLS = """allgather allgather_coalesced allreduce allreduce_coalesced alltoall barrier broadcast gather recv
