@@ -28,6 +28,9 @@ def pass_it_on(x):
     dist.broadcast(x, 0)
 
 
+tree_broadcast = pass_it_on
+
+
 def rail_broadcast(x, mesh):
     dist.broadcast(x, 0)
 
@@ -74,6 +77,30 @@ def flat_gather(x):
 
 def shift(x):
     return everyones(x)[dist.get_rank() - 1]
+
+
+def swap(x):
+    return (everyones(x) + [x.clone()])[min(dist.get_rank() ^ 1, dist.get_world_size())]
+
+
+def running_sum(x):
+    x.copy_(sum(everyones(x)[: dist.get_rank() + 1]))
+
+
+def dissemination_barrier():
+    dist.barrier()
+
+
+def pairwise_all_to_all(x):
+    out = torch.empty_like(x)
+    dist.all_to_all_single(out, x)
+    return out
+
+
+def uneven_all_to_all(x, counts):
+    found = [None] * dist.get_world_size()
+    dist.all_gather_object(found, x.split(counts))
+    return torch.cat([parts[dist.get_rank()] for parts in found])
 
 
 def my_share(x):

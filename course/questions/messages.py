@@ -190,21 +190,20 @@ shift(x)
     Number(
         name="barrier_rounds",
         topic="barrier",
-        text="What a rank knows doubles in every round. How many rounds do eight ranks need?",
-        right=Answer("3", "After a round each rank has heard of 2 ranks, then 4, then all 8, itself included."),
+        text="What a rank knows doubles in every round. How many rounds do five ranks need?",
+        right=Answer("3", "After a round each rank has heard of 2 ranks, then 4, then all 5, itself included."),
         wrong=(
             Answer(
                 "p-1",
-                "7 would be hearing of one new rank per round. Here a message brings all that its sender has heard.",
+                "4 would be hearing of one new rank per round. Here a message brings all that its sender has heard.",
                 step=2,
             ),
             Answer(
                 "p", "No rank has to go through all others: the news of several ranks travels in one message.", step=2
             ),
-            Answer("4", "After round 3 each rank has heard of 8 ranks, itself included. None is missing.", step=3),
-            Answer("2", "After two rounds each rank has heard of 4 ranks, itself included. Four are missing.", step=2),
+            Answer("2", "After two rounds each rank has heard of 4 ranks, itself included. One is missing.", step=2),
         ),
         unit="rounds",
-        p=8,
+        p=5,
     ),
 )
