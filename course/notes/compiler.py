@@ -53,7 +53,11 @@ NOTES = Notes(
             "Diagnose: along which axis?",
             "`xla_wrong_axis` in pairs: find the two ranks of a group on the square first.",
         ),
-        Part(4, "Several processes", "`xla_processes`. Then look for the word Gloo in what the ranks print."),
+        Part(
+            4,
+            "Several processes",
+            "Let them predict the two numbers. Then look for the word Gloo in what the ranks print.",
+        ),
         Part(2, "Myth check", "`xla_own_network`."),
     ),
     home="The JAX half, from *One program, four devices* on, with `ring_sum`: no later chapter needs it.",

@@ -129,6 +129,26 @@ QUESTIONS = (
         ),
         right=1,
     ),
+    Choose(
+        name="xla_replicas",
+        topic="compiler",
+        text="A program of four replicas (`replica_count=4`) has two lines, and its `%region_0.1` adds: "
+        "`%id = u32[] replica-id()` and `ROOT %sum = u32[] all-reduce(%id), replica_groups={}, to_apply=%region_0.1`. "
+        "What does each replica return?",
+        answers=(
+            Answer(
+                "6",
+                "An empty list means one group of all, and their numbers are 0 to 3. In the programs of this chapter "
+                "the first line is `partition-id()`: it is what `axis_index` becomes.",
+            ),
+            Answer(
+                "Its own number", "That would be `replica_groups={{0},{1},{2},{3}}`. The list is empty, not the groups."
+            ),
+            Answer("4", "That counts the replicas. The line adds their numbers."),
+            Answer("10", "That is 1 + 2 + 3 + 4. Replicas count from 0."),
+        ),
+        right=0,
+    ),
     Number(
         name="estimate_compiled",
         topic="cost",
@@ -172,22 +192,6 @@ QUESTIONS = (
             Answer("4", "The gradient of this rank's columns over its rows: that is what has to be averaged."),
             Answer("6", "Rows are averaged along `data`, columns added up along `model`: that gives the whole loss."),
         ),
-    ),
-    Number(
-        name="xla_processes",
-        topic="compiler",
-        text="Four processes, each with two JAX devices, have called `jax.distributed.initialize`. How many devices "
-        "does `jax.devices()` list on rank 2?",
-        right=Answer(
-            "8", "All devices of the job: 4 x 2. A mesh is made of them. Rank 2's own are `jax.local_devices()`."
-        ),
-        wrong=(
-            Answer("2", "That is `jax.local_devices()`. `jax.devices()` lists those of all processes."),
-            Answer("4", "That is the number of processes. Each brings two devices."),
-            Answer("6", "Those are the other processes' devices. The list has its own two as well."),
-        ),
-        unit="devices",
-        p=4,
     ),
     Choose(
         name="xla_partial",

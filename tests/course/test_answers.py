@@ -266,7 +266,6 @@ FOUND = {
     "interview_decode": lambda: 2 * 80 * LL.call + 2 * 80 * seconds(all_reduce.ring(8), 0, Network(LL.nvlink, 0)),
     "estimate_compiled": lambda: counts("ring", 8).busiest * 8192 * 8192 * 2 / 370e9,
     "xla_calls": lambda: 1,  # chapter 16 compiles it
-    "xla_processes": lambda: 4 * 2,
     "estimate_overlap": lambda: max(20e-3 * ready + 16.8e-3 * (33 - ready) for ready in range(1, 33)),
 }
 
