@@ -7,6 +7,8 @@ runs, and nothing here is a solution.
 Left out: exercises that no later cell builds on.
 """
 
+import math
+
 import torch
 import torch.distributed as dist
 
@@ -123,6 +125,12 @@ def distributed_softmax(x):
     parts = everyones(x)
     whole = torch.cat(parts).softmax(0)
     return whole.split([len(part) for part in parts])[dist.get_rank()].clone()
+
+
+def same_bits_sum(x):
+    """By Python's exact sum of floats, number by number."""
+    numbers = torch.stack(everyones(x)).view(-1, x.numel()).T.tolist()
+    return x.new_tensor([math.fsum(each) for each in numbers]).view(x.shape)
 
 
 def clip_norm(x, limit):

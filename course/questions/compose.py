@@ -120,11 +120,11 @@ QUESTIONS = (
         answers=(
             Answer("All print 2", "That is the exact sum. In float32, 100000000 + 1 is 100000000."),
             Answer(
-                "They differ from plan to plan, and in some plans from rank to rank",
+                "They differ from algorithm to algorithm, and in some of these from rank to rank",
                 "0, 1 and 2 all occur. In the exchange and the whole-vector ring the ranks disagree.",
             ),
             Answer(
-                "They differ from plan to plan, but within a plan all ranks agree",
+                "They differ from algorithm to algorithm, but within one all ranks agree",
                 "True of most. But in two of the seven each rank adds up in its own order.",
             ),
             Answer(
