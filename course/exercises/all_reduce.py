@@ -59,7 +59,7 @@ EXERCISES = (
         name="ring_any_length",
         asks="after it, every rank's x, of any length n from world_size up, holds the sum of everyone's x; each rank "
         "sends 2(p - 1) chunks of at most n/p numbers, rounded up, to a neighbour",
-        lines=16,
+        lines=15,
         x="torch.randint(low, high, ((1 + pieces % 2) * p + uneven,)).to(dtype) * scale",  # short: chunk gives too few
         expected="x.clone(); dist.all_reduce(expected)",
         in_place=True,
