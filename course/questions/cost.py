@@ -124,8 +124,9 @@ QUESTIONS = (
         name="estimate_overlap",
         topic="estimate",
         text="Each of the 32 layers of Llama 3 8B has 436 MB of gradients. The backward pass computes 20 ms for a "
-        "layer (8,192 tokens on an H100). Then the layer's all-reduce starts at once, and takes 16.8 ms on the same "
-        "NICs. How long is it from the start of the backward pass until the last layer is summed?",
+        "layer (8,192 tokens on an H100). As soon as the gradients of a layer are ready, their all-reduce starts. "
+        "It takes 16.8 ms on the NICs of the last question. How long is it from the start of the backward pass until "
+        "the last layer is summed?",
         right=Answer(
             "32*20e-3+16.8e-3",
             "20 ms are longer than 16.8, so 31 layers travel while the GPU still computes. The last one is ready at "
