@@ -4,6 +4,7 @@ from widgets.butterfly import Butterfly
 from widgets.cost_explorer import cost_explorer
 from widgets.drift import Drift
 from widgets.memory import Memory
+from widgets.memory_run import MemoryRun
 from widgets.mesh import Mesh
 from widgets.player import Player
 from widgets.question import Question
@@ -21,6 +22,7 @@ __all__ = [
     "Butterfly",
     "Drift",
     "Memory",
+    "MemoryRun",
     "Mesh",
     "Player",
     "Question",

@@ -4,7 +4,8 @@ A column is a rank. Its blocks are the optimizer's state, the weights, the gradi
 they are large; a row of a block is a layer. What is filled is there; a shard is the p-th of the width that belongs to
 the rank, so the shards of all ranks are a whole. The gauge beside the columns adds up one rank, with its peak.
 
-Left out: the arithmetic (`collectives/memory.py`), and more columns than four: all ranks keep equally much.
+All of it is computed. Left out: what a run held (memory_run.py), the arithmetic (`collectives/memory.py`), and more
+columns than four: all ranks keep equally much.
 """
 
 from collections.abc import Sequence
@@ -63,6 +64,7 @@ class Memory(Drawn):
             *(([part for part, *_ in parts], tall) for parts, tall in (wide, narrow)),
             headline=self._headline(),
             processes=ranks,
+            size="computed",
             told=[self._told(at) for at in range(len(plain.moments))],
             phases=merged,
             **traits,

@@ -28,7 +28,7 @@ LEVEL = re.compile(r"\*(Easy|Medium|Hard), (\d+) minutes\.\*")
 BLANK = "# <- your blank"
 ASKS, CHECKS = re.compile(r"\bask\(\"(\w+)\""), re.compile(r"\bcheck\(\"(\w+)\"\)")
 PICTURES = re.compile(
-    r"--watch|\b(?:Butterfly|Memory|Mesh|Player|Race|SlotGrid|Square|Timeline|Tokens|TopologyMap|Zoo|cost_explorer)\("
+    r"--watch|\b(?:Butterfly|Memory|MemoryRun|Mesh|Player|Race|SlotGrid|Square|Timeline|Tokens|TopologyMap|Zoo|cost_explorer)\("
 )
 """What is stepped through or played with."""
 

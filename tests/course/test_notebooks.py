@@ -10,7 +10,7 @@ from course.refresh import EXAMPLE, MEASURED, as_text, execute, normalise
 
 CHAPTERS = notebooks()
 PICTURE = re.compile(
-    r"(Butterfly|Memory|Mesh|Player|Race|SlotGrid|Square|Timeline|Tokens|TopologyMap|Zoo|cost_explorer)\("
+    r"(Butterfly|Memory|MemoryRun|Mesh|Player|Race|SlotGrid|Square|Timeline|Tokens|TopologyMap|Zoo|cost_explorer)\("
 )
 PRIVATE = {
     "a memory address": re.compile(r"\b0x[0-9a-f]{6,}\b"),

@@ -19,6 +19,7 @@ from widgets import (
     Butterfly,
     Drift,
     Memory,
+    MemoryRun,
     Mesh,
     Player,
     Question,
@@ -249,6 +250,18 @@ def pairs() -> Tokens:
     return Tokens(**dispatch(choice, 8), gate=gate, experts=8, step=2)
 
 
+def held() -> list[dict]:
+    """What chapter 12's four ranks hold in a step without ZeRO, with ZeRO-1 and with ZeRO-3."""
+    plain = [("all_reduce", 2304, 2304, 4608), ("update", 2304, 2304, 4608)]
+    one = [("reduce_scatter", 2880, 2880, 1152), ("update", 2880, 576, 1152), ("all_gather", 2880, 576, 1152)]
+    three = [("all_gather", part, 0, 1152) for part in (704, 1664, 1664, 1664)]
+    for gradients, *more in (1360, (1664, 272)), (1632, (704, 544)), (704,):
+        three.append(("reduce_scatter", 576, gradients, 1152))
+        three += [("all_gather", *parts, 1152) for parts in more]
+    three.append(("update", 576, 576, 1152))
+    return [{"no ZeRO": plain, "ZeRO-1": one, "ZeRO-3": three}] * 4
+
+
 def drifting(alone: bool) -> Drift:
     """Two ranks, each with its half of the curve, for 100 steps of 0.2 times the gradient."""
     points = [[0, 1 / 3, 2 / 3, 1], [1, 4 / 3, 5 / 3, 2]]
@@ -348,6 +361,7 @@ SCENES = {
     "slot-grid": Scene(slot_grid),
     "slot-grid-own": Scene(lambda: SlotGrid(pipeline.gpipe(4, 4), run=pipelined(), step=8), ("e",), LAPTOP),
     "memory": Scene(lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9, step=12)),
+    "memory-run": Scene(lambda: MemoryRun(held(), step=12), sizes=LAPTOP),
     "drift": Scene(lambda: drifting(alone=True)),
     "drift-one": Scene(lambda: drifting(alone=False), sizes=LAPTOP),
     "still-run": Scene(lambda: Still(html=Player(broadcast_run()).fallback()), sizes=LAPTOP),

@@ -6,11 +6,12 @@ import pytest
 
 from collectives import all_reduce, pipeline, presets
 from collectives.timed import Match, Timed
-from tests.pictures.scenes import tokens
+from tests.pictures.scenes import held, tokens
 from widgets import (
     Butterfly,
     Drift,
     Memory,
+    MemoryRun,
     Mesh,
     Player,
     Race,
@@ -85,6 +86,7 @@ WIDGETS = {
     "slot grid with an order typed": (lambda: SlotGrid(pipeline.interleaved(2, 4)), [".rs-write"]),
     "drift": (lambda: Drift([[[0, 0], [0.5, 1]], [[0, 0], [1, 2]]], [[0, 1], [1, 2]], step=0), ["ArrowRight"]),
     "memory": (lambda: Memory("Llama 3 8B", ranks=4, gpu=80e9), ["ArrowRight"]),
+    "memory run": (lambda: MemoryRun(held()), []),
     "tokens": (tokens, ["ArrowRight", "ArrowDown"]),
     "wait-for": (lambda: WaitFor([(0, 2, "all_reduce", 4), (3, 1, "recv", 7)], 4), []),
 }

@@ -11,6 +11,7 @@ from widgets.base import html
 from widgets.butterfly import Butterfly
 from widgets.drift import Drift
 from widgets.memory import Memory
+from widgets.memory_run import MemoryRun
 from widgets.mesh import Mesh
 from widgets.player import Player
 from widgets.race import Race
@@ -73,6 +74,7 @@ def test_a_module_opens_by_saying_what_it_is(name):
         Butterfly,
         Drift,
         Memory,
+        MemoryRun,
         Mesh,
         Player,
         Race,
