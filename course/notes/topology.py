@@ -16,11 +16,6 @@ NOTES = Notes(
             "`topology_order`: chapter 7's order question, now worth a factor of eight in bytes that leave a machine.",
         ),
         Part(
-            8,
-            "Which wins where",
-            "`topology_winner`, then change the network in the menu: the wires decide.",
-        ),
-        Part(
             9,
             "A switch that adds",
             "`topology_switch`. Why may this beat the bound of chapter 5? Because the bound was for messages "
@@ -29,7 +24,13 @@ NOTES = Notes(
         Part(
             9,
             "How it chooses",
-            "`topology_chain`, then `topology_choice` and `nccl.choose`: an estimate for each call.",
+            "The hops of a ring and of a tree on two machines. Then `topology_choice` and `nccl.choose`: an estimate "
+            "for each call.",
+        ),
+        Part(
+            8,
+            "Which wins where",
+            "`topology_winner`, then change the network in the menu: the wires decide.",
         ),
         Part(
             4,
@@ -45,26 +46,26 @@ NOTES = Notes(
             "Write: a broadcast through every NIC",
             "Draw two machines of four. Where is the vector after each of the three moves? Then write the last two.",
         ),
-        Again(8, "Which wins where"),
         Again(12, "A switch that adds", "Why is it hardly faster step by step?"),
         Part(
             18,
             "How it chooses",
-            "First the formula, and the table of protocols: what does each pay, and for what? Then as in the short "
-            "plan. Guess the twelve rows before you run them.",
+            "First the formula, and chapter 6's table of protocols: what does each pay, and for what? Then as in the "
+            "short plan. Guess the twelve rows before you run them.",
         ),
         Part(
             6,
             "Myth check",
             "Hands up for true: it is.",
         ),
+        Again(8, "Which wins where"),
         Part(
             10,
-            "Extra: your wiring, tori, all-to-all",
+            "On your own machines",
             "The students' own machines: what does `nvidia-smi topo -m` say there? Then `topology_torus`.",
         ),
     ),
-    home="`rail_broadcast` where it was not written, the extra at the end, and the fold on how good the copy is.",
+    home="`rail_broadcast` where it was not written, and the extra at the end.",
     room="topology_ring_nics",
     ask="Draw one machine with its eight GPUs and eight NICs, and ask for a number on fingers: 1, 2, 4 or 8. Then "
     "follow the ring with a finger, 0 to 7 and out: the finger leaves the machine once. Ask what the other seven "
@@ -96,9 +97,9 @@ NOTES = Notes(
         "topology_ring_nics",
         "topology_hierarchical_bytes",
         "topology_order",
-        "topology_winner",
         "topology_myth_threshold",
         "topology_switch",
+        "topology_winner",
     ),
     replies=(
         Reply(

@@ -123,18 +123,18 @@ QUESTIONS = (
         text="The switch adds, and copies. What is the least that each of the 8 ranks must send, in all?",
         right=Answer(
             "1",
-            "For the 7 chunks that other ranks get, it sends its numbers to the switch: 7/8 N. Then it sends the sum "
-            "of its own chunk, N/8, once: the switch makes the copies.",
+            "It sends the seven parts that other ranks own, 7/8 N, and gets its own part back, added up. Then it sends "
+            "the sum of that part, N/8, once: the switch makes the copies.",
         ),
         wrong=(
             Answer("2(p - 1)/p", "That is without the switch, where each rank sends its sum to seven others itself."),
-            Answer("(p - 1)/p", "That is the first half. Then the sum of its own chunk goes out."),
+            Answer("(p - 1)/p", "That is the first half. Then the sum of its own part goes out."),
             Answer("2", "N on the way up, and then only N/8: the switch makes the copies."),
-            Answer("1/p", "That is the sum of its own chunk. Before that it sends its numbers for the other seven."),
+            Answer("1/p", "That is the sum of its own part. Before that it sends the seven other parts."),
             Answer(
                 "1+1/p",
                 "NVLS sends this much: even the rank's own part goes through the switch. The least is 7/8 for the "
-                "other ranks' chunks and 1/8 for its own.",
+                "other ranks' parts and 1/8 for its own.",
             ),
         ),
         unit="N",
