@@ -30,9 +30,13 @@ class Figure(go.Figure):
     def __repr__(self) -> str:
         return self.layout.meta["name"]
 
-    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
+    def fallback(self) -> str:
+        """What is read where no plotly runs, as every widget has it."""
         sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.layout.meta["sentences"])
         title = self.layout.title.text
         picture = _still.image(_curves.svg(self), f"{title} {' '.join(self.layout.meta['sentences'])}")
-        still = f"<p><b>{escape(title)}</b></p>{picture}<ul>{sentences}</ul>"
-        return {"text/plain": repr(self), "text/html": still, **super()._repr_mimebundle_(include, exclude, **kwargs)}
+        return f"<p><b>{escape(title)}</b></p>{picture}<ul>{sentences}</ul>"
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
+        plotlys = super()._repr_mimebundle_(include, exclude, **kwargs)
+        return {"text/plain": repr(self), "text/html": self.fallback(), **plotlys}

@@ -368,6 +368,6 @@ SCENES = {
     "still-buffers": Scene(lambda: Still(html=Player(made()).fallback()), sizes=LAPTOP),
     "still-stuck": Scene(lambda: Still(html=forgotten().fallback()), sizes=LAPTOP),
     "still-map": Scene(lambda: Still(html=small_map().fallback()), sizes=LAPTOP),
-    "still-curves": Scene(lambda: Still(html=curves()._repr_mimebundle_()["text/html"]), sizes=LAPTOP),
+    "still-curves": Scene(lambda: Still(html=curves().fallback()), sizes=LAPTOP),
     "wait-for": Scene(lambda: WaitFor([(0, 2, "all_reduce", 0), (1, 2, "all_reduce", 0), (3, 1, "recv", 0)], 4)),
 }

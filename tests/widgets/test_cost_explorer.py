@@ -7,6 +7,7 @@ import sys
 from base64 import b64decode
 
 import plotly.graph_objects as go
+import plotly.io as pio
 import pytest
 
 from collectives import CATALOGUE, Network, ScheduleError, all_reduce, build, presets
@@ -123,7 +124,8 @@ def test_units_are_in_words():
     assert dict(zip(layout.yaxis.tickvals, layout.yaxis.ticktext, strict=True))[1e-3] == "1 ms"
 
 
-def test_what_is_saved_beside_it_says_who_wins():
+def test_what_is_saved_beside_it_says_who_wins(monkeypatch):
+    monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")  # as it is in a kernel
     figure, again = (cost_explorer("all_reduce", ranks=4, network=FLAT) for _ in range(2))
     assert isinstance(figure, go.Figure) and not isinstance(figure, go.FigureWidget)
     bundle = figure._repr_mimebundle_()
@@ -136,7 +138,7 @@ LINE = r'<path fill="none" stroke="{}"[^>]* d="M([^"]+)"'
 
 
 def still(figure):
-    return b64decode(re.search(r"base64,([^\"]+)", figure._repr_mimebundle_()["text/html"])[1]).decode()
+    return b64decode(re.search(r"base64,([^\"]+)", figure.fallback())[1]).decode()
 
 
 def scale(panel, axis):
