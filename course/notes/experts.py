@@ -4,31 +4,25 @@ from course.notes.note import Again, Mistake, Notes, Part, Reply
 
 NOTES = Notes(
     fifty=(
-        Part(5, "A transpose", "all_to_all twice, on a 4 x 4 grid on the board: what does each rank have?"),
+        Part(6, "A transpose", "all_to_all twice, on a 4 x 4 grid on the board: what does each rank have?"),
         Part(
-            12,
+            14,
             "Tokens to experts and back",
             "Four students are experts, everybody else is a token with a number on a card. Sort, count, go, come back"
             " *into your seat*. Which step did we nearly forget? The counts.",
         ),
         Part(
-            9,
+            11,
             "The way back",
             "`experts_way_back` and `experts_reduce`. What came goes back, and only copies need an all_reduce.",
         ),
         Part(
-            8, "Too many for one expert", "`experts_skew` on paper, then the map: who sends, who receives, who waits?"
-        ),
-        Part(
-            7,
-            "Ulysses: a text too long for one GPU",
-            "`ulysses_needs`: it is the transpose of the beginning, tokens for rows and heads for columns.",
+            10, "Too many for one expert", "`experts_skew` on paper, then the map: who sends, who receives, who waits?"
         ),
         Part(
             9,
-            "Ring attention: keys and values travel",
-            "`cp_ring_bytes`. Then four students in a ring, each with a query on the desk and a key on a card. The "
-            "cards go round. What does each keep of a card that goes on?",
+            "Ulysses: a text too long for one GPU",
+            "`ulysses_needs`: it is the transpose of the beginning, tokens for rows and heads for columns.",
         ),
     ),
     ninety=(
@@ -41,14 +35,15 @@ NOTES = Notes(
         Again(9, "Too many for one expert", "Then both bottlenecks: the NIC and the computing."),
         Part(6, "A capacity, or a bias", "`experts_capacity`: dropped, and yet still in the batch."),
         Again(7, "Ulysses: a text too long for one GPU"),
-        Again(
+        Part(
             14,
             "Ring attention: keys and values travel",
-            "`ulysses_myth_heads` first: 8 KV heads, so 8 ranks. Then the example with two scores, by hand, and the "
-            "table of the three ways.",
+            "`ulysses_myth_heads` first: 8 KV heads, so 8 ranks. `cp_ring_bytes`. Then four students in a ring, each "
+            "with a query on the desk and a key on a card. The cards go round. What does each keep of a card "
+            "that goes on? The example with two scores, by hand, and the table of the three ways.",
         ),
     ),
-    home="`moe` and `to_heads`; then `ring_attention`; *A capacity, or a bias* and the estimate.",
+    home="`moe` and `to_heads`; then ring attention with its exercise; *A capacity, or a bias* and the estimate.",
     room="experts_skew",
     ask="Write the four rows 40, 8, 8, 8 under each other. Ask: how many times longer than 16, 16, 16, 16? Those who "
     "look at rows say about 1.2, those who look at columns say 2.5. Let one of each explain before the model "

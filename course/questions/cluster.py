@@ -209,25 +209,21 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         within=0.06,
     ),
     Number(
-        name="cluster_ring_starts",
+        name="cluster_too_many",
         topic="size",
-        text="One ring all-reduces 4 bytes over 16,384 GPUs, 8 on each machine. One hop in eight goes to the next "
-        "machine and takes 14 microseconds; the others stay inside, with 3.4. How long does the all-reduce take?",
+        text="With the same batch the backward pass takes 134 ms on 32 GPUs, 67 on 64 and so on. NVLSTree's all-reduce "
+        "of the gradients takes 5.2 ms, on 256 GPUs as on 1,024. On how many GPUs do both take equally long?",
         right=Answer(
-            "2*(16384-1)*(14+7*3.4)/8*1e-6",
-            "2(p - 1) = 32,766 hops, one after the other: 4,096 of 14 and 28,670 of 3.4 microseconds. "
-            "That makes 0.155 s, for four bytes.",
+            "134*32/5.2",
+            "On p GPUs the backward pass takes 134 ms x 32 / p. On more than 825 it no longer hides the all-reduce, "
+            "and the GPUs wait. A larger batch would hide it again.",
         ),
         wrong=(
-            Answer(
-                "(16384-1)*(14+7*3.4)/8*1e-6",
-                "That is one round. A ring goes round twice: reduce-scatter, then all-gather.",
-            ),
-            Answer("2*(16384-1)*14e-6", "Seven of eight hops stay inside a machine, and take only 3.4 microseconds."),
-            Answer("2*14*14e-6", "That is a tree: 14 levels up and 14 down. A ring has 2(p - 1) steps."),
-            Answer("14e-6", "That is a single message. A chunk goes through all ranks, one after the other."),
+            Answer("134/5.2", "By this factor the backward pass has to shrink. But you begin with 32 GPUs."),
+            Answer("1024", "There the backward pass takes only 4.2 ms, so they wait already."),
+            Answer("256", "There the backward pass still takes 17 ms, and hides the 5.2."),
         ),
-        unit="s",
+        unit="GPUs",
         within=0.05,
     ),
     Statement(

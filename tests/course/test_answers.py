@@ -244,12 +244,10 @@ FOUND = {
     "cluster_cyclic": lambda: out_of_a_machine(all_reduce.ring(4), machine=lambda rank: rank % 2),
     "cluster_hierarchical": lambda: seconds(all_reduce.hierarchical(2, 2), 1e6, ONE_NIC),
     "cluster_interruptions": lambda: 54 * 24 * 16384 / 419 / 512,
-    "cluster_ring_starts": lambda: (
-        all_reduce.ring(1024).counts(nbytes=1).steps
-        / (1024 - 1)
-        * (16384 - 1)
-        * (presets.NDR_INFINIBAND.alpha + 7 * presets.NVLINK_4.alpha)
-        / 8
+    "cluster_too_many": lambda: (
+        134e-3
+        * 32
+        / round(all_reduce.nvls_tree(128, 8).cost(1e9, network=presets.dgx_h100(128), pipelined=True).seconds, 4)
     ),
     "experts_bytes": lambda: 4 * all_to_all.pairwise(8).counts(nbytes=1).busiest * 4096 * 2 * 4096 * 2,
     "cap_first_loss": lambda: round(-math.log(1 / len(ALPHABET)), 3),
