@@ -3,17 +3,25 @@
 A drawing is a few steps; each has what you say and what you draw. Where a picture is of a schedule, a network or a
 curve, its strokes are computed from that. Lengths are in units of a box's height.
 
-Left out: what a plan asks you to write, and the pictures of the chapter.
+Chapter 13 shows `CUTS` itself. Left out: what a plan asks you to write, and the other pictures of the chapters.
 """
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import hypot
 
 from collectives import all_reduce, broadcast, presets
 
 UNIT = 40  # pixels
+
+HUES = ("#f5d999", "#bbe1f6", "#99d8c7", "#f9f4b3")  # pale, so dark letters read on them
+STYLE = (
+    "text{font:600 14px system-ui,sans-serif;fill:#787878}rect,polyline{fill:none;stroke:#787878;stroke-width:1.6}"
+    + "".join(f".rank{rank}{{fill:{hue}}}.rank{rank}+text{{fill:#14171a}}" for rank, hue in enumerate(HUES))
+)
+"""Of a drawing in a chapter: a grey that reads on light and dark. The notes and the slides have board.css."""
 
 TREE = ((4, 0), (2, 4), (6, 4), (1, 2), (3, 2), (5, 6), (7, 6))
 """On 8 ranks, each with the rank above it: the first of the two trees of chapter 7."""
@@ -38,6 +46,22 @@ class Drawing:
         label = escape("; ".join(said for said, _ in self.steps[:upto]))
         view = f'viewBox="0 0 {width:g} {height:g}"'
         return f'<svg class="board" {view} role="img" aria-label="{label}">{"".join(groups)}</svg>'
+
+    def until(self, step: int) -> "Drawing":
+        """The drawing before the steps that come later."""
+        return replace(self, steps=self.steps[:step])
+
+    def __repr__(self) -> str:
+        return f"Drawing({'; '.join(said for said, _ in self.steps)})"
+
+    def _repr_html_(self) -> str:
+        """In a chapter: a still picture, each rank's pieces in its colour."""
+        width, height = (UNIT * length for length in self.size)
+        marks = "".join(marks for _, marks in self.steps)
+        size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+        svg = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>{marks}</svg>'
+        source = f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+        return f'<img alt="{escape(repr(self))}" style="max-width:100%" src="{source}">'
 
 
 def text(x: float, y: float, words: object, anchor: str = "middle") -> str:
@@ -324,23 +348,20 @@ def _cuts() -> Drawing:
     def columns(what: tuple[float, float, float], down: float, name: str) -> str:
         at, width, height = what
         places = [at + width * (rank - 1.5) / 4 for rank in range(4)]
-        cuts = (
-            path([(place + width / 8, down - height / 2), (place + width / 8, down + height / 2)])
-            for place in places[:3]
-        )
-        return "".join(cuts) + "".join(text(place, down, f"{name}{rank}") for rank, place in enumerate(places))
+        return "".join(box(x, down, f"{name}{rank}", width / 4, height, f"rank{rank}") for rank, x in enumerate(places))
 
-    rows = "".join(path([(3.4, 4.2 + step), (6.6, 4.2 + step)]) for step in (0.5, 1, 1.5))
-    rows += "".join(text(5, 4.45 + 0.5 * rank, f"A{rank}") for rank in range(4))
+    at, width, height = matrix
+    rows = [(rank, 5.2 + height * (rank - 1.5) / 4) for rank in range(4)]
+    pieces = "".join(box(at, down, f"A{rank}", width, height / 4, f"rank{rank}") for rank, down in rows)
     return Drawing(
         "One matrix, cut in two ways",
         ("Draw both cuts",),
         (11.2, 6.4),
         (
             ("x @ A = y", product(1.7)),
-            ("A by columns: rank r has A r, and needs all of x", columns(matrix, 1.7, "A")),
+            ("A by columns: rank r has column block A r, and needs all of x", columns(matrix, 1.7, "A")),
             ("y comes out in columns, finished", columns(y, 1.7, "y")),
-            ("Once more, A by rows", product(5.2) + rows),
+            ("Once more, A by rows", product(5.2) + pieces),
             ("Then x by columns", columns(x, 5.2, "x")),
             ("After `tp_row`: each rank has all of y, one of four parts of a sum", text(9.4, 5.2, "y0+y1+y2+y3")),
         ),
@@ -421,6 +442,7 @@ def _crossed() -> Drawing:
     )
 
 
+CUTS = _cuts()
 BOARD: dict[str, tuple[Drawing, ...]] = {
     "start_here": (_parabola(),),
     "ranks": (_memories(),),
@@ -429,7 +451,7 @@ BOARD: dict[str, tuple[Drawing, ...]] = {
     "algorithms": (_two_trees(), _distances(), _extra_ranks()),
     "groups": (_groups(),),
     "topology": (_nics(), _rails()),
-    "tensor_parallel": (_cuts(),),
+    "tensor_parallel": (CUTS,),
     "experts": (_transpose(),),
     "compiler": (_square(),),
     "when_it_hangs": (_crossed(),),

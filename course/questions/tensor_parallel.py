@@ -188,7 +188,7 @@ return G.apply(y)""",
         answers=(
             Answer(
                 "Tensor parallel over 8",
-                "Every one of its calls would go over the network, and the layer waits for each of them.",
+                "Every one of its calls would wait for the network, and the layer waits for each of them.",
             ),
             Answer(
                 "Data parallel over 32",
@@ -230,8 +230,8 @@ return G.apply(y)""",
         "longer than sending?",
         right=Answer(
             "989e12/(8*50e9)",
-            "Its NIC sends 6 Psi / 8 bytes. 6 Psi T / C = 6 Psi / (8 W), so T = C / (8 W): about 2,500 tokens. With "
-            "fewer, the GPU waits for its NIC.",
+            "Its NIC sends 6 Psi / 8 bytes. 6 Psi x tokens / C = 6 Psi / (8 W), so tokens = C / (8 W): about 2,500. "
+            "With fewer, the GPU waits for its NIC.",
         ),
         wrong=(
             Answer(

@@ -1,6 +1,7 @@
 """What is drawn on the board: a plan asks for each drawing, and each that a plan asks for is there."""
 
 import re
+from base64 import b64decode
 from xml.etree import ElementTree
 
 import nbformat
@@ -43,3 +44,13 @@ def test_the_two_trees_are_those_of_the_schedule():
     sent = {(each.src, each.dst) for step in all_reduce.double_tree(8).steps for each in step.transfers}
     both = {pair for a, b in board.TREE for pair in ((a, b), (7 - a, 7 - b))}
     assert sent == both | {(b, a) for a, b in both}
+
+
+def test_chapter_13_shows_its_drawing_without_what_comes_after_its_question():
+    """A still image with the colours in it: each rank's piece of A and y, then of A and x."""
+    still = board.CUTS.until(5)._repr_html_()
+    svg = b64decode(re.search(r"base64,([^\"]+)", still)[1]).decode()
+    ElementTree.fromstring(svg)
+    assert [svg.count(f'class="rank{rank}"') for rank in range(4)] == [4] * 4
+    assert ".rank3{fill:#" in svg and "y0+y1" not in svg + still
+    assert "y0+y1" in b64decode(re.search(r"base64,([^\"]+)", board.CUTS._repr_html_())[1]).decode()
