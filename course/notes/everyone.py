@@ -44,11 +44,11 @@ NOTES = Notes(
         ),
         Again(8, "All-reduce"),
         Again(14, "All-to-all", "Then the uneven form at home: what has to be sent first?"),
-        Again(12, "Which one?", "Let pairs invent a fourth situation for the next pair."),
-        Part(
-            8,
-            "The price",
-            "Let them guess what grows with p, before the cell runs. Then: half the bytes, but 1/p of the sum.",
+        Again(
+            20,
+            "Which one?",
+            "Let them guess what grows with p, before the table is printed. Then pairs invent a situation for the next "
+            "pair.",
         ),
         Part(
             10,
