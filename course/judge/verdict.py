@@ -24,6 +24,7 @@ from launch.shared.errors import DeadlockError, LostMessageError, name_ranks
 LIST_ITEM = re.compile(r"^\s*((\w+)\[.+\]) = ", re.MULTILINE)
 
 
+@np.errstate(invalid="ignore")  # in memory that nobody has filled numpy may meet a nan that it warns of
 def fault(trial) -> str:
     """The first fault of a `course.judge.trial.Trial` that came to its end, as a sentence; "" if there is none."""
     judges = (
@@ -192,6 +193,7 @@ def _raced(trial) -> str:
     return f"right result by luck: {luck}" if luck else ""
 
 
+@np.errstate(invalid="ignore")
 def first_wrong(trial) -> diagnosis.Wrong | None:
     """Where a trial that came to its end is wrong first; None if all numbers are right."""
     return diagnosis.first_wrong(trial, _right(trial))

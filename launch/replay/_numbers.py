@@ -224,6 +224,7 @@ def decode(raw: bytes, dtype: str) -> np.ndarray:
         return np.frombuffer(raw, np.uint8)
 
 
+@np.errstate(invalid="ignore")  # memory that nobody has filled may hold a nan that numpy warns of
 def decoded(raw: bytes, dtype: str) -> np.ndarray | None:
     """The numbers in some bytes, floats as float64; None for a type that numpy lacks, and for parts of numbers."""
     numbers = decode(raw, dtype)

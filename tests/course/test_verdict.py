@@ -135,6 +135,7 @@ def test_truth_values_are_no_numbers_even_where_the_dtype_is_free():
     assert told == "rank 0: the answer should be an ordinary tensor of real numbers"
 
 
+@pytest.mark.filterwarnings("error")
 def test_wrong_numbers_are_laid_to_their_ranks():
     off = RIGHT + np.eye(6, dtype=np.float32)[3]
     assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(off), seen(off)])) == (
@@ -142,7 +143,7 @@ def test_wrong_numbers_are_laid_to_their_ranks():
         "where 6 "
         "6 ... should be; rank 2 is wrong too"
     )
-    nan = seen(RIGHT * np.float32("nan"))
+    nan = seen(np.full(6, 0x7FA00000, np.uint32).view(np.float32))  # a signalling one, as unfilled memory has them
     assert verdict.fault(trial(RETURNS, answers=[seen(RIGHT), seen(RIGHT), nan])).endswith(
         "in numbers nan nan ... where 6 6 ... should be"
     )

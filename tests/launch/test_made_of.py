@@ -6,6 +6,7 @@ Each program leaves `x` as it was; what it does with the sum of all ranks' `x` i
 import numpy as np
 import pytest
 
+from launch.replay._numbers import decoded
 from launch.replay.provenance import Kind
 from launch.replay.recording import Recording
 
@@ -132,3 +133,9 @@ def test_fewer_rows_are_followed(gang):
     made = told(gang, MIXED.format(rows=4), NAMES)
     assert all(part.other in (None, Kind.ZERO, Kind.COMPUTED) for parts in made.values() for part in parts)
     assert sum(part.other is Kind.COMPUTED for parts in made.values() for part in parts) == 4  # ones are no data
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_memory_held_before_is_read_without_a_warning():
+    """0x7fa00000, the half of an address, is a nan that numpy warns of."""
+    assert np.isnan(decoded(b"\0\0\xa0\x7f" * 3, "float32")).all()
