@@ -4,17 +4,17 @@ from course.exercises.exercise import Exercise, nobody
 
 BY_THE_BOOK = """
 def _trial_sized(model, tokens, gpus, tensor, chip):
-    (psi, layers, hidden), (machine, flops, inside, between, near, far) = model, chip
+    (psi, layers, hidden), (machine, flops, nvlink, nic, near, far) = model, chip
     kept = 16 * psi / gpus + 2 * layers * hidden * tokens
     summed = 6 * layers * 2 * (tensor - 1) / tensor * (tensor * tokens) * hidden * 2
     copies = gpus / tensor
-    data = 3 * (copies - 1) / copies * psi / tensor * 2
-    nic = data * tensor / machine
+    per_group = 3 * (copies - 1) / copies * psi / tensor * 2
+    nic_bytes = per_group * tensor / machine
     away = gpus / machine - 1
-    fsdp = max(data / inside, nic / between) + 3 * layers * (away * far + (copies - 1 - away) * near)
+    fsdp = max(per_group / nvlink, nic_bytes / nic) + 3 * layers * (away * far + (copies - 1 - away) * near)
     compute = 8 * psi * tokens / flops
-    seconds = max(compute + summed / inside, fsdp)
-    sizes = [kept / 1e9, summed / 1e9, nic / 1e9]
+    seconds = max(compute + summed / nvlink, fsdp)
+    sizes = [kept / 1e9, summed / 1e9, nic_bytes / 1e9]
     return torch.tensor([*sizes, fsdp, seconds, 6 * psi * tokens / flops / seconds], dtype=torch.float64)
 def _trial_numbers(sized):
     if isinstance(sized, (list, tuple)) and all(isinstance(each, (int, float, torch.Tensor)) for each in sized):
@@ -67,10 +67,10 @@ EXERCISES = (
         hints=(
             "The tensor group: 2 all_reduces per layer forward, 2 forward again, 2 backward, each of tensor * tokens * "
             "hidden numbers of 2 bytes. A ring sends 2 * (tensor - 1) / tensor of that.",
-            "All of sent goes through NVLink, tensor / machine of it through one NIC. Of the ranks - 1 hops of a call "
-            "gpus / machine - 1 take far seconds, the others near. Seconds: the slower of NVLink and NIC, plus 3 * "
-            "layers calls.",
-            "The computing waits for the tensor group: add summed / inside to compute. FSDP sends meanwhile, so the "
+            "A machine takes in tensor * per_group bytes, through as many NICs as it has GPUs. Of the ranks - 1 hops "
+            "of a call gpus / machine - 1 take far seconds, the others near. Seconds: the slower of per_group / nvlink "
+            "and nic_bytes / nic, plus 3 * layers calls.",
+            "The computing waits for the tensor group: add summed / nvlink to compute. FSDP sends meanwhile, so the "
             "step takes the longer of the two.",
         ),
         world_sizes=(2, 2, 2),

@@ -93,7 +93,7 @@ NOTES = Notes(
         Reply(
             "what did I leave out",
             "The points of the fold: the logs, stacks of all ranks taken twice, the flight recorders of all ranks, "
-            "the usual cause, and the restart without that machine.",
+            "the usual cause, and whether to leave out a machine or look for the fault in the code.",
         ),
         Reply(
             "what does it cost",

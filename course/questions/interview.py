@@ -283,7 +283,7 @@ QUESTIONS = (
         name="interview_checkpoint",
         topic="broadcast",
         text="Rank 0 has read a checkpoint of 1 GB, which all 8 ranks need. Each has one NIC, 50 GB/s each "
-        "way. Which broadcast do you take, and why?",
+        "way. Which of these three broadcasts do you take, and why?",
         answers=(
             Answer(
                 "flat: one hop for every rank, so the lowest latency",
@@ -339,9 +339,9 @@ QUESTIONS = (
             ),
             Answer(
                 "Tensor parallel over 8, FSDP over 64",
-                "It works, but its all_reduces are not hidden, and the NICs send as much as before: each GPU gathers "
-                "an eighth of the bytes, but shares them with no other GPU of its machine. 52 GB through each NIC in "
-                "both meshes. Take it when there are fewer sequences than GPUs.",
+                "It works, but its all_reduces are not hidden, and each NIC sends 52 GB as before: a GPU gathers only "
+                "an eighth of the bytes, but another eighth than its neighbours, so nothing is passed on over NVLink. "
+                "Take it when there are fewer sequences than GPUs.",
             ),
             Answer(
                 "Tensor parallel over 8, a pipeline of 64 stages",
