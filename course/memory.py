@@ -3,7 +3,8 @@
 It stands in Jupyter's data folder of the user (JUPYTER_DATA_DIR moves it), not beside the chapters: a fresh clone or
 `git pull` must neither lose it nor carry it along.
 
-    course.progress()           prints which exercises are solved, and what was predicted wrong, by topic
+    course.progress()           prints which exercises are solved, and what was predicted wrong, by topic; on a hub
+                                there is a button below that hands in
     check.export("anna.json")   writes all of it into a file to hand in; `ringside handed-in FOLDER` reads many
 
 Of a solved function the file holds a hash, and not the function. Beside it are a file with every answer to a question
@@ -20,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from IPython.display import display
 from jupyter_core.paths import jupyter_data_dir
 
 from course.exercises import EXERCISES
@@ -32,7 +34,7 @@ that solved it first."""
 
 
 HAND_IN = "RINGSIDE_HAND_IN"
-"""The environment variable with the file that `check.export()` writes on a hub."""
+"""The environment variable with the file that `check.export()` and the button of `progress()` write on a hub."""
 
 
 def _file() -> Path:
@@ -157,6 +159,17 @@ def wrong() -> dict[str, tuple[list[str], int]]:
 
 
 def show() -> None:
+    """`course.progress()`."""
+    _list()
+    if os.environ.get(HAND_IN):
+        from ipywidgets import Button, Output, VBox
+
+        button, said = Button(description="Hand in", tooltip="as often as you like"), Output()
+        button.on_click(said.capture(clear_output=True)(lambda _: export()))
+        display(VBox([button, said]))
+
+
+def _list() -> None:
     """Print every exercise with a mark if it is solved; then, by topic, the questions that were answered wrong."""
     done = {name for name, work in kept().items() if work["solved"]} & set(EXERCISES)
     for name in EXERCISES:
@@ -193,4 +206,4 @@ def export(path: str = "") -> None:
         print(f"Nothing was written: {error.strerror}: {path}")
         return
     print(f"Handed in: {path}" if handed_in else f"{path} is written; hand it in as it is.")
-    show()
+    _list()

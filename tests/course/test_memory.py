@@ -164,6 +164,19 @@ def test_where_the_hub_names_a_file_export_without_a_name_hands_in(file, tmp_pat
     assert "mine.json is written; hand it in" in capsys.readouterr().out
 
 
+def test_on_a_hub_a_button_below_the_progress_hands_in(file, tmp_path, monkeypatch):
+    (place := tmp_path / "handed in").mkdir()
+    displayed = []
+    monkeypatch.setattr(memory, "display", displayed.append)
+    memory.show()
+    assert displayed == []
+    monkeypatch.setenv(memory.HAND_IN, str(place / "anna.json"))
+    memory.show()
+    memory.solved("shift", "def shift(x): ...")
+    displayed[0].children[0].click()
+    assert handed_in.read(place)[0]["anna"]["shift"]["solved"]
+
+
 ORDERED = next(name for name, each in QUESTIONS.items() if isinstance(each, Order))
 RIGHT_ORDER = ", ".join(str(place + 1) for place in for_browser(QUESTIONS[ORDERED])["order"])
 CLICKED = next(name for name, each in QUESTIONS.items() if isinstance(each, Click))
