@@ -65,7 +65,7 @@ NOTES = Notes(
             "Copies are alike in the tensor group, which has read the same text. The other replica has not.",
             answer=1,
         ),
-        Mistake("cap_f_before_norm", "Line 1 needs no f: it stands behind it, in line 2.", answer=0),
+        Mistake("cap_f_before_norm", "Line 1 needs no f: line 2 applies it.", answer=0),
     ),
     sheet=("cap_first_loss", "cap_qkv", "cap_who_averages", "cap_gradients", "cap_tokens_per_second"),
     replies=(

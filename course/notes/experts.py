@@ -63,7 +63,7 @@ NOTES = Notes(
         ),
         Mistake(
             "experts_calls",
-            "Two there, two back, and the counts first: nobody knows yet how much comes. Backward both lists are "
+            "Two there, two back, and the counts first: no rank knows yet how much comes. Backward both lists are "
             "known.",
             answer=2,
         ),
