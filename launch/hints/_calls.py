@@ -9,7 +9,7 @@ import ast
 import inspect
 import sys
 
-from launch.hints.place import Place, bindings, is_reduction, is_tensor, op_of
+from launch.hints.place import FUNCTIONS, Place, bindings, is_reduction, is_tensor, op_of, spans
 
 FORMS = {
     "send": "dist.send(x, 1): the tensor, and the rank that gets it",
@@ -55,6 +55,8 @@ LISTS = {  # the argument that is a list with an item for each rank, and how to 
     "scatter_object_list": ("scatter_object_input_list", ""),
     "reduce_scatter": ("input_list", ""),
 }
+OF_TORCH = "op is one of torch's, such as op=dist.ReduceOp.SUM"
+ROOT = {"gather": "dst", "gather_object": "dst", "scatter": "src", "scatter_object_list": "src"}  # who has that list
 SAME_DTYPE = "both tensors must have the same dtype: torch.empty(..., dtype=x.dtype) makes one with that of x"
 IN_PLACE = {"all_reduce", "broadcast", "reduce"}
 NO_RESULT = {"send", "barrier", "gather"}  # nothing that arrives is in their first argument
@@ -210,9 +212,10 @@ def argument_of_another_kind(error, place: Place) -> str:
         if given["tensor"] is None:
             what = ast.unparse(call.args[0]) if call.args else "the tensor"
             if what.endswith(".grad"):
-                return f"{what} is None here: backward() sets it, for parameters that the loss depends on"
+                sets = "backward() sets it, for parameters that the loss depends on, and zero_grad() takes it away"
+                return f"{what} is None here: {sets}"
             return f"{what} is None here: is it what a call returned that returns nothing?"
-        return not_a_tensor(op, given["tensor"], next((a.id for a in call.args[:1] if isinstance(a, ast.Name)), ""))
+        return not_a_tensor(op, given["tensor"], next(iter(call.args), None))
     if op in ("scatter", "gather") and is_tensor(given.get(f"{op}_list")):
         return FORMS[op]
     if sizes := sizes_that_differ(op, given):
@@ -227,6 +230,16 @@ def argument_of_another_kind(error, place: Place) -> str:
     return FORMS.get(op, "") if refused and isinstance(error, (TypeError, ValueError)) else ""
 
 
+def list_of_objects(error, place: Place) -> str:
+    """`dist.broadcast_object_list("hello", src=0)`: every rank but 0 has to put it somewhere."""
+    frame = place.torch_call
+    op = frame.f_code.co_name if frame is not None else ""
+    given = frame.f_locals.get("object_list", []) if frame is not None else []
+    if op != "broadcast_object_list" or isinstance(given, list) or not isinstance(error, (TypeError, RuntimeError)):
+        return ""
+    return "dist.broadcast_object_list(box, src=0): box is a list, [obj] on that rank and [None] on the others"
+
+
 def list_for_each_rank(error, place: Place) -> str:
     """`pieces = []`, then `dist.all_gather(pieces, x)`; `pieces` is a tuple, or is filled with None."""
     frame, dist = place.torch_call, sys.modules.get("torch.distributed")
@@ -236,7 +249,10 @@ def list_for_each_rank(error, place: Place) -> str:
     given = frame.f_locals.get(name)
     if not isinstance(given, (list, tuple)):
         return ""
-    op, ranks = frame.f_code.co_name, dist.get_world_size(frame.f_locals.get("group"))
+    op, group = frame.f_code.co_name, frame.f_locals.get("group")
+    ranks = dist.get_world_size(group)
+    if op in ROOT and not is_root(frame.f_locals, ROOT[op], group):
+        return ""
     makes = makes.replace("world_size", "world_size" if ranks == dist.get_world_size() else str(ranks))
     makes = f": {makes} makes one" if makes else ""
     if len(given) != ranks:
@@ -248,6 +264,13 @@ def list_for_each_rank(error, place: Place) -> str:
     return f"dist.{op} fills the tensors that you pass in, and this list holds None{makes}" if empty else ""
 
 
+def is_root(given: dict, side: str, group) -> bool:
+    """Whether this rank is the one that gathers or scatters."""
+    dist = sys.modules["torch.distributed"]
+    within = given.get(f"group_{side}")
+    return dist.get_rank(group) == within if within is not None else dist.get_rank() == (given.get(side) or 0)
+
+
 def sizes_that_differ(op: str, given: dict) -> str:
     """A list or tensor with a piece for each rank, and a tensor that is not as long as a piece."""
     if op not in PIECES:
@@ -257,16 +280,23 @@ def sizes_that_differ(op: str, given: dict) -> str:
         return whole_and_piece(op, pieces, one, given["group"])
     if not isinstance(pieces, list) or not all(map(is_tensor, pieces)) or not is_tensor(one):
         return ""
+    if any(map(made_real, [*pieces, one])):
+        return ""
     other = {piece.numel() for piece in pieces} - {one.numel()}
     return (
         f"the tensor has {one.numel()} elements and a piece of the list {min(other)}: make them equal" if other else ""
     )
 
 
+def made_real(tensor) -> bool:
+    """Whether torch has made it of complex numbers: it has twice as many numbers as what the student gave."""
+    return tensor._is_view() and tensor._base.is_complex()
+
+
 def whole_and_piece(op: str, whole, piece, group) -> str:
     """For a call that takes one tensor with a piece for each rank, and one piece."""
-    if any(tensor._is_view() and tensor._base.is_complex() for tensor in (whole, piece)):
-        return ""  # torch has made them real by now: twice as many numbers as the student gave it
+    if made_real(whole) or made_real(piece):
+        return ""
     ranks = sys.modules["torch.distributed"].get_world_size(group)
     first, second = ("first", "second") if op.startswith("all_gather") else ("second", "first")
     if whole.numel() != ranks * piece.numel():
@@ -291,8 +321,10 @@ def plain(shape) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
-def not_a_tensor(op: str, value, name: str = "") -> str:
-    """The sentence about a value that is not a tensor; `name` is its variable, if it has one."""
+def not_a_tensor(op: str, value, argument: ast.AST | None) -> str:
+    """The sentence about a value that is not a tensor, and is that argument."""
+    name = argument.id if isinstance(argument, ast.Name) else ""
+    text = ast.unparse(argument) if isinstance(argument, (ast.Name, ast.Attribute)) else ""
     kind = type(value).__name__
     kind = f"{'an' if kind[0] in 'aeiouAEIOU' or kind == 'ndarray' else 'a'} {kind}"
     plain = op.removeprefix("i") if op in AT_ONCE else op
@@ -300,17 +332,18 @@ def not_a_tensor(op: str, value, name: str = "") -> str:
         return f"dist.{op} fills one tensor, and got {kind} of them: give it the one that this message belongs in"
     if plain == "recv":
         return f"dist.{op} fills a tensor that you pass in, and got {kind}: x = torch.empty(4), then dist.{op}(x, 0)"
-    if callable(value) and hasattr(value, "__name__"):
-        return f"dist.{op} takes a tensor, and got a function: {value.__name__}() calls it"
+    if inspect.isroutine(value) and text:
+        return f"dist.{op} takes a tensor, and got a function: {text}() calls it"
     if hasattr(value, "parameters"):
         return f"dist.{op} takes a tensor, and got {kind}: call it for each of {name or 'model'}.parameters()"
     if isinstance(value, (bool, int, float)):
         got = f"{name}, a number" if name else f"the number {value!r}"
         return f"dist.{op} takes a tensor, and got {got}: torch.tensor([{name or repr(value)}]) makes one"
     if isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
-        return f"dist.{op} takes one tensor, and got {kind} of them: torch.stack makes one, or call it for each"
-    text = f"dist.{op} takes one tensor, and got {kind}: numbers become one with torch.tensor(...)"
-    return text + (f", anything else goes with dist.{OBJECTS[plain]}" if plain in OBJECTS else "")
+        stack = "torch.stack makes one, or call it" if len({item.shape for item in value}) == 1 else "call it"
+        return f"dist.{op} takes one tensor, and got {kind} of them: {stack} for each"
+    what = f"dist.{op} takes one tensor, and got {kind}: numbers become one with torch.tensor(...)"
+    return what + (f", anything else goes with dist.{OBJECTS[plain]}" if plain in OBJECTS else "")
 
 
 def call_that_does_not_fit(error, place: Place) -> str:
@@ -336,16 +369,42 @@ def call_that_does_not_fit(error, place: Place) -> str:
 
 
 def last_set_to(name: str, place: Place) -> ast.AST | None:
-    """What the variable was last set to in the function or the cell, also in `a, b = 1, 2`."""
-    before = [n for n in bindings(place.scope, name) if isinstance(n, ast.Assign) and n.lineno <= place.line]
-    if not before:
-        return None
-    (target,), value = before[-1].targets[:1], before[-1].value
+    """What the variable was last set to in the function or the cell, also in `a, b = 1, 2`; None if that depends on a
+    branch or on the round of a loop."""
+    last = last_bound(name, place.scope, place.line)
+    (target,), value = (last.targets[:1], last.value) if isinstance(last, ast.Assign) else ((None,), None)
     if isinstance(target, ast.Name):
         return value
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         return next(v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name)
     return None
+
+
+def last_bound(name: str, block: ast.AST, line: int) -> ast.stmt | None:
+    """The statement that set the name last before the line, whichever way the code went; None if there is none."""
+    last: ast.stmt | None = None
+    while True:
+        bodies = [getattr(block, field, None) or () for field in ("body", "orelse", "finalbody")]
+        bodies += [handler.body for handler in getattr(block, "handlers", ())]
+        inside = next((b for b in bodies if b and b[0].lineno <= line <= (b[-1].end_lineno or 0)), ())
+        deeper = None
+        for statement in inside:
+            if spans(statement, line):
+                deeper = statement
+                break
+            if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and bindings(only(statement), name):
+                last = statement
+            elif bindings(only(statement), name):
+                last = None
+        if deeper is None or not hasattr(deeper, "body") or isinstance(deeper, FUNCTIONS):
+            return last
+        if isinstance(deeper, (ast.For, ast.While, ast.With)) and bindings(only(deeper), name):
+            last = None
+        block = deeper
+
+
+def only(statement: ast.stmt) -> ast.Module:
+    return ast.Module([statement], [])
 
 
 def reduce_op(error, place: Place) -> str:
@@ -355,7 +414,7 @@ def reduce_op(error, place: Place) -> str:
         return ""
     name = (op if isinstance(op, str) else getattr(op, "__name__", "")).upper()
     name = {"MEAN": "AVG", "AVERAGE": "AVG", "PROD": "PRODUCT"}.get(name, name)
-    return f"op is one of torch's: op=dist.ReduceOp.{name if is_reduction(name) else 'SUM'}"
+    return f"op is one of torch's: op=dist.ReduceOp.{name}" if is_reduction(name) else OF_TORCH
 
 
 def group(error, place: Place) -> str:
@@ -363,8 +422,11 @@ def group(error, place: Place) -> str:
     given = place.torch_call.f_locals.get("group") if place.torch_call is not None else None
     function = place.called(place.node) if isinstance(place.node, ast.Call) else None
     public = getattr(function, "__module__", "") == "torch.distributed.distributed_c10d"
-    if public and isinstance(given, (int, list, tuple)):
-        op = op_of(function)
+    op = op_of(function)
+    none = sys.modules["torch.distributed"].GroupMember.NON_GROUP_MEMBER if public else None
+    if isinstance(given, int) and given == none:
+        return f"this rank is not in the group that dist.{op} is given: leave this rank out"
+    if public and isinstance(given, (int, list, tuple)) and may_lack_a_group(function):
         tag = f" (a tag is tag={given})" if op in ("send", "recv", "isend", "irecv") else ""
         instead = f"leave it out to mean all ranks{tag}"
         if not isinstance(given, int):
@@ -376,6 +438,11 @@ def group(error, place: Place) -> str:
         return "every rank has a process group already: leave out this call, or have none made with %%ranks --bare"
     missing = place.innermost.f_code.co_name == "_get_default_group"
     return 'there is no process group: dist.init_process_group("gloo") on every rank makes one' if missing else ""
+
+
+def may_lack_a_group(function) -> bool:
+    parameter = inspect.signature(function).parameters.get("group")
+    return parameter is not None and parameter.default is not inspect.Parameter.empty
 
 
 # The peer
@@ -428,9 +495,10 @@ RULES = (
     took_the_return_value,
     put_into_a_list,
     argument_of_another_kind,
+    group,
+    list_of_objects,
     list_for_each_rank,
     wrong_peer,
     reduce_op,
-    group,
     call_that_does_not_fit,
 )

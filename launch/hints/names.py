@@ -202,7 +202,8 @@ def whole_numbers(error, place: Place) -> str:
     if not isinstance(node.target, ast.Name):
         return ""
     value = place.value(node.target.id)
-    if value is None or not is_tensor(value) or value.is_floating_point() or value.is_complex():
+    whole = is_tensor(value) and not value.is_floating_point() and not value.is_complex()
+    if not whole or "can't be cast" not in str(error):
         return ""
     kind, name = str(value.dtype).removeprefix("torch."), node.target.id
     return f"{name} holds whole numbers ({kind}), and /= keeps that: {name} = {name} / ... makes a tensor of fractions"
@@ -234,13 +235,22 @@ def fewer_pieces(error, place: Place) -> str:
         made = made.args[0]
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr != "chunk":
         return ""
-    count = made.args[place.value(ast.unparse(made.func.value)) is sys.modules["torch"] :][:1]
-    wanted = place.value(count[0].id) if count and isinstance(count[0], ast.Name) else None
-    wanted = count[0].value if count and isinstance(count[0], ast.Constant) else wanted
-    if type(wanted) is not int or len(pieces) >= wanted:
+    torch = sys.modules["torch"]
+    of_torch = place.value(ast.unparse(made.func.value)) is torch
+    args = [value_of(arg, place) for arg in (made.args if of_torch else [made.func.value, *made.args])]
+    named = {k.arg: value_of(k.value, place) for k in made.keywords if k.arg}
+    if len(args) < 2 or not is_tensor(args[0]) or type(args[1]) is not int:
+        return ""
+    count = len(torch.chunk(*args, **named))  # the list may have changed since
+    if not count == len(pieces) < args[1]:
         return ""
     instead = ast.unparse(made).replace("chunk(", "tensor_split(", 1)
-    return f"line {made.lineno}: chunk made {len(pieces)} pieces, not {wanted}: {instead} makes {wanted}"
+    return f"line {made.lineno}: chunk made {count} pieces, not {args[1]}: {instead} makes {args[1]}"
+
+
+def value_of(node: ast.AST, place: Place):
+    """The value of a name or of a constant; None of anything else."""
+    return place.value(node.id) if isinstance(node, ast.Name) else getattr(node, "value", None)
 
 
 def without_gpu(error, place: Place) -> str:
@@ -264,14 +274,43 @@ def loops_over_a_number(error, place: Place) -> str:
 
 
 def compared(error, place: Place) -> str:
-    """`if x == y` with tensors, which is a tensor, too."""
+    """`if x == y` with tensors, which is a tensor, too; `if x == 3`. Lists of tensors are compared otherwise."""
     node = place.node
     if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
         return ""
     if "ambiguous" not in str(error) or not isinstance(error, RuntimeError):
         return ""
-    sides = f"{ast.unparse(node.left)}, {ast.unparse(node.comparators[0])}"
-    return f"== compares element by element: torch.equal({sides}) is True if all are equal"
+    sure = [makes_tensor(side, place) for side in (node.left, node.comparators[0])]
+    test = f"torch.equal({ast.unparse(node.left)}, {ast.unparse(node.comparators[0])})"
+    test = test if all(sure) else f"({ast.unparse(node)}).all()"
+    return f"== compares element by element: {test} is True if all are equal" if any(sure) else ""
+
+
+def one_number(error, place: Place) -> str:
+    """`x.item()`, `float(x)` for a tensor of several elements."""
+    call = place.node
+    if not isinstance(call, ast.Call) or not isinstance(error, (RuntimeError, ValueError)):
+        return ""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args:
+        taken, what = call.func.value, "item()"
+    elif isinstance(call.func, ast.Name) and call.func.id in ("int", "float", "bool") and len(call.args) == 1:
+        taken, what = call.args[0], f"{call.func.id}()"
+    else:
+        return ""
+    value = place.value(taken.id) if isinstance(taken, ast.Name) else None
+    if value is None or not is_tensor(value) or value.numel() == 1:
+        return ""
+    text = ast.unparse(taken)
+    return f"{text} has {value.numel()} elements, and {what} is for one: {text}.tolist() makes a list of all"
+
+
+def makes_tensor(node: ast.AST, place: Place) -> bool:
+    """Whether the expression is a tensor for certain."""
+    if isinstance(node, ast.BinOp):
+        return makes_tensor(node.left, place) or makes_tensor(node.right, place)
+    if isinstance(node, ast.Subscript):
+        return makes_tensor(node.value, place)
+    return isinstance(node, ast.Name) and is_tensor(place.value(node.id))
 
 
 def fraction(error, place: Place) -> str:
@@ -281,7 +320,7 @@ def fraction(error, place: Place) -> str:
         value = place.value(node.value.id)
         counts = [node.slice] if is_tensor(value) or isinstance(value, (list, tuple, str)) else []
     elif isinstance(node, ast.Call):
-        counts = node.args if ast.unparse(node.func).rpartition(".")[2] in COUNTING else []
+        counts = node.args if ast.unparse(node.func).rpartition(".")[2] in COUNTING and not is_own(node, place) else []
     else:
         return ""
     for part in (part for count in counts if isinstance(error, TypeError) for part in terms(count)):
@@ -291,6 +330,11 @@ def fraction(error, place: Place) -> str:
             if said := came_to_be_one(part.id, place):
                 return said
     return ""
+
+
+def is_own(call: ast.Call, place: Place) -> bool:
+    """Whether the student has defined the function that is called."""
+    return inspect.isfunction(place.value(call.func.id)) if isinstance(call.func, ast.Name) else False
 
 
 def came_to_be_one(name: str, place: Place, names: int = 3) -> str:
@@ -331,6 +375,7 @@ RULES = (
     without_gpu,
     loops_over_a_number,
     compared,
+    one_number,
     fraction,
     from_torch,
     not_imported,

@@ -77,6 +77,10 @@ SAID = {  # cell -> who, and what is said last
     "for r in world_size: pass": "ranks 0-2: world_size is a number: range(world_size) counts up to it",
     "[r for r in world_size]": "ranks 0-2: world_size is a number: range(world_size) counts up to it",
     "y = x.clone()\nassert x == y": "ranks 0-2: == compares element by element: torch.equal(x, y) is True if all are equal",
+    "assert x == 3": "ranks 0-2: == compares element by element: (x == 3).all() is True if all are equal",
+    "c = (1, 2)\nif rank == 0: c = x.chunk(2)\nc[0] = 1": "ranks 0-2: c is a tuple, whose items cannot be replaced: c = list(c)",
+    "x.item()": "ranks 0-2: x has 4 elements, and item() is for one: x.tolist() makes a list of all",
+    "float(x)": "ranks 0-2: x has 4 elements, and float() is for one: x.tolist() makes a list of all",
     # what torch's calls return
     "work = dist.isend(x, right)\ndist.recv(torch.empty(4), left)\nwork.wiat()": "ranks 0-2: did you mean work.wait?",
     "work = dist.isend(x, right)\ndist.recv(torch.empty(4), left)\nwork.sum()": "ranks 0-2: line 2: dist.isend returns a handle to wait for",
@@ -110,7 +114,7 @@ SAID = {  # cell -> who, and what is said last
     "dist.P2POp(dist.send, x, right)": "ranks 0-2: dist.P2POp(dist.isend, x, 1): dist.isend or dist.irecv, the tensor, and the other rank",
     "dist.all_reduce(x, op=max)": "ranks 0-2: op is one of torch's: op=dist.ReduceOp.MAX",
     "dist.ReduceOp.AVERAGE": "ranks 0-2: torch has AVG, BAND, BOR, BXOR, MAX, MIN, PREMUL_SUM, PRODUCT, SUM",
-    "dist.broadcast(torch.ones, 0)": "ranks 0-2: dist.broadcast takes a tensor, and got a function: ones() calls it",
+    "dist.broadcast(torch.ones, 0)": "ranks 0-2: dist.broadcast takes a tensor, and got a function: torch.ones() calls it",
     "dist.scatter(x, x if rank == 0 else None)": "rank 0: dist.scatter(piece, pieces, src=0): pieces is a list of tensors on that rank and None on the others",
     "dist.gather(x, dst=0)": "rank 0: dist.gather(x, pieces, dst=0): pieces is a list of tensors on that rank and None on the others",
     "dist.scatter(x, [x[:1]] * 3 if rank == 0 else None)": "rank 0: the tensor has 4 elements and a piece of the list 1: make them equal",
@@ -128,8 +132,15 @@ SAID = {  # cell -> who, and what is said last
     "dist.reduce_scatter(x[:2].clone(), list(x.chunk(3)))": "ranks 0-2: dist.reduce_scatter needs a list with one tensor for each of 3 ranks, and got 2",
     "pieces = [None] * world_size\ndist.all_gather(pieces, x)": "ranks 0-2: dist.all_gather fills the tensors that you pass in, and this list holds None: [torch.empty_like(x) for _ in range(world_size)] makes one",
     "dist.reduce_scatter(x[:1].clone(), x[:3].chunk(3))": "ranks 0-2: dist.reduce_scatter needs a list, and got a tuple: list(...) makes a list of it",
-    "w = torch.ones(4, requires_grad=True)\ndist.all_reduce(w.grad)": "ranks 0-2: w.grad is None here: backward() sets it, for parameters that the loss depends on",
+    "w = torch.ones(4, requires_grad=True)\ndist.all_reduce(w.grad)": "ranks 0-2: w.grad is None here: backward() sets it, for parameters that the loss depends on, and zero_grad() takes it away",
+    "dist.broadcast_object_list('hello', src=0)": "ranks 1-2: dist.broadcast_object_list(box, src=0): box is a list, [obj] on that rank and [None] on the others",
+    "dist.all_reduce(x.sum)": "ranks 0-2: dist.all_reduce takes a tensor, and got a function: x.sum() calls it",
+    "dist.all_reduce([x, x[:2]])": "ranks 0-2: dist.all_reduce takes one tensor, and got a list of them: call it for each",
+    "dist.all_reduce(x, op=lambda a, b: a * b)": "ranks 0-2: op is one of torch's, such as op=dist.ReduceOp.SUM",
+    "pieces = [torch.empty_like(x) for _ in range(3)]\ndist.all_gather(pieces, x, 1)": "ranks 0-2: the group of dist.all_gather is 1 here, which is not a group: leave it out to mean all ranks",
+    "g = dist.new_group([0, 1])\nif rank == 2: dist.send(x, 0, group=g)": "rank 2: this rank is not in the group that dist.send is given: leave this rank out",
     # to whom they speak
+    "peer = rank + 1\npeer -= 1\ndist.send(x, peer)": "ranks 0-2: peer is the rank itself here: copy its own data, without a message",
     "dist.recv(x, 0)": "rank 0: a rank cannot receive from itself, and this line runs here too: leave this rank out with if rank != 0",
     "for peer in range(3): dist.recv(x, peer) if rank == 0 else None": "rank 0: peer is the rank itself here: copy its own data, without a message",
     "partner = rank ** 1\ndist.send(x, partner)": "ranks 0-2: partner is the rank itself here, worked out as rank ** 1: copy its own data, without a message",
@@ -181,6 +192,9 @@ RIGHT = [  # nothing is said
     "def plan(n): return n or None\nn = plan(3)",
     "store = {}\nstore = store.copy()",
     "class FakeDist:\n    def recv(self, x, src): return x\nfake = FakeDist()\nx = fake.recv(x, 0)",
+    "try: x.cuda()\nexcept (AssertionError, RuntimeError): y = x",
+    "c = x.chunk(3)\ntry: c[2]\nexcept IndexError: c = x.tensor_split(3)",
+    "box = [rank]\ndist.broadcast_object_list(box, src=0)\nassert box == [0]",
     "import threading\nevent = threading.Event()\nevent.set()\nevent.wait()",
 ]
 
@@ -198,6 +212,26 @@ RAISED_RIGHTLY = [  # the error says it all
     "n = 1 / 2\nNone[n]",
     "n = 1 / 2\n{}['a'][n]",
     "range(1, 2 / 1 and 'a')",
+    # near one of the explanations above, and wrong for another reason
+    "t = ([1], [2])\nt[0] += 5",  # no list can add a number
+    "c = list(x.chunk(4))\nc.pop()\nc[3]",  # chunk made four
+    "c = list(x.chunk(8))\nc.append(x)\nc[6]",
+    "c = x.chunk(2)\nc[2]",
+    "class Text(str):\n    def chunk(self, n): return [self]\nc = Text('ab').chunk(3)\nc[2]",
+    "n = 3\n{[r] for r in range(n)}",
+    "n = 3\na, b = n",
+    "assert [x] == [x.clone()]",  # lists, which torch.equal does not take
+    "assert x.chunk(2) == x.clone().chunk(2)",
+    "k = torch.arange(4)\nk /= torch.ones(3)",
+    "k = torch.arange(4).expand(3, 4)\nk /= 2",
+    "def split(rate): return rate\nsplit(1 / 2, 3)",
+    "n = len(x) / 2\nn = int(n)\nx[:n, 'a']",
+    "torch.zeros(0).max()",
+    "dist.gather_object(lambda: 1, [] if rank else [None] * 3)",  # a lambda cannot be sent
+    "dist.get_global_rank(1, dist.group.WORLD)",  # it cannot be left out
+    "dist.scatter_object_list([], [1, 2, 3] if rank == 0 else [1])",
+    "dist.all_gather([torch.empty(2, dtype=torch.cfloat) for _ in range(3)], torch.ones(4, dtype=torch.cfloat))",
+    "[1, 2].item()",
 ]
 
 
