@@ -82,10 +82,14 @@ class Namer:
         for result in self.results:
             for name in self.names if collective in HANDING_OUT else self.inputs:
                 held, how = self._holds(collective, root, name, result)
-                if held and self._nothing_else(collective, root, name):
+                keeps = held[root][0] if held and root is not None and collective == "reduce" else ""
+                scan = bool(keeps) and self._is_scan(name, keeps)
+                if held and self._nothing_else(collective, root, name) and not (scan and self._sends_twice(name)):
+                    how = "prefix sums" if scan and how == "sum" else how
                     algorithm = self._algorithm(collective, root, name, held)
                     given = {rank: self.starts[rank][name] for rank in self.ranks if name in self.starts[rank]}
-                    into = name if all(self._stays(rank, name, result) for rank in held) else result
+                    stays = all(where[0] == name or self._stays(rank, name, result) for rank, where in held.items())
+                    into = name if stays else result
                     held = {r: (v, lo * self.wider[r, v], hi * self.wider[r, v]) for r, (v, lo, hi) in held.items()}
                     yield Found(collective, algorithm, root, name, into, held, given, how)
 
@@ -332,6 +336,20 @@ class Namer:
         idle = chain(*(self.ends[r].values() for r in self.ranks if r != root and sent[r] < whole))
         left = any(held[-1].hi == whole and self._is(held, 0, total, set()) for held in idle)
         return left or any(nbytes > (0 if rank == root else whole) for rank, nbytes in sent.items())
+
+    def _is_scan(self, name: str, result: str) -> bool:
+        """Whether each of three or more ranks ends with the sum of the ranks up to its own, which a chain leaves."""
+        if len(self.ranks) < 3 or not all(result in end for end in self.ends.values()):
+            return False
+        sums = (_together([self.starts[r][name] for r in self.ranks[: rank + 1]]) for rank in self.ranks)
+        return all(self._is(self.ends[rank][result], 0, total, set()) == 1 for rank, total in enumerate(sums))
+
+    def _sends_twice(self, name: str) -> bool:
+        """Whether a rank sends more than its vector: a chain, which leaves prefix sums, does not."""
+        sent: Counter = Counter()
+        for m in self.replay.messages:
+            sent[m.src] += m.nbytes
+        return max(sent.values(), default=0) > self.starts[0][name][-1].hi
 
     @cached_property
     def carried(self) -> set[tuple[int, int, int]]:

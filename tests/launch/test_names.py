@@ -689,6 +689,21 @@ def test_a_gather_in_the_wrong_order_is_no_scatter_on_two_ranks(gang):
     assert (wrong.collective, right.collective) == ("recorded", "gather")
 
 
+STEP = "y = x.clone()\nb = torch.empty_like(x)\n"
+STEP += "if rank > 0:\n    dist.recv(b, rank - 1)\n    y += b\nif rank < p - 1:\n    dist.send(y, rank + 1)\n"
+SCAN = "y = x.clone()\nfor d in (1, 2):\n    b = torch.empty_like(x)\n"
+SCAN += "    w = dist.isend(y, rank + d) if rank + d < p else None\n    if rank >= d: dist.recv(b, rank - d)\n"
+SCAN += "    if w: w.wait()\n    if rank >= d: y += b\n"
+
+
+def test_a_prefix_sum_is_no_reduce_and_one_along_a_chain_says_what_each_rank_keeps(gang):
+    """A chain that reduces to the last rank sends the same, and leaves the same where ranks keep what they add up."""
+    kept, let_go = told(gang, STEP, 4), told(gang, STEP + "if rank < p - 1: y.zero_()\n", 4)
+    assert {r.title for r in told(gang, SCAN, 4)} == {"your run"}
+    assert {r.title for r in kept} == {"your run: reduce (prefix sums) of x into y"}
+    assert {r.title for r in let_go} == {"your run: reduce of x into y"}
+
+
 def test_a_built_in_all_reduce_that_one_rank_has_overwritten_is_no_reduce(gang):
     (recording,) = told(gang, "dist.all_reduce(x)\nif rank == 3: x += 1\n", 4, ("ints",))
     assert recording.collective == "recorded"
