@@ -1,5 +1,9 @@
 """The exercises of chapter 16: an all_reduce in JAX by ppermute, and a tensor from one placement into another."""
 
+from itertools import accumulate
+
+import numpy as np
+
 from course.exercises.exercise import Exercise, nobody
 
 GATHER, SCATTER = frozenset({"all_gather", "all_gather_single"}), frozenset({"reduce_scatter", "reduce_scatter_single"})
@@ -49,6 +53,47 @@ def _trial_on_devices(f, x):
     return torch.cat([torch.from_numpy(sums.__array__().copy()).flatten(), counted])
 """
 
+
+def changes(p: int) -> dict[str, int]:
+    """How many numbers of the answer each change of placement brings."""
+    return {
+        "partial to shard": 4,
+        "shard to replicate": 4 * p * p,
+        "replicate to shard": 4,
+        "partial to replicate": 4 * p,
+    }
+
+
+def _first_wrong(change: str, made):
+    """The answer if all before `change` is right, and this brings made(what it brings, what it should, trial, rank)."""
+
+    def slip(trial, rank: int) -> np.ndarray:
+        values, right = (np.array(each, np.float64) for each in (trial.answers[rank]["values"], trial.expected[rank]))
+        names, ends = list(changes(trial.p)), [0, *accumulate(changes(trial.p).values())]
+        lo, hi = (ends[names.index(change) + more] for more in (0, 1))
+        brought = made(values[lo:hi], right[lo:hi], trial, rank)
+        wrong = not np.array_equal(values[lo:hi], right[lo:hi])
+        return np.concatenate([right[:lo], brought if wrong else np.full(hi - lo, np.nan), values[hi:]])
+
+    return slip
+
+
+def _own_summand(values, right, trial, rank: int) -> np.ndarray:
+    return np.split(trial.given[rank], trial.p)[rank].ravel()
+
+
+def _another_part(values, right, trial, rank: int) -> np.ndarray:
+    """That of the rank whose it is, if it is another's."""
+    whole = (1 + np.arange(trial.given[rank].size) % 7).astype(np.float64)
+    parts = [part for r, part in enumerate(np.split(whole, trial.p)) if r != rank]
+    return next((part for part in parts if np.array_equal(part, values)), np.full(values.shape, np.nan))
+
+
+def _another_order(values, right, trial, rank: int) -> np.ndarray:
+    there, wanted = (sorted(map(tuple, each.reshape(-1, 2))) for each in (values, right))
+    return values if there == wanted else np.full(values.shape, np.nan)
+
+
 EXERCISES = (
     Exercise(
         name="ring_sum",
@@ -88,11 +133,14 @@ EXERCISES = (
         allowed=GATHER | SCATTER,
         uses={SCATTER: (2, GATHERED)},
         calls=lambda p: 4,
-        parts=lambda p: {
-            "partial to shard": 4,
-            "shard to replicate": 4 * p * p,
-            "replicate to shard": 4,
-            "partial to replicate": 4 * p,
+        parts=changes,
+        slips={
+            _first_wrong("partial to shard", _own_summand): "that is this rank's own summand; those of the others are "
+            "missing: reduce_scatter adds them up",
+            _first_wrong("shard to replicate", _another_order): "the right rows in another order; rank 0's come first, "
+            "then rank 1's",
+            _first_wrong("replicate to shard", _another_part): "that is another rank's part; this rank's is "
+            "x.chunk(world_size)[rank]",
         },
         hints=(
             "Three of the four are simple: one is a reduce_scatter, one is an all_gather, and one needs no message at "

@@ -74,9 +74,20 @@ def other_heads(trial, rank: int) -> np.ndarray:
 
 def the_same_rows(trial, rank: int) -> np.ndarray:
     """The answer itself, if it has the right rows in another order; else nothing that could be one."""
-    values, right = (np.asarray(each, np.float64) for each in (trial.answers[rank]["values"], trial.expected[rank]))
+    values, right = (
+        np.asarray(each, np.float64).reshape(len(each), -1)
+        for each in (trial.answers[rank]["values"], trial.expected[rank])
+    )
     close = np.abs(values[:, None] - right[None]).max(axis=2) <= 1e-4
     return values if close.any(axis=0).all() and close.any(axis=1).all() else np.full(values.shape, np.nan)
+
+
+def another_rank(trial, rank: int) -> np.ndarray:
+    """What some other rank should return, if it is that; else nothing that could be one."""
+    values = trial.answers[rank]["values"]
+    others = [each for r, each in enumerate(trial.expected) if r != rank]
+    found = (each for each in others if each.shape == values.shape and np.abs(values - each).max() <= 1e-4)
+    return next(found, np.full(values.shape, np.nan))
 
 
 ATTENTION = """
@@ -157,6 +168,9 @@ EXERCISES = (
             "x.chunk(world_size, dim=1)[rank]",
             by_sender_last: "the right numbers, with token 0 of every rank before token 1 of any; what comes is all "
             "tokens of rank 0, then all of rank 1, and this order is the right one",
+            the_same_rows: "the right heads of the right tokens in another order: all tokens of rank 0 come first, "
+            "then those of rank 1, each rank's as they are in its x",
+            another_rank: "these are the heads of another rank: of the pieces that you send, number r goes to rank r",
         },
         hints=(
             "all_to_all_single sends the first 1/p of the memory to rank 0, the next to rank 1, and so on. In x the "

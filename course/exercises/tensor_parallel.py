@@ -72,6 +72,37 @@ def _trial_loss_by_the_book(x):
 """
 """Rows of logits, and how many columns of them each rank has."""
 
+
+def _loss(trial, rank: int, alike: bool = True, summed: bool = True, first: int = COLUMNS, ends: int = 1) -> np.ndarray:
+    """What comes out if each rank takes its own maximum (`alike=False`) or its own logits (`summed=False`), if its
+    columns begin at `first` * rank, or if the maximum is not added at the end (`ends=0`)."""
+    xs, target = [x.astype(np.float64) for x in trial.given], 7 * np.arange(TOKENS) % (COLUMNS * trial.p)
+    highest = [x.max(axis=1) for x in xs]
+    used = [np.max(highest, axis=0) if alike else high for high in highest]
+    total = sum(np.exp(x - high[:, None]).sum(axis=1) for x, high in zip(xs, used, strict=True))
+    here = [np.arange(COLUMNS) + first * r == target[:, None] for r in range(trial.p)]
+    logits = [(x * mine).sum(axis=1) for x, mine in zip(xs, here, strict=True)]
+    right = sum(logits) if summed else logits[rank]
+    grad = (np.exp(xs[rank] - used[rank][:, None]) / total[:, None] - here[rank]) / TOKENS
+    return np.concatenate([[(ends * used[rank] + np.log(total) - right).mean()], grad.ravel()])
+
+
+def own_maximum(trial, rank: int) -> np.ndarray:
+    return _loss(trial, rank, alike=False)
+
+
+def own_logit(trial, rank: int) -> np.ndarray:
+    return _loss(trial, rank, summed=False)
+
+
+def own_numbering(trial, rank: int) -> np.ndarray:
+    return _loss(trial, rank, first=0)
+
+
+def lost_maximum(trial, rank: int) -> np.ndarray:
+    return _loss(trial, rank, ends=0)
+
+
 FLOATS = ("float32", "float64", "float32")
 
 EXERCISES = (
@@ -113,7 +144,16 @@ EXERCISES = (
         expected="_trial_loss_by_the_book(x)",
         call="_trial_both_ways(lambda x: {name}(x, _trial_target.clone()), x, upstream=x.new_ones(()))",
         parts=lambda p: {"the loss": 1, "the gradient of x": TOKENS * COLUMNS},
-        slips={lambda trial, rank: trial.expected[rank] * TOKENS: "that is the sum over the rows; take the mean"},
+        slips={
+            lambda trial, rank: trial.expected[rank] * TOKENS: "that is the sum over the rows; take the mean",
+            own_maximum: "each rank subtracted the largest logit of its own columns, so the sums of exp do not fit "
+            "together: all_reduce it with dist.ReduceOp.MAX first",
+            own_logit: "where the right token is in another rank's columns, its logit is missing: G.apply adds it up "
+            "over the ranks, of which all but one give 0",
+            own_numbering: "target was taken for a column of this rank's x; it is one of the whole vocabulary, and "
+            "this rank's columns begin at rank * x.shape[1]",
+            lost_maximum: "the largest logit was subtracted before exp, and is not added again to the logarithm",
+        },
         in_place=False,
         allowed=frozenset({"all_reduce"}),
         calls=lambda p: 3,

@@ -63,14 +63,14 @@ def redistribute(x, before, after):
 """,
         "never calls reduce_scatter or reduce_scatter_single: both conversions from partial",
     ),
-    "its part of its own summand": (filled(partial_shard=PARTS["replicate_shard"]), "partial to shard"),
+    "its part of its own summand": (filled(partial_shard=PARTS["replicate_shard"]), "that is this rank's own summand"),
     "the part of the rank beside it": (
         filled(replicate_shard="return x.chunk(world_size)[rank - 1]"),
-        "replicate to shard",
+        "that is another rank's part",
     ),
     "shards in the wrong order": (
         filled(shard_replicate=PARTS["shard_replicate"].replace("return whole", "return whole.flip(0)")),
-        "shard to replicate",
+        "the right rows in another order; rank 0's come first",
     ),
     "scattered although everybody has it": (
         filled(replicate_shard=PARTS["partial_shard"].replace("return mine", "return mine // world_size")),

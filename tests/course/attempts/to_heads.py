@@ -59,6 +59,14 @@ def to_heads(x):
         SOLVED.replace("out.flatten(0, 1)", "out.transpose(0, 1).flatten(0, 1)"),
         "the right numbers, with token 0 of every rank before token 1 of any",
     ),
+    "the last rank's tokens first": (
+        SOLVED.replace("out.flatten", "out.flip(0).flatten"),
+        "the right heads of the right tokens in another order",
+    ),
+    "the pieces in reversed order": (
+        SOLVED.replace("dim=1))", "dim=1)[::-1])"),
+        "these are the heads of another rank",
+    ),
     "the heads side by side": (
         SOLVED.replace("out.flatten(0, 1)", "torch.cat(list(out), dim=1)"),
         " should ",

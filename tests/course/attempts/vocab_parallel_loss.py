@@ -71,10 +71,22 @@ def vocab_parallel_loss(x, target):
 
 WRONG = {
     "no maximum": (BODY.format(**GOOD | {"largest": "m = torch.zeros_like(m)"}), "the loss"),
-    "a maximum of its own": (BODY.format(**GOOD | {"largest": "pass"}), "no  on 4 ranks"),
-    "the target is a column of its own": (BODY.format(**GOOD | {"place": "target"}), "the loss"),
-    "the logit of its own columns": (BODY.format(**GOOD | {"right": "logit"}), "no  on 4 ranks"),
-    "without the maximum at the end": (BODY.format(**GOOD | {"loss": "(torch.log(total) - right).mean()"}), "the loss"),
+    "a maximum of its own": (
+        BODY.format(**GOOD | {"largest": "pass"}),
+        "the largest logit of its own columns",
+    ),
+    "the target is a column of its own": (
+        BODY.format(**GOOD | {"place": "target"}),
+        "taken for a column of this rank's x",
+    ),
+    "the logit of its own columns": (
+        BODY.format(**GOOD | {"right": "logit"}),
+        "its logit is missing",
+    ),
+    "without the maximum at the end": (
+        BODY.format(**GOOD | {"loss": "(torch.log(total) - right).mean()"}),
+        "is not added again to the logarithm",
+    ),
     "the sum over rows": (
         BODY.format(**GOOD | {"loss": "(m + torch.log(total) - right).sum()"}),
         "that is the sum over the rows; take the mean",
