@@ -14,8 +14,8 @@ import os
 import sys
 from difflib import get_close_matches
 
-from launch.hints._calls import FORMS, last_set_to
-from launch.hints.place import Place, bindings, deletes, is_reduction, is_tensor
+from launch.hints._calls import FORMS
+from launch.hints.place import Place, bindings, deletes, is_reduction, is_tensor, last_set_to
 
 ALIASES = {
     "np": "import numpy as np",

@@ -155,6 +155,45 @@ def bindings(scope: ast.AST, name: str) -> list[Node]:
     return [node for node in _of_scope(scope) if isinstance(node, Node) and name in _sets(node)]
 
 
+def last_set_to(name: str, place: Place) -> ast.AST | None:
+    """What the variable was last set to in the function or the cell, also in `a, b = 1, 2`; None if that depends on a
+    branch or on the round of a loop."""
+    last = last_bound(name, place.scope, place.line)
+    (target,), value = (last.targets[:1], last.value) if isinstance(last, ast.Assign) else ((None,), None)
+    if isinstance(target, ast.Name):
+        return value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return next(v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name)
+    return None
+
+
+def last_bound(name: str, block: ast.AST, line: int) -> ast.stmt | None:
+    """The statement that set the name last before the line, whichever way the code went; None if there is none."""
+    last: ast.stmt | None = None
+    while True:
+        bodies = [getattr(block, field, None) or () for field in ("body", "orelse", "finalbody")]
+        bodies += [handler.body for handler in getattr(block, "handlers", ())]
+        inside = next((b for b in bodies if b and b[0].lineno <= line <= (b[-1].end_lineno or 0)), ())
+        deeper = None
+        for statement in inside:
+            if spans(statement, line):
+                deeper = statement
+                break
+            if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and bindings(only(statement), name):
+                last = statement
+            elif bindings(only(statement), name):
+                last = None
+        if deeper is None or not hasattr(deeper, "body") or isinstance(deeper, FUNCTIONS):
+            return last
+        if isinstance(deeper, (ast.For, ast.While, ast.With)) and bindings(only(deeper), name):
+            last = None
+        block = deeper
+
+
+def only(statement: ast.stmt) -> ast.Module:
+    return ast.Module([statement], [])
+
+
 def bound(tree: ast.AST) -> set[str]:
     """All names that the tree sets outside of functions."""
     nodes = [*_of_scope(tree)]
