@@ -293,7 +293,7 @@ def one_number(error, place: Place) -> str:
         return ""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args:
         taken, what = call.func.value, "item()"
-    elif isinstance(call.func, ast.Name) and call.func.id in ("int", "float", "bool") and len(call.args) == 1:
+    elif isinstance(call.func, ast.Name) and call.func.id in ("int", "float") and len(call.args) == 1:
         taken, what = call.args[0], f"{call.func.id}()"
     else:
         return ""

@@ -183,6 +183,8 @@ def last_bound(name: str, block: ast.AST, line: int) -> ast.stmt | None:
                 last = statement
             elif bindings(only(statement), name):
                 last = None
+        if isinstance(deeper, ast.Match) and bindings(only(deeper), name):
+            return None
         if deeper is None or not hasattr(deeper, "body") or isinstance(deeper, FUNCTIONS):
             return last
         if isinstance(deeper, (ast.For, ast.While, ast.With)) and bindings(only(deeper), name):

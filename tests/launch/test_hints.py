@@ -232,6 +232,7 @@ RAISED_RIGHTLY = [  # the error says it all
     "dist.scatter_object_list([], [1, 2, 3] if rank == 0 else [1])",
     "dist.all_gather([torch.empty(2, dtype=torch.cfloat) for _ in range(3)], torch.ones(4, dtype=torch.cfloat))",
     "[1, 2].item()",
+    "bool(x)",  # any, or all?
 ]
 
 
