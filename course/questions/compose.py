@@ -78,7 +78,7 @@ QUESTIONS = (
                 "Only divide, then add",
                 "No sum on the way is above the mean, 20096. The sum first would be 80384, beyond `float16`. "
                 "DDP divides first, for this reason, and so does `ReduceOp.AVG` on NCCL. (Very small gradients "
-                "then underflow; loss scaling helps.)",
+                "then underflow. Loss scaling helps, and FSDP divides by part of p before and by the rest after.)",
             ),
             Answer("Neither", "float16 is coarse, but it can hold 20000. What can it not hold?"),
         ),

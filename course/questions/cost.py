@@ -39,9 +39,10 @@ QUESTIONS = (
     Number(
         name="bucket_times",
         topic="cost",
-        text="4 ranks, a ring over InfiniBand: alpha = 14 microseconds, 50 GB/s. Llama 3.2 1B has two norms in each of "
-        "its 16 layers, and one at the end. The gradient of each has 2,048 float32 numbers, 8.2 kB. Plan A calls "
-        "all_reduce for each. Plan B joins the 33 into one tensor and calls it once. By what factor is A slower?",
+        text="4 ranks, a ring over InfiniBand with Simple: alpha = 14 microseconds, 50 GB/s. Llama 3.2 1B has two "
+        "norms in each of its 16 layers, and one at the end. The gradient of each has 2,048 float32 numbers, 8.2 kB. "
+        "Plan A calls all_reduce for each. Plan B joins the 33 into one tensor and calls it once. By what factor is A "
+        "slower?",
         right=Answer(
             "33*6*(14+0.04096)/(6*(14+33*0.04096))",
             "A: 33 x 6 steps of 14 + 0.04 microseconds. B: 6 steps of 14 + 1.35.",
@@ -148,8 +149,8 @@ QUESTIONS = (
         text="An all_reduce of 8.59 GB on 8 GPUs takes 158.07 ms. What is its busbw?",
         right=Answer(
             "2*(p-1)/p*8.59e9/158.07e-3",
-            "algbw is 54.34 GB/s; the factor of all_reduce on 8 ranks is 7/4. The ring leaves each machine by four "
-            "NICs: 24 GB/s each.",
+            "algbw is 54.34 GB/s; the factor of all_reduce on 8 ranks is 7/4. NCCL runs a ring for each of a machine's "
+            "four NICs: 24 GB/s on each.",
         ),
         wrong=(
             Answer("8.59e9/158.07e-3", "That is algbw. For all_reduce it is multiplied by 2 (p - 1)/p = 7/4."),

@@ -196,7 +196,7 @@ QUESTIONS = (
         name="groups_factor",
         topic="hierarchy",
         text="4.19 MB, 10 MB/s between the machines, 200 MB/s inside. About how much faster is the hierarchical one, "
-        "by the model?",
+        "by the cost formula?",
         answers=(
             Answer("Not at all: both send 1.75 N", "In all, yes. But not over the same wires, and not over one NIC."),
             Answer("Twice", "The bytes between fall from 1.75 N on one NIC to 0.25 N on each: more than that."),

@@ -23,6 +23,15 @@ def test_calls_are_counted_and_their_bytes_are_those_of_models(capsys):
     assert second.split(maxsplit=1) == ["second", "1 all_gather 0.25 Ψ"]
 
 
+def test_a_part_of_several_steps_is_told_for_one(capsys):
+    gather, barrier = ("all_gather_single", ALL, MODEL // 4), ("barrier", ALL, 0)
+    sent(recorded(*[gather] * 6, barrier, gather), "three", "one", steps=(3, 1))
+    assert [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()] == [
+        "2 all_gather 0.50 Ψ",
+        "1 all_gather 0.25 Ψ",
+    ]
+
+
 def test_each_part_has_its_name():
     with pytest.raises(ValueError):
         sent(recorded(("all_gather", ALL, 4)), "first", "second")
