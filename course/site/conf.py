@@ -2,6 +2,7 @@
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
+from pygments.lexers.special import TextLexer
 
 project = "Ringside"
 html_title = "Ringside"
@@ -37,3 +38,4 @@ def _block(self, node):
 
 def setup(app):
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))  # MathJax would come from another host
+    app.add_lexer("mermaid", TextLexer)  # a code host draws it; Sphinx before 8.2 warns that it cannot colour it
