@@ -71,7 +71,7 @@ pictures: .venv/test.stamp
 lint: .venv/test.stamp
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.venv/course.stamp: pyproject.toml etc/lock.txt etc/install.py etc/ipython/ipython_kernel_config.py
+.venv/course.stamp: pyproject.toml etc/lock.txt etc/install.py etc/ipython/ipython_kernel_config.py etc/labconfig/default_setting_overrides.json
 	@echo "setting up in .venv, once: 2 GB, most of it torch"
 	@test -x $(BIN)/python || uv venv --quiet --seed --python "$(PYTHON)" .venv 2>/dev/null || $(PYTHON) -m venv .venv
 	@$(INSTALL)

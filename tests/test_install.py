@@ -1,6 +1,7 @@
 """What is installed: the lock, pip's settings for uv, a torch that was not tested, a package of another project."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 import tomllib
@@ -106,3 +107,15 @@ def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as ended:
         ringside.main([*command, "--help"])
     assert ended.value.code == 0 and "usage: ringside" in capsys.readouterr().out
+
+
+def test_jupyterlab_numbers_lines_by_a_setting_that_it_has():
+    """Errors name lines. The setting's place and names are JupyterLab's own, read from its schema."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    (source,) = [s for s, to in wheel["shared-data"].items() if to.startswith("etc/jupyter/labconfig/default_setting_")]
+    ((plugin, settings),) = json.loads((ROOT / source).read_text()).items()
+    package, _, name = plugin.partition(":")
+    schema = Path(sys.prefix, "share/jupyter/lab/schemas", package, f"{name}.json")
+    properties = json.loads(schema.read_text())["properties"]
+    assert all(value.keys() <= properties[key]["default"].keys() for key, value in settings.items())
+    assert settings["codeCellConfig"]["lineNumbers"] is True

@@ -35,7 +35,7 @@ def svg(figure: Any) -> str:
     parts = []
     for i, ((name, _), traces) in enumerate(zip(panels, shown, strict=True)):
         x, y = i % columns * (wide + GAP), i // columns * tall
-        inside = _panel(figure, traces, spans, wide - LEFT - 8, TALL[columns], meta.get("x", ""))
+        inside = _panel(figure, traces, spans, wide - LEFT - 8, TALL[columns], meta.get("x", ""), f"words{i}")
         parts.append(f'<g transform="translate({x + LEFT} {y + HEAD})">{words(name, 0, -8, "rd-small")}{inside}</g>')
     low = -(-len(panels) // columns) * tall
     legend, end = _legend([trace for traces in shown for trace in traces], low + 14)
@@ -49,8 +49,17 @@ def _span(values: Sequence[float], below: float) -> tuple[float, float]:
     return min(logs) - below * span, max(logs) + 0.04 * span
 
 
-def _panel(figure: Any, traces: Sequence[Any], spans: Sequence[tuple[float, float]], wide: int, tall: int, x_name: str):
-    """Axes with their ticks, then lines, then what is marked on them."""
+def _panel(
+    figure: Any,
+    traces: Sequence[Any],
+    spans: Sequence[tuple[float, float]],
+    wide: int,
+    tall: int,
+    x_name: str,
+    free: str,
+):
+    """Axes with their ticks, then lines, then what is marked on them. No line crosses these words: `free` is the name
+    of a mask that keeps their places free, on paper of any colour."""
     (left, right), (low, high) = spans
 
     def across(value: float) -> float:
@@ -69,20 +78,28 @@ def _panel(figure: Any, traces: Sequence[Any], spans: Sequence[tuple[float, floa
     parts.append(words(x_name or figure.layout.xaxis.title.text or "", wide / 2, tall + 31, "rd-small rd-mid"))
     if figure.layout.yaxis.title.text:
         parts.append(words(figure.layout.yaxis.title.text, 4, 12, "rd-small"))
+    lines, places, ground = [], "", len(parts)
     for trace in traces:
         points = [(across(x), down(y)) for x, y in zip(trace.x, trace.y, strict=True)]
         if trace.mode == "lines":
-            parts.append(f'<path fill="none" {_stroke(trace)} d="M{"L".join(f"{x:g} {y:g}" for x, y in points)}"/>')
+            lines.append(f'<path fill="none" {_stroke(trace)} d="M{"L".join(f"{x:g} {y:g}" for x, y in points)}"/>')
         for i, (x, y) in enumerate(points if "markers" in trace.mode else []):
             text = trace.text[i] if trace.text else ""
             paint = f'fill="none" stroke="{_still.INK}" stroke-width="2"' if text else f'fill="{trace.marker.color}"'
             parts.append(f'<circle {paint} cx="{x:g}" cy="{y:g}" r="{5 if text else 3.5}"/>')
             if text:
-                lines = textwrap.wrap(text, NARROW, break_long_words=False)  # below the curve, which rises
-                fits = x + 10 + LETTER * max(map(len, lines)) < wide
+                said = textwrap.wrap(text, NARROW, break_long_words=False)  # below the curve, which rises
+                long = LETTER * max(map(len, said))
+                fits = x + 10 + long < wide
                 place = (x + 10, "rd-small") if fits else (wide, "rd-small rd-end")
-                parts += [words(line, place[0], y + 20 + 14 * k, place[1]) for k, line in enumerate(lines)]
-    return "".join(parts)
+                parts += [words(line, place[0], y + 20 + 14 * k, place[1]) for k, line in enumerate(said)]
+                hole = long + 15
+                begin = x + 7 if fits else wide + 3 - hole
+                places += f'<path d="M{begin:g} {y + 8:g}h{hole:g}v{14 * len(said) + 2}h-{hole:g}z"/>'
+    size = f'x="-9" y="-9" width="{wide + 18}" height="{tall + 18}"'
+    mask = f'<mask id="{free}" maskUnits="userSpaceOnUse" {size}><rect fill="#fff" {size}/>{places}</mask>'
+    drawn = f'{mask}<g mask="url(#{free})">{"".join(lines)}</g>' if places else "".join(lines)
+    return "".join([*parts[:ground], drawn, *parts[ground:]])
 
 
 def _ticks(axis: Any, low: float, high: float) -> list[tuple[float, str]]:

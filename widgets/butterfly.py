@@ -27,10 +27,8 @@ ROW, BAR = 19, 13  # pixels from rank to rank, and of a bar
 HEAD = 56  # above the first rank: title, distance, amount
 THICKEST = 5
 HUE = "rs-h4"  # no other than blue: where in the bar a part is says which part of the vector
-BARS = [
-    "Bar: the N bytes of a rank. Pale: the part that it works on. Empty: given away.",
-    "Dark: how many ranks' data is in that part; to the top: of all ranks.",
-]
+BARS = "A bar is the N bytes of a rank; dark to the top: the data of all ranks is in it."
+KEY = {"its part": (True, 0.0), "ranks' data already in it": (True, 0.5), "given away": (False, 0.0)}  # pale, dark
 LINES = "Line: a message, thick if it is long"
 
 
@@ -65,7 +63,7 @@ class Butterfly(Followed):
             size=f"{local} on each machine" if local else "",
             told=[_before(wings), *(_sentence(wings, step) for step in range(steps))],
             phases=_phases(wings),
-            legend=[*BARS, LINES + (", orange if it leaves the machine." if local else ".")],
+            legend=[BARS, LINES + (", orange if it leaves the machine." if local else ".")],
             takes_part=[
                 f"Rank {rank} meets {'; '.join(wing.met(rank, len(wings) > 1) for wing in wings)}." for rank in ranks
             ],
@@ -290,7 +288,16 @@ def _picture(wings: list[_Wing], width: int) -> tuple[list[str], int]:
     for wing in wings:
         parts += [f'<g transform="translate(0 {y})">', *_wing(wing, width), "</g>"]
         y += HEAD + ROW * wing.schedule.ranks + 8
-    return parts, y
+    x = 4.0
+    for said, (pale, dark) in KEY.items():
+        wide = 40 + 6.7 * len(said)
+        if x + wide > width:
+            x, y = 4.0, y + 18
+        boxes = _outlined(HUE if pale else "rd-empty", [(x, y + 14, 20, BAR)])
+        boxes += _outlined(f"rd-full {HUE}", [(x, y + 14, 20, BAR * dark)]) if dark else ""
+        parts += [boxes, words(said, x + 26, y + 12, "rd-small rd-light")]
+        x += wide
+    return parts, y + 20
 
 
 def _wing(wing: _Wing, width: int) -> list[str]:

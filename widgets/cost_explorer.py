@@ -21,7 +21,7 @@ from widgets._still import BOXED, INK
 
 SIZES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(31))  # 1 B to 10 GB, three to a power of ten
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
-AXIS_NAME = "N, the larger buffer of one rank"
+AXIS_NAME = "N, bytes of a whole vector"
 DASHES = ("solid", "dash", "dot", "dashdot")
 OVER_WORDS = 64  # pixels: three lines about who wins stand between the plot and what is chosen
 LAST = 2000  # place in the legend of what is not drawn: after all others

@@ -22,7 +22,7 @@ MOST_RANKS, MOST_KINDS = 64, 8
 # op, calls, between machines
 NESTED = [("reduce_scatter", 1, False), ("all_reduce", 1, True), ("all_gather", 1, False)]
 HUES = (1, 2, 3, 6, 4, 7, 0, 5)  # of the groups; both oranges last, since an orange edge says something else
-EDGED = "Orange edge: the group has ranks on several machines."
+EDGED = "Orange edge: on several machines."
 Group = tuple[int, ...]
 
 
@@ -91,7 +91,10 @@ class Mesh(Followed):
             size=" x ".join(map(str, self.shape)),
             told=[self._before(), *map(self._sentence, self.kinds)],
             phases=[[kind.op.removesuffix("_single"), 1] for kind in self.kinds],
-            legend=["One colour is one group." + (f" {EDGED}" if self.local else "")],
+            legend=[
+                f"One colour is one group; along {self.names[-1]}, its ranks differ in {self.names[-1]} alone."
+                + (f" {EDGED}" if self.local else "")
+            ],
             takes_part=[self._of(rank) for rank in range(ranks)],
             **traits,
         )

@@ -99,7 +99,7 @@ def _headline(orders: list[Order]) -> str:
         return f"One training step by {best.name}: each rank idles {share} of the time"
     same = best.bubble == worst.bubble
     idles = f"{best.name} idles {share}, {worst.name} {100 * worst.bubble:.0f} %"
-    return f"One training step: {f'each rank idles {share} of the time' if same else idles}"
+    return f"One step alone: {f'each rank idles {share} of the time' if same else idles}"
 
 
 def _verdict(order: Order) -> str:
@@ -107,7 +107,7 @@ def _verdict(order: Order) -> str:
     if order.stuck:
         return f"{order.name}: {order.stuck}"
     time, every, most = order.length / order.ticks, order.period / order.ticks, max(order.kept)
-    overlapped = f"back to back {every - 3 * order.micro:g} of {every:g}, " if every < time else ""
+    overlapped = f"{every - 3 * order.micro:g} of {every:g} if repeated, " if every < time else ""
     return (
         f"{order.name}: bubble {order.idle:g} of {time:g} slots ({order.bubble:.0%}), {overlapped}"
         f"keeps up to {most:g} micro-batch{'es' * (most != 1)}"

@@ -470,5 +470,5 @@ def test_the_line_that_makes_every_kernel_say_it_is_installed_with_the_project()
     tomllib = pytest.importorskip("tomllib")
     root = Path(__file__).parents[2]
     shared = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    for source, target in shared["shared-data"].items():
-        assert (root / source).is_file() and target == "etc/ipython/ipython_kernel_config.py"
+    targets = {target: source for source, target in shared["shared-data"].items()}
+    assert (root / targets["etc/ipython/ipython_kernel_config.py"]).is_file()

@@ -158,7 +158,7 @@ def test_in_the_still_every_curve_is_what_the_schedule_costs_by_the_ticks_of_its
     _, *panels = still(figure).split("<g transform")
     assert len(panels) == 2
     for panel, ranks in zip(panels, (8, 16), strict=True):
-        assert f">{ranks} ranks, 10 us per message, 10 GB/s<" in panel and ">N, the larger buffer of one rank<" in panel
+        assert f">{ranks} ranks, 10 us per message, 10 GB/s<" in panel and ">N, bytes of a whole vector<" in panel
         size, seconds = scale(panel, "x"), scale(panel, "y")
         for name in names:
             (line,) = re.findall(LINE.format(lines(figure)[name].line.color), panel.split("<path stroke=")[0])
@@ -218,3 +218,14 @@ def test_on_a_wall_no_text_is_smaller_than_a_fortieth_of_its_height(page, chosen
                 Math.max(...texts.map((node) => node.getBoundingClientRect().bottom))];
     }""")
     assert smallest >= height / 40 and lowest <= height
+
+
+def test_in_the_still_no_curve_crosses_the_words_beside_a_crossing():
+    """The curves of a panel are masked, with a hole for each of its words; the words are drawn on top."""
+    network = presets.dgx_h100(4)
+    drawn = still(cost_explorer("all_reduce", network=network, algorithms=["ring", "halving_doubling", "multi_ring"]))
+    (mask, curves) = re.search(r'<mask id="words0".*?>(.*?)</mask><g mask="url\(#words0\)">(.*?)</g>', drawn).groups()
+    words = re.findall(r">(?:multi_ring|halving_doubling|from [^<]+)</text>", drawn.split("</mask>")[1])
+    holes = [list(map(float, found)) for found in re.findall(r'd="M([\d.]+) ([\d.]+)h([\d.]+)v(\d+)', mask)]
+    assert holes and all(wide > 60 and tall == 30 for _, _, wide, tall in holes)
+    assert "<text" not in curves and len(words) >= 2 * len(holes)

@@ -606,7 +606,7 @@ def test_few_controls_stand_there_at_first_and_the_rest_behind_more(show):
     page = show(Player(all_reduce.ring(ranks=4)))
     hidden = (".rs-first", ".rs-last", ".rs-loop", ".rs-speed", ".rs-view")
     assert all(page.is_visible(name) for name in (".rs-back", ".rs-play", ".rs-forward", ".rs-scrub input"))
-    assert page.is_visible("text=stripe = whose data is inside") and not any(map(page.is_visible, hidden))
+    assert page.is_visible("text=stripe: whose data, dashed: sent, bold: new") and not any(map(page.is_visible, hidden))
     page.click(".rs-more")
     assert all(map(page.is_visible, hidden)) and page.get_attribute(".rs-more", "aria-expanded") == "true"
     page.emulate_media(reduced_motion="no-preference")

@@ -58,7 +58,7 @@ def test_the_browser_counts_what_python_counts(modules):
     assert kinds == {"right", "stuck", "no order"}
 
 
-HEADLINE = "One training step: Zero bubble H2 idles 11 %, GPipe 27 %"
+HEADLINE = "One step alone: Zero bubble H2 idles 11 %, GPipe 27 %"
 ENDS = [  # orders, title, and the sentence at the end
     (
         FOUR[:1],
@@ -67,7 +67,7 @@ ENDS = [  # orders, title, and the sentence at the end
     ),
     (
         FOUR[:2],
-        "One training step: each rank idles 27 % of the time",
+        "One step alone: each rank idles 27 % of the time",
         "Same work: GPipe keeps 8 micro-batches in memory, 1F1B 4.",
     ),
     (
@@ -77,7 +77,7 @@ ENDS = [  # orders, title, and the sentence at the end
     ),
     (
         FOUR[:3:2],
-        "One training step: Interleaved, 2 stages a rank idles 16 %, GPipe 27 %",
+        "One step alone: Interleaved, 2 stages a rank idles 16 %, GPipe 27 %",
         "Same work: Interleaved, 2 stages a rank idles least and keeps 5.5 micro-batches in memory.",
     ),
 ]
@@ -98,7 +98,7 @@ def test_every_action_is_a_cell_and_the_holes_are_the_bubble(show):
     page = show(SlotGrid(*FOUR))
     assert page.inner_text(".rs-title") == HEADLINE
     assert heads(page)[0] == "GPipe: bubble 9 of 33 slots (27 %), keeps up to 8 micro-batches"
-    h2 = "Zero bubble H2: bubble 3 of 27 slots (11 %), back to back 0 of 24, keeps up to 7 micro-batches"
+    h2 = "Zero bubble H2: bubble 3 of 27 slots (11 %), 0 of 24 if repeated, keeps up to 7 micro-batches"
     assert heads(page)[3] == h2 and h2.replace("11 %", "11%") in svg(SlotGrid(*FOUR))
     for index, order in enumerate(FOUR):
         grid = page.locator(".rs-order").nth(index)

@@ -34,11 +34,11 @@ const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
 const short = (/** @type {number} */ count) => Math.round(10 * count) / 10;
 const slots = (/** @type {number} */ count) => plural(Math.round(10 * count) / 10, "slot");
 
-/** "bubble 3 of 27 slots (11 %), back to back 0 of 24, keeps up to 7 micro-batches" */
+/** "bubble 3 of 27 slots (11 %), 0 of 24 if repeated, keeps up to 7 micro-batches" */
 function verdict(/** @type {import("./slots.js").Played} */ played) {
   if (played.error || played.stuck) return played.error || played.stuck;
   const { idle, length, period, ticks, micro, bubble } = played;
-  const overlapped = period < length ? `back to back ${short(period / ticks - 3 * micro)} of ${short(period / ticks)}, ` : "";
+  const overlapped = period < length ? `${short(period / ticks - 3 * micro)} of ${short(period / ticks)} if repeated, ` : "";
   const kept = plural(Math.max(...keeps(played)), "micro-batch").replace(/hs$/, "hes");
   return `bubble ${short(idle)} of ${slots(length / ticks)} (${percent(bubble)}), ${overlapped}keeps up to ${kept}`;
 }
@@ -132,7 +132,7 @@ class GridView {
     const [one, other] = [best, worst].map(({ idle }) => percent(idle));
     if (all === 1) return `One training step by ${best.name}: each rank idles ${one} of the time`;
     const idles = best.idle === worst.idle ? `each rank idles ${one} of the time` : `${best.name} idles ${one}, ${worst.name} ${other}`;
-    return `One training step: ${idles}`;
+    return `One step alone: ${idles}`;
   }
 
   /** How many orders there are; of those that come to an end which idles least and most, and which keeps least and most. */

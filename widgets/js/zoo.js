@@ -28,6 +28,8 @@ const MOVES = [
   ["?", "this list"],
 ];
 
+const KEY = "A column is a rank. Σ: the sum over all ranks (of a barrier: news of all). Dotted: left over, not part of the result.";
+
 /** The Player of what is open, the same for all views of one zoo: they share its clock. */
 class Opened {
   constructor(/** @type {any} */ model) {
@@ -129,7 +131,7 @@ class Gallery {
     const reacts = { press: (key) => this.#press(key), resized: () => this.#here()?.scrollIntoView({ block: "nearest" }) };
     const given = { name: "rs-zoo", title: `${model.get("cards").length} ways for processes to exchange data: what each rank has, before and after`, size: ranksOf(model.get("ranks")), keys: MOVES };
     this.frame = new Frame(node, given, reacts, signal);
-    this.frame.body.innerHTML = `<div class="rs-cards" style="--ranks:${model.get("ranks")}">
+    this.frame.body.innerHTML = `<p class="rs-muted">${KEY}</p><div class="rs-cards" style="--ranks:${model.get("ranks")}">
       ${model.get("cards").map(card).join("")}</div>`;
     this.frame.body.querySelectorAll(".rs-says").forEach((says, i) => (says.textContent = model.get("cards")[i].says));
     /** @type {HTMLElement[]} */
@@ -194,15 +196,10 @@ function scheduleOf(/** @type {any} */ model) {
 function card(/** @type {Card} */ { collective, shown, algorithms, before, after }) {
   const button = (name) =>
     `<button type="button" data-name="${collective}.${name}" aria-label="open ${collective} ${name}">${name}</button>`;
-  const cells = after.rows.flat();
-  const over = cells.some(([symbol, , left]) => symbol && left) ? ["dotted: left over, not part of the result"] : [];
-  const ranks = after.rows[0].length;
-  const sums = cells.some(([symbol]) => isTotal(symbol, ranks)) ? [`Σ: ${collective === "barrier" ? "news of" : "the sum over"} all ranks`] : [];
   const [left, right] = [table(before, "before"), table(after, `after ${shown}`)];
   return `<article aria-label="${collective}"><div><strong>${collective}</strong> <span class="rs-says"></span></div>
     <div class="rs-pair">${left}<span aria-hidden="true">→</span>${right}</div>
-    <div class="rs-algorithms"><span class="rs-muted">play</span>${algorithms.map(button).join("")}
-      <small>${[...sums, ...over].join("; ")}</small></div></article>`;
+    <div class="rs-algorithms"><span class="rs-muted">play</span>${algorithms.map(button).join("")}</div></article>`;
 }
 
 function isTotal(/** @type {string} */ symbol, /** @type {number} */ ranks) {
