@@ -183,8 +183,8 @@ return G.apply(y)""",
     Choose(
         name="tp_choose",
         topic="mesh",
-        text="A model needs at least 8 GPUs for its weights, and your machines have 4 GPUs each. You have 8 machines. "
-        "What do you try first?",
+        text="A model needs at least 8 GPUs for its weights, and your machines have 4 GPUs each. You have 8 machines, "
+        "and a step has only 8 sequences. What do you try first?",
         answers=(
             Answer(
                 "Tensor parallel over 8",
@@ -201,7 +201,7 @@ return G.apply(y)""",
             Answer(
                 "Tensor parallel over 4, and the rest between the machines by sharding or a pipeline",
                 "Tensor parallel stays on the fast wires. What goes between the machines is small, or can be "
-                "sent early.",
+                "sent early. (With a sequence for each GPU, and enough tokens in it, try FSDP over all 32 first.)",
             ),
         ),
         right=3,
@@ -231,7 +231,8 @@ return G.apply(y)""",
         right=Answer(
             "989e12/(8*50e9)",
             "Its NIC sends 6 Psi / 8 bytes. 6 Psi x tokens / C = 6 Psi / (8 W), so tokens = C / (8 W): about 2,500. "
-            "With fewer, the GPU waits for its NIC.",
+            "With fewer, the GPU waits for its NIC. (Gradients summed in float32, as in chapter 12's policy, make it "
+            "8 Psi / 8 bytes: 3,300 tokens.)",
         ),
         wrong=(
             Answer(
