@@ -78,7 +78,8 @@ def _panel(
     parts.append(words(x_name or figure.layout.xaxis.title.text or "", wide / 2, tall + 31, "rd-small rd-mid"))
     if figure.layout.yaxis.title.text:
         parts.append(words(figure.layout.yaxis.title.text, 4, 12, "rd-small"))
-    lines, places, ground = [], "", len(parts)
+    places, ground = "", len(parts)
+    lines = [] if any(trace.text for trace in traces) else parts
     for trace in traces:
         points = [(across(x), down(y)) for x, y in zip(trace.x, trace.y, strict=True)]
         if trace.mode == "lines":
@@ -96,9 +97,11 @@ def _panel(
                 hole = long + 15
                 begin = x + 7 if fits else wide + 3 - hole
                 places += f'<path d="M{begin:g} {y + 8:g}h{hole:g}v{14 * len(said) + 2}h-{hole:g}z"/>'
+    if lines is parts:
+        return "".join(parts)
     size = f'x="-9" y="-9" width="{wide + 18}" height="{tall + 18}"'
     mask = f'<mask id="{free}" maskUnits="userSpaceOnUse" {size}><rect fill="#fff" {size}/>{places}</mask>'
-    drawn = f'{mask}<g mask="url(#{free})">{"".join(lines)}</g>' if places else "".join(lines)
+    drawn = f'{mask}<g mask="url(#{free})">{"".join(lines)}</g>'
     return "".join([*parts[:ground], drawn, *parts[ground:]])
 
 
