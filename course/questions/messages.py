@@ -54,7 +54,11 @@ QUESTIONS = (
         name="shift_steps",
         topic="messages and steps",
         text="Shift on four ranks: how many steps?",
-        right=Answer("1", "Each rank sends what it had at the start, so no message has to wait for another."),
+        right=Answer(
+            "1",
+            "Each rank sends what it had at the start, so no message has to wait for another. What arrives goes into a "
+            "second buffer, because the rank's own numbers are still leaving.",
+        ),
         wrong=(
             Answer(
                 "p", "There are four messages, and none needs what another one brings. They share one step.", step=1
@@ -184,8 +188,7 @@ shift(x)
         text="Three messages from rank 0 to rank 1 are received in the order in which they were sent.",
         true=True,
         why="Between two ranks (and with one tag) the first `recv` takes the first message that was "
-        "sent, the second `recv` the second. So they have a step each. From different ranks messages may come in any "
-        "order.",
+        "sent, the second `recv` the second. From different ranks messages may come in any order.",
     ),
     Number(
         name="barrier_rounds",
