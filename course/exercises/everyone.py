@@ -27,9 +27,9 @@ EXERCISES = (
         peers=neighbours,
         talks="its neighbours",
         hints=(
-            "Make room for world_size chunks and put your own into place `rank`. Then p - 1 shifts to the right.",
-            "In the first step you send your own chunk. In every later step you send the chunk that has just come.",
-            "In step s you send chunk rank - s and receive chunk rank - 1 - s, modulo p.",
+            "Make room for world_size chunks and put your own chunk into place `rank`. Then call shift p - 1 times.",
+            "Pass your own chunk to the first shift. Pass to every later shift what the one before has returned.",
+            "In step s (from 0) pass chunk rank - s to shift. It returns chunk rank - 1 - s. Both are modulo p.",
         ),
     ),
     Exercise(

@@ -158,8 +158,8 @@ QUESTIONS = (
             ),
             Answer(
                 "all_gather",
-                "It would work, and nothing is thrown away, so the rule does not help here. But every rank does all "
-                "the adding itself, and sends three buckets, where an all_reduce sends one and a half.",
+                "It would work, and nothing is thrown away, so the rule does not help here. Then count bytes. "
+                "Each rank sends three buckets, where an all_reduce sends one and a half. And each adds it all up.",
             ),
             Answer(
                 "all_reduce",

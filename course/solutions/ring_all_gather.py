@@ -1,11 +1,13 @@
 """Each rank passes on what has just come, p - 1 times.
 
 Two mistakes: sending your own chunk again in each step, and joining the chunks in the order in which they came.
-Another way: p - 1 calls of your shift.
+Another way: isend and recv in the loop, without shift.
 """
 
 import torch
 import torch.distributed as dist
+
+from course.solutions.shift import shift
 
 
 def ring_all_gather(x):
@@ -14,7 +16,5 @@ def ring_all_gather(x):
     chunks = [torch.empty_like(x) for _ in range(world_size)]
     chunks[rank].copy_(x)
     for step in range(world_size - 1):
-        sending = dist.isend(chunks[(rank - step) % world_size], (rank + 1) % world_size)
-        dist.recv(chunks[(rank - 1 - step) % world_size], (rank - 1) % world_size)
-        sending.wait()
+        chunks[(rank - 1 - step) % world_size].copy_(shift(chunks[(rank - step) % world_size]))
     return torch.cat(chunks)
