@@ -104,8 +104,9 @@ class _Watch(TorchDispatchMode):
         gradients = [p.grad for p in weights if p.grad is not None]
         seen: set[int] = set()
         kept = self._bytes(state, [], seen)
-        parts = [self._bytes(*each, seen) for each in zip((weights, gradients), self.given.values(), strict=True)]
-        self.moments.append((call, *parts, kept))
+        of_weights = self._bytes(weights, self.given["weights"], seen)
+        of_gradients = self._bytes(gradients, self.given["gradients"], seen)
+        self.moments.append((call, of_weights, of_gradients, kept))
 
     def _bytes(self, tensors: list, given: list[StorageWeakRef], seen: set[int]) -> int:
         """Of the storages of these tensors, and of those that calls were given and that are still there."""
