@@ -46,8 +46,8 @@ data = read("/shared/data", rank)
             Answer("4", "One rank downloads for all. That is enough, since the folder is shared."),
             Answer(
                 "6",
-                "All ranks get here, and none goes on before rank 0 has the data. (May the download take over ten "
-                "minutes? Then raise `timeout`, or NCCL's watchdog ends the job.)",
+                "All ranks get here, and none goes on before rank 0 has the data. (If the download can take over ten "
+                "minutes, raise `timeout`, or NCCL's watchdog ends the job.)",
             ),
             Answer("7", "All machines have the folder, and each rank reads its own part."),
         ),
@@ -241,6 +241,7 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         true=True,
         why="torchrun has one way to recover: it ends all 64, and starts all 64 again from the first line of the "
         "script, up to three times. (With NCCL the survivors can go on alone: if rank 5 died, each of them calls "
-        "`dist.shrink_group([5])`. Libraries such as torchft also go on without a restart. torchrun does not.)",
+        "`dist.shrink_group([5], shrink_flags=1)`. The 1 aborts the collective in which they wait for it. Libraries "
+        "such as torchft also go on without a restart. torchrun does not.)",
     ),
 )
