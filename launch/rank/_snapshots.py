@@ -33,7 +33,10 @@ PARTS = 64  # parts of one storage
 SWEEP = 16  # storages after which `Held` ones are let go that nobody else holds
 BUDGET_BYTES = 16 * 1024 * 1024  # of changes kept in one recording
 _MAY_BE_BOUND = PLAIN | {list, tuple}
-_NEVER = (lambda: None, 0, (), 0)
+_NEVER = (None, 0, (), 0)
+# Python gives a tensor one weak reference, as long as somebody keeps it. So a kept one is compared with `ref(tensor)`
+# and never followed: before torch 2.10 it may lead to a tensor that a thread of gloo's is destroying.
+ref = weakref.ref
 
 
 class Known(weakref.ref):
@@ -197,8 +200,7 @@ class _Seen(NamedTuple):
     place: list[int]
 
     def again(self, tensor: torch.Tensor) -> bool:
-        kept: Any = self.tensor()
-        return kept is tensor and tensor.data_ptr() == self.address and tensor.shape == self.shape
+        return self.tensor is ref(tensor) and tensor.data_ptr() == self.address and tensor.shape == self.shape
 
 
 class Snapshots:
@@ -245,7 +247,7 @@ class Snapshots:
             self._watch(entry, place[1], place[2], False)
         if len(self._seen) >= SEEN:
             self._seen.clear()
-        seen = self._seen[id(tensor)] = _Seen(weakref.ref(tensor), tensor.data_ptr(), tensor.shape, place)
+        seen = self._seen[id(tensor)] = _Seen(ref(tensor), tensor.data_ptr(), tensor.shape, place)
         return seen
 
     def _watch(self, entry: _Watched, lo: int, nbytes: int, whole: bool) -> None:
@@ -282,7 +284,7 @@ class Snapshots:
                     items = zip(paths(name, length), value, strict=True) if length else ((name, value),)
                 for path, tensor in items:
                     weak, address, shape, was = bound.get(path, _NEVER)
-                    if weak() is tensor and tensor.data_ptr() == address and tensor.shape == shape and was == length:
+                    if weak is ref(tensor) and tensor.data_ptr() == address and tensor.shape == shape and was == length:
                         continue
                     self._bind(path, tensor, name, length)
 
