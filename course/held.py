@@ -9,12 +9,11 @@ Left out: activations, what exists only between two calls, and single numbers su
 `async_op=True`. Ranks import this module.
 """
 
-import time
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch._C._distributed_c10d import Work
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
@@ -22,7 +21,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 CALLS = {"allreduce_": "all_reduce", "_reduce_scatter_base_": "reduce_scatter", "_allgather_base_": "all_gather"}
 UPDATE = "update"
-LIMIT = 5  # seconds; gloo's thread drops a tensor a moment after the call has returned
 
 Moment = tuple[str, int, int, int]
 """The call that begins, or UPDATE; then bytes of weights, of gradients and of the optimizer's state."""
@@ -54,7 +52,6 @@ class _Watch(TorchDispatchMode):
         super().__init__()
         self.optimizers, self.modules = {*optimizers}, set()
         self.given: dict[str, list[StorageWeakRef]] = {"weights": [], "gradients": []}  # to calls
-        self.in_calls: list[weakref.ref] = []  # tensors that only calls have
         self.moments: list[Moment] = []
 
     def __enter__(self):
@@ -71,32 +68,23 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         call = CALLS.get(func._schema.name.removeprefix("c10d::"))
-        if call:
-            given = self.given["weights" if call == "all_gather" else "gradients"]
-            given += [StorageWeakRef(tensor.untyped_storage()) for tensor in _tensors(args)]
-            self._note(call)
-            args = [self._lent(argument) for argument in args]
-        return func(*args, **kwargs or {})
-
-    def _lent(self, argument):
-        """The same memory in tensors that only the call has, so that it is seen when it lets go."""
-        if isinstance(argument, list):
-            return [self._lent(each) for each in argument]
-        if not isinstance(argument, torch.Tensor):
-            return argument
-        lent = argument.detach()
-        self.in_calls.append(weakref.ref(lent))
-        return lent
+        if not call:
+            return func(*args, **kwargs or {})
+        given = self.given["weights" if call == "all_gather" else "gradients"]
+        given += [StorageWeakRef(tensor.untyped_storage()) for tensor in _tensors(args)]
+        self._note(call)
+        copies = [_copied(argument) for argument in args]
+        made = func(*copies, **kwargs or {})
+        Work.unbox(made[-1] if isinstance(made, tuple) else made).wait()
+        for tensor, copy in zip(_tensors(args), _tensors(copies), strict=True):
+            tensor.copy_(copy)
+        return made
 
     def _stepped(self, optimizer) -> None:
         self.optimizers.add(optimizer)
         self._note(UPDATE)
 
     def _note(self, call: str) -> None:
-        end = time.monotonic() + LIMIT
-        while any([ref() is not None for ref in self.in_calls]) and time.monotonic() < end:
-            time.sleep(0)
-        self.in_calls.clear()
         of = [*self.optimizers]
         state = [t for o in of for parts in o.state.values() for t in _tensors(parts.values()) if t.dim()]
         weights = [p for o in of for group in o.param_groups for p in group["params"]]
@@ -115,6 +103,13 @@ class _Watch(TorchDispatchMode):
         new = {storage._cdata: storage.nbytes() for storage in storages if storage._cdata not in seen}
         seen.update(new)
         return sum(new.values())
+
+
+def _copied(argument):
+    """For the call: a thread of gloo's keeps its tensors for a moment after the call, which must not count."""
+    if isinstance(argument, list):
+        return [_copied(each) for each in argument]
+    return argument.clone() if isinstance(argument, torch.Tensor) else argument
 
 
 def _tensors(values) -> Iterator[torch.Tensor]:
