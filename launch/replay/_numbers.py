@@ -19,6 +19,7 @@ EACH = 16  # calls of a rank of which one is checked
 SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "complex32": 4, "float32": 4, "int32": 4}
 SIZES |= {"uint64": 8, "uint32": 4, "qint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
 ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+LARGEST = {"float16": 65504.0, "float32": 3.4e38, "bfloat16": 3.38e38}
 ANY = ("uint8", "float32", "bfloat16", "float16", "float64", "int64", "int32")  # what bytes without a type may be
 FOLDS: dict[str, Callable] = {"sum": np.add, "max": np.maximum, "min": np.minimum, "product": np.multiply}
 FOLDS |= {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
@@ -154,7 +155,7 @@ class Numbers:
             there = decoded(raw, dtype)
             if there is None or len(there) != len(expected[0]):
                 continue
-            differs = _apart(there, *expected, ROUNDING.get(dtype, 0) * (8 + 2 * len(value.terms)))
+            differs = _apart(there, *expected, dtype, 8 + 2 * len(value.terms))
             found = in_a_row(np.flatnonzero(differs), SIZES.get(dtype, 1))
             if not found:
                 return []
@@ -233,12 +234,14 @@ def decoded(raw: bytes, dtype: str) -> np.ndarray | None:
     return numbers.astype(np.float64) if numbers.dtype.kind == "f" else numbers
 
 
-def _apart(there: np.ndarray, expected: np.ndarray, size: np.ndarray, rounding: float) -> np.ndarray:
+def _apart(there: np.ndarray, expected: np.ndarray, size: np.ndarray, dtype: str, ops: int) -> np.ndarray:
+    """Where it is not the same within the rounding of so many operations on numbers up to `size`."""
     if expected.dtype.kind not in "fc":
         return there != expected
     with np.errstate(all="ignore"):
-        finite = np.isfinite(expected) & np.isfinite(there)
-        return finite & (np.abs(there - expected) > rounding * size + 1e-30)
+        far = np.abs(there - expected) > ROUNDING.get(dtype, 0) * ops * size + 1e-30
+        overflowed = ~np.isfinite(there) & (ops * size > LARGEST.get(dtype, np.inf))  # it may be: a sum on the way was
+        return np.isfinite(expected) & (far | np.isnan(there)) & ~overflowed
 
 
 def in_a_row(at: np.ndarray, size: int) -> list[tuple[int, int]]:

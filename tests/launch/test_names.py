@@ -416,6 +416,8 @@ w.wait()
 BEHIND = {
     "a thread": ADDS_B + "import threading\ny += b\nt = threading.Thread(target=y.zero_)\nt.start()\nt.join()\n",
     "ctypes": ADDS_B + "import ctypes\ny += b\nctypes.memset(y.data_ptr(), 0, 4)\n",
+    "infinity": ADDS_B + "import ctypes\ny += b\nctypes.c_float.from_address(y.data_ptr()).value = 1e999\n",
+    "no number": ADDS_B + "import ctypes\ny += b\nctypes.memset(y.data_ptr(), 255, 4)\n",
     "sent as other numbers": "b = torch.empty_like(x).view(torch.int32)\n"
     + "w = dist.isend(x.view(torch.int32), 1 - rank)\n"
     + "dist.recv(b, 1 - rank)\nw.wait()\ny = x.clone()\ny.view(torch.int32).add_(b)\n",
