@@ -181,8 +181,8 @@ QUESTIONS = (
         topic="in-network reduction",
         text="Whatever the hardware, each rank must send at least 2 (p - 1)/p N in an all_reduce.",
         true=False,
-        why="That bound is for messages between ranks, and for the busiest rank: a leaf of a tree sends only N. A "
-        "switch that adds (NVLS, SHARP) takes N from each rank, and sends the sum back.",
+        why="First, the bound is for the busiest rank: a leaf of a tree sends only N. Second, it is for messages "
+        "between ranks. A switch that adds (NVLS, SHARP) takes N from each rank, and sends the sum back.",
     ),
     Choose(
         name="interview_calls",
@@ -331,9 +331,7 @@ QUESTIONS = (
             Answer(
                 "FSDP over all 512",
                 "Each GPU has a sequence of its own, and FSDP's 1.6 s hide behind 4.6 s of computing: counted below. "
-                "It fits if activations are recomputed, with a peak of 29 of 80 GB: 12.9 that stay, two gathered "
-                "layers (3.5), one layer's gradient (1.8) and activations (2.3), logits for 128,000 words and their "
-                "gradient in float32 (8.4).",
+                "It fits if activations are recomputed.",
             ),
             Answer(
                 "Tensor parallel over 64, FSDP over 8",
@@ -341,9 +339,9 @@ QUESTIONS = (
             ),
             Answer(
                 "Tensor parallel over 8, FSDP over 64",
-                "It works, but its all_reduces are not hidden, and each NIC still sends 52 GB. A GPU gathers only an "
-                "eighth of the weights. But its neighbours in the machine need other eighths, so it cannot get its "
-                "bytes from them over NVLink. Take it when there are fewer sequences than GPUs.",
+                "It works, with sequence parallel (without it the layer inputs alone take 86 GB). But its sends are "
+                "not hidden, and each NIC still sends 52 GB: a GPU gathers only an eighth of the weights, but its "
+                "neighbours in the machine need other eighths. Take it when there are fewer sequences than GPUs.",
             ),
             Answer(
                 "Tensor parallel over 8, a pipeline of 64 stages",

@@ -3,7 +3,7 @@
 from course.questions.question import Answer, Choose, FindLine, Number, Statement
 
 CLIPPED = """\
-dist.reduce_scatter_single(shard.grad, gradient)
+dist.reduce_scatter_single(shard.grad, gradient(model, x))
 shard.grad /= world_size
 norm = shard.grad.norm()
 shard.grad *= min(1.0, 1.0 / float(norm))
