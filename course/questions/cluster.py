@@ -6,11 +6,15 @@ QUESTIONS = (
     Number(
         name="cluster_rank",
         topic="torchrun",
-        text="32 machines of 8 GPUs, started by torchrun. The first error is in the log of rank 211. On which "
-        "machine do you look? Count machines from 0.",
-        right=Answer("26", "Each machine has 8 ranks, so machine 26 has 208 to 215. 211 has LOCAL_RANK 3 there."),
+        text="32 machines of 8 GPUs, started by torchrun. The first error is in the log of rank 211. What is "
+        "the GROUP_RANK of its machine?",
+        right=Answer(
+            "26",
+            "Each machine has 8 ranks, so GROUP_RANK 26 has 208 to 215. 211 has LOCAL_RANK 3 there. torchrun sorts the "
+            "machines itself: to know which host this is, let your script print socket.gethostname().",
+        ),
         wrong=(
-            Answer("27", "Rank 211 is on the 27th machine. But the first machine is number 0."),
+            Answer("27", "Rank 211 is on the 27th machine. But the first one has GROUP_RANK 0."),
             Answer("3", "That is its LOCAL_RANK: which GPU of its machine it is."),
             Answer("211/8", "The number of a machine is whole: round down. The remainder, 3, is the GPU."),
             Answer(
@@ -26,8 +30,8 @@ QUESTIONS = (
     FindLine(
         name="cluster_device",
         topic="torchrun",
-        text="This works on one machine of 8 GPUs. On two machines of 8 it raises an error on the second one. Which "
-        "line is wrong? (/shared is a folder that all machines have in common.)",
+        text="/shared is a folder that all machines have in common. This works on one machine of 8 GPUs. On two "
+        "machines of 8 it raises an error on the second one. Which line is wrong?",
         source="""
 dist.init_process_group("nccl")
 rank = dist.get_rank()
@@ -98,7 +102,7 @@ data = read("/shared/data", rank)
             ),
             Answer(
                 "The number of ranks",
-                "With too high a number torchrun would still wait for machines, and no rank would have a number.",
+                "If --nnodes were too large, torchrun would still wait for machines, and no rank would have a number.",
             ),
             Answer("The program: a rank leaves too soon", "It would have to leave before the very first collective."),
         ),

@@ -259,8 +259,8 @@ QUESTIONS = (
         topic="compiler",
         text="You compile a DDP model and turn this option on. The pass moves none of DDP's all_reduces.",
         true=True,
-        why="By default DDP's hooks call all_reduce, outside the graph. With one backward graph all gradients would be "
-        "ready only at its end. So torch.compile cuts the graph at DDP's buckets, and each all_reduce can overlap the "
-        "next piece.",
+        why="By default DDP's hooks call all_reduce outside the graph, so the pass does not see it. The calls overlap "
+        "in another way: torch.compile cuts the backward graph at DDP's buckets, and a bucket's all_reduce runs while "
+        "the next piece computes.",
     ),
 )

@@ -72,7 +72,7 @@ QUESTIONS = (
         wrong=(
             Answer("10", "That is GPipe, which begins the backward pass when all forward passes are over."),
             Answer("1", "That is the last rank, which can go back at once. Rank 0 waits for the way there and back."),
-            Answer("p-1", "It makes p - 1 passes ahead, and one more before the first gradient arrives."),
+            Answer("p-1", "It makes p forward passes before the first gradient arrives."),
             Answer("2*p", "While a micro-batch goes to the end and back, rank 0 makes p forward passes, not 2 p."),
         ),
         unit="micro-batches",

@@ -167,8 +167,8 @@ VARIED = {
         _each("first", "rest", of=((40, 8), (52, 4), (34, 10))),
     ),
     "cluster_rank": Varied(
-        "{machines} machines of {gpus} GPUs, started by torchrun. The first error is in the log of rank {rank}. On "
-        "which machine do you look? Count machines from 0.",
+        "{machines} machines of {gpus} GPUs, started by torchrun. The first error is in the log of rank {rank}. What "
+        "is the GROUP_RANK of its machine?",
         "({rank}-{gpu})/{gpus}",
         "The rank over the GPUs of a machine, rounded down; it is GPU {gpu} there.",
         _each("machines", "gpus", "rank", "gpu", of=((32, 8, 211, 3), (64, 4, 211, 3), (16, 8, 101, 5))),
