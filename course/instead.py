@@ -71,6 +71,9 @@ def ring_all_gather(x):
     return whole
 
 
+bruck_all_gather = ring_all_gather
+
+
 def flat_gather(x):
     parts = [torch.empty_like(x) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
     dist.gather(x, parts, 0)
