@@ -103,7 +103,7 @@ def pairwise_all_to_all(x):
 
 
 def uneven_all_to_all(x, counts):
-    found = [None] * dist.get_world_size()
+    found: list = [None] * dist.get_world_size()
     dist.all_gather_object(found, x.split(counts))
     return torch.cat([parts[dist.get_rank()] for parts in found])
 
