@@ -59,9 +59,8 @@ def serving(application, root, tmp_path_factory):
         server.terminate()
         try:
             server.wait(LIMIT / 1000)
-        except (
-            subprocess.TimeoutExpired
-        ):  # seen once on a busy machine; the kernels have ended, and what it leaves is told
+        except subprocess.TimeoutExpired:
+            # Seen once on a busy machine: it waited for a thread at its exit. Its kernels had ended.
             print(Path(log.name).read_text()[-3000:])
             server.kill()
             server.wait()
