@@ -63,7 +63,7 @@ NOTES = Notes(
         ),
         Part(
             6,
-            "Extra: what the model leaves out",
+            "Extra: what the formula leaves out",
             "The three protocols: why has NCCL three? Then `estimate_token` on paper.",
         ),
     ),
