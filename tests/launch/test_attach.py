@@ -251,16 +251,31 @@ def test_an_engine_that_ends(attached):
     assert attached.run("%ranks attach off") == "no machines are attached\n"
 
 
-def test_both_can_be_attached_again_the_one_that_was_cut_off_too(attached):
+def test_the_one_that_was_cut_off_can_be_attached_again_and_ends_when_it_is_let_go_or_the_notebook_has_gone(attached):
+    notebook, hosts = attached.notebook, attached.hosts
     attached.run("%ranks attach off")
-    attached.hosts.connect(1)
-    for engine in attached.hosts.started:
+    hosts.connect(1)
+    for engine in hosts.started:
         engine.terminate()
-    for engine in attached.hosts.started:
+    for engine in hosts.started:
         engine.wait(PATIENCE / 1000)
-    assert attached.attach().endswith("\n2 machines are attached: %%ranks 4 runs a cell on 4 ranks there\n")
-    assert attached.run("%%ranks 4\ny = torch.tensor([rank])\ndist.all_reduce(y)\ny") == "ranks 0-3: tensor([6])\n"
-    assert [attached.run("%ranks").count(f"({address})") for address in attached.hosts.addresses] == [2, 2]
+    for last in (False, True):
+        cell, ticket = wait_for(notebook, hosts.outside)
+        machine = hosts.run(1, [sys.executable, "-m", "launch.machine", str(ticket)], cwd=ROOT)  # without torchrun
+        assert "1 machine is attached" in notebook.collect(cell).stdout
+        assert attached.run("%%ranks 2\ny = torch.tensor([rank])\ndist.all_reduce(y)\ny") == "ranks 0-1: tensor([1])\n"
+        assert attached.run("%ranks").count(f"({hosts.addresses[1]})") == 2
+        assert attached.fails("%ranks attach").startswith("UsageError: machines are attached already")
+        (agent,) = descendants(machine.pid, deep=False)
+        assert len(descendants(agent, deep=False)) == 2
+        folder = Path(Path(f"/proc/{agent}/cmdline").read_text().split("\0")[-2])
+        assert (folder / "shell").exists() and not list(folder.glob("start-*"))  # the key of all messages
+        if last:
+            os.kill(notebook.pid, signal.SIGKILL)
+        else:
+            assert attached.run("%ranks attach off") == "ranks are on this machine again\n"
+        assert machine.wait(timeout=120) == 0
+        assert not Path(f"/proc/{agent}").exists()
 
 
 # Without hosts
@@ -290,31 +305,6 @@ def wait_for(notebook, where: str) -> tuple[str, Path]:
     output = notebook.collect(cell, lambda output, _: "no machine is here yet" in output.stdout)
     assert not output.error, output.error
     return cell, Path(shlex.split(re.search("launch.machine (.*)", output.stdout)[1])[0])
-
-
-def test_a_machine_ends_when_it_is_let_go_and_when_the_notebook_has_gone(new_notebook, tmp_path):
-    notebook = new_notebook(environ={"HOME": str(tmp_path)})
-    for last in (False, True):
-        cell, ticket = wait_for(notebook, "127.0.0.1")
-        with subprocess.Popen([sys.executable, "-m", "launch.machine", str(ticket)], cwd=ROOT) as machine:
-            try:
-                assert "1 machine is attached" in notebook.collect(cell).stdout
-                assert notebook.run("%%ranks 2\nx = torch.ones(1)\ndist.all_reduce(x)\nx").stdout == (
-                    "ranks 0-1: tensor([2.])\n"
-                )
-                assert notebook.run("%ranks attach").error.startswith("UsageError: machines are attached already")
-                (agent,) = descendants(machine.pid, deep=False)
-                assert len(descendants(agent, deep=False)) == 2
-                folder = Path(Path(f"/proc/{agent}/cmdline").read_text().split("\0")[-2])
-                assert (folder / "shell").exists() and not list(folder.glob("start-*"))  # the key of all messages
-                if last:
-                    os.kill(notebook.pid, signal.SIGKILL)
-                else:
-                    assert notebook.run("%ranks attach off").stdout == "ranks are on this machine again\n"
-                assert machine.wait(timeout=120) == 0
-                assert not Path(f"/proc/{agent}").exists()
-            finally:
-                machine.kill()
 
 
 @pytest.fixture
