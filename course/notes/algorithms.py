@@ -42,12 +42,17 @@ NOTES = Notes(
         Again(20, "Recursive doubling", "12 minutes for `recursive_doubling_all_reduce`."),
         Again(12, "Halving and doubling", "What happens on 6 ranks?"),
         Again(10, "Which order, and why?", "The code for it is homework."),
-        Again(10, "Two trees, cut into chunks", "Then `algorithms_chunk_steps`: why does 1 GB want many?"),
+        Again(6, "Two trees, cut into chunks"),
         Again(10, "All of them, run and priced", "`algorithms_measured`, then the clock."),
         Part(
             4,
             "Myth check",
             "Both, hands only.",
+        ),
+        Part(
+            4,
+            "Extra: how many chunks?",
+            "`algorithms_chunk_steps`: why does 1 GB want many?",
         ),
         Part(
             6,
