@@ -350,7 +350,8 @@ EXERCISES = (
             where(lambda trial: losses_part(trial) < STEPS): "ranks of one tensor group return the same loss at first "
             "and different ones later, so their copies of a weight drift apart; f adds up the gradient where x enters "
             "the pieces, and all ranks clip by the same norm",
-            stepped(summed): "the gradients were summed over the data group and not divided by the number of replicas",
+            stepped(summed): "the gradients were summed over the data group and not divided by the number of replicas, "
+            "or made longer where their norm is below 1",
             stepped(lambda space, clipped, p: lambda grads: grads): "the gradients were not clipped: if their norm is "
             "above 1, each is divided by it",
             stepped(piled_up): "backward() adds to the gradients of the step before; set them to None after the update",

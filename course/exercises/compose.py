@@ -76,20 +76,23 @@ def norm_of_all(trial) -> float:
 EXERCISES = (
     Exercise(
         name="distributed_mean",
-        asks="it returns the mean of all numbers of all ranks. Ranks may hold different amounts. At most two "
-        "all_reduce of a few numbers; x stays as it is",
+        asks="it returns the mean of all numbers of all ranks. Ranks may hold different amounts, even none. At most "
+        "two all_reduce of a few numbers; x stays as it is",
         lines=4,
-        x="torch.randint(low, high, (lengths[rank],)).to(dtype) * scale",
+        x="torch.randint(low, high, (lengths[rank] if rank != 1 or p % 2 == 0 else 0,)).to(dtype) * scale",
         setup=OR_A_NUMBER,
         call="_trial_number({name}(x))",
         slips={
-            lambda trial, rank: np.mean([x.mean() for x in trial.given]): "that is the mean of the ranks' means, which "
-            "counts a rank with few numbers as much as one with many; add up sums and counts",
-            lambda trial, rank: trial.given[rank].mean(): "that is the mean of this rank's numbers alone",
+            lambda trial, rank: np.mean([x.sum() / x.size for x in trial.given]): "that is the mean of the ranks' "
+            "means, which counts a rank with few numbers as much as one with many; add up sums and counts",
+            lambda trial, rank: trial.given[rank].sum() / trial.given[rank].size: "that is the mean of this rank's "
+            "numbers alone",
             lambda trial, rank: sum(x.sum() for x in trial.given) / trial.given[rank].size: "that is the sum of all "
             "divided by this rank's count; the counts have to be added up, too",
             lambda trial, rank: sum(x.sum() for x in trial.given) / (trial.p * trial.given[rank].size): "that is the "
             "sum of all divided by world_size times this rank's count; the counts differ, so add them up, too",
+            lambda trial, rank: sum(x.sum() for x in trial.given) / sum(max(1, x.size) for x in trial.given): "a rank "
+            "without numbers was counted as one number; its count is 0",
             lambda trial, rank: sum(x.sum() for x in trial.given) / trial.p: "that is the sum of all divided by the "
             "number of ranks; divide by how many numbers all ranks have",
             lambda trial, rank: sum(x.sum() for x in trial.given) / trial.p**2: "that is the sum of all divided by "

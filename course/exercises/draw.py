@@ -19,7 +19,10 @@ LIMITS = (1 / 3, 10, 1.25)
 together, between the two."""
 
 PACES = (0.365, 0.485, 0.565, 0.65, 0.785, 0.95)
-"""No (p + 3) / 2 up to 11 ranks is a whole multiple of one: rounding cannot decide when a loss is below its goal."""
+"""No (p + 3) / 2 up to 11 ranks is a whole multiple of one: rounding cannot decide when a loss is below its goal.
+
+The second draw has (p + 3) / 16, and a limit that p + 3 divides: after eight epochs all losses are whole numbers, and
+their mean is the goal, so not below it."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,8 @@ class Draw:
 def fixed(index: int, p: int, dtype: str) -> Draw:
     """The draw for the trial with that number; only the limit and the pace are others every time."""
     low, high = SIGNS[index % len(SIGNS)]
-    numbers = (p + 1) * p
-    limit = _limit(2 if index % len(LIMITS) == 1 else -1)
+    numbers, second = (p + 1) * p, index % 3 == 1
+    limit = float((p + 3) * random.randint(25, 125)) if second else _limit(-1)
     return Draw(
         index,
         p,
@@ -71,7 +74,7 @@ def fixed(index: int, p: int, dtype: str) -> Draw:
         uneven=p // 2,  # not 1 on all: who gives all that is left over to rank 0 would be right
         low=low,
         high=high,
-        scale=1,
+        scale=0.25 if second and "int" not in dtype else 1,  # for whole numbers alone an int will do
         shift=(1000, -1000, 0)[index % 3],
         slope=(0, 3000, -20)[index % 3],
         gap=(-400, 0, -400)[index % 3],
@@ -81,7 +84,7 @@ def fixed(index: int, p: int, dtype: str) -> Draw:
         counts=tuple([(2 * src + 3 * dst + index) % 7 for dst in range(p)] for src in range(p)),
         limit=limit,
         size=limit / LIMITS[index % len(LIMITS)],
-        pace=random.choice(PACES),
+        pace=(p + 3) / 16 if second else random.choice(PACES),
     )
 
 

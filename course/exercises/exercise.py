@@ -88,8 +88,8 @@ class Exercise:
     messages, busiest, steps   upper bounds for p ranks, or None; busiest in units of N
     numbers     numbers(draw): how many numbers one message may hold, or None
     far         far(p), in units of N: the most that a rank may send to others than its neighbour rank ^ 1, or None
-    across      across(p), in units of N: the most that one built-in may be given whose ranks are on both machines, if
-                the first half of the ranks is one machine and the second half the other; or None
+    across      across(p), in units of N: the most that one rank may give to all built-ins whose ranks are on both
+                machines, if the first half of the ranks is one machine and the second half the other; or None
     one_port    whether a rank sends or takes one message at a time: `steps` are counted so, and bound its messages
     budget      budget(group, p): the most bytes that one rank may give to all built-ins of that group (a tuple of
                 ranks) together, or None

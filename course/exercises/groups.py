@@ -9,7 +9,7 @@ EXERCISES = (
     Exercise(
         name="hierarchical_all_reduce",
         asks="after it every rank's x holds the sum of everyone's x. The mesh has the dimensions machine and gpu. A "
-        "machine has g GPUs, and a collective between the machines may get only 1/g of x",
+        "machine has g GPUs, and each rank may give only 1/g of x, in all, to collectives between the machines",
         lines=6,
         x=VECTOR,
         expected="x.clone(); dist.all_reduce(expected)",

@@ -30,7 +30,7 @@ def _unsharded(mean):
 
 THERE_AND_BACK = """
 def _factors(like):
-    return 1 + (torch.arange(like.numel()) + 3 * rank) % 7
+    return 1 + 2**-12 + (torch.arange(like.numel()) + 3 * rank) % 7  # more digits than half precision has
 def _there_and_back(gathered, x):
     shard = x.clone().requires_grad_()
     whole = gathered(shard)
@@ -79,7 +79,7 @@ def _muon_by_the_book(x):
 def its_own_gradient(trial, rank: int) -> np.ndarray:
     """What `gathered` gives if a rank keeps its own gradient of its shard (`_factors`)."""
     whole = trial.expected[rank][: -trial.given[rank].size]
-    return np.concatenate([whole, ((1 + (np.arange(whole.size) + 3 * rank) % 7).reshape(trial.p, -1))[rank]])
+    return np.concatenate([whole, ((1 + 2**-12 + (np.arange(whole.size) + 3 * rank) % 7).reshape(trial.p, -1))[rank]])
 
 
 def averaged(trial, rank: int) -> np.ndarray:

@@ -8,7 +8,7 @@ EXERCISES = (
     Exercise(
         name="rail_broadcast",
         asks="after it every rank's x is rank 0's. The mesh has the dimensions machine and gpu. A machine has g GPUs, "
-        "and a collective between the machines may get only 1/g of x",
+        "and each rank may give only 1/g of x, in all, to collectives between the machines",
         lines=8,
         x=VECTOR,
         expected="x.clone(); dist.broadcast(expected, 0)",

@@ -90,7 +90,7 @@ EXERCISES = (
             decided_by(lambda p: 2): "it stopped when the smallest loss was below goal; the task asks for the mean",
             off_by(-1, 0): "it ran the right number of epochs and returns one fewer: count the last one, too",
             off_by(1, 0): "it ran the right number of epochs and returns one more: count from 0",
-            off_by(-1, -1): "it stopped one epoch too early: the mean was not below goal yet",
+            off_by(-1, -1): "it stopped one epoch too early: the mean was not below goal yet, but equal to it or above",
             off_by(1, 1): "it ran one epoch too many: after the one before it the mean was below goal already",
         },
         parts=lambda p: {"the number that it returns": 1, "the number of epochs that it ran": 1},

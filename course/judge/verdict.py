@@ -318,14 +318,18 @@ def _across(trial) -> str:
     """What goes between the machines, if the first half of the ranks is one and the second half the other."""
     if trial.exercise.across is None:
         return ""
-    bound = trial.exercise.across(trial.p)
+    bound, given = trial.exercise.across(trial.p), Counter[int]()
     for event in sorted(trial.calls.events, key=lambda event: (event.rank, event.line)):
-        between = event.op not in MESSAGES_ONLY and len({2 * member // trial.p for member in event.group}) > 1
-        if between and Fraction(event.bytes, _whole(trial)) > bound:
+        if event.op in MESSAGES_ONLY or len({2 * member // trial.p for member in event.group}) == 1:
+            continue
+        given[event.rank] += event.bytes
+        alone, together = (Fraction(each, _whole(trial)) for each in (event.bytes, given[event.rank]))
+        if together > bound:
+            much = f"{_number(alone)} N to {event.op}" if alone > bound else f"{_number(together)} N to its collectives"
             return (
-                f"right result, but rank {event.rank} gives {_number(Fraction(event.bytes, _whole(trial)))} N to "
-                f"{event.op} between the machines (line {event.line}), where {_number(bound)} N are enough: share the "
-                "work inside the machine first, so that each rank takes only its own piece across"
+                f"right result, but rank {event.rank} gives {much} between the machines (line {event.line}), where "
+                f"{_number(bound)} N are enough: share the work inside the machine first, so that each rank takes only "
+                "its own piece across"
             )
     return ""
 
@@ -457,8 +461,9 @@ def _changed(trial) -> list[int]:
 
 
 def _keeps_dtype(trial) -> bool:
-    """Whether all is done in the dtype of x: in exercises without built-ins, where there is an x."""
-    return trial.exercise.allowed <= MESSAGES_ONLY and "x" in trial.exercise.call
+    """Whether all is done in the dtype of x: where there is one, and the answer is copies and sums of it."""
+    by_copies = trial.exercise.allowed <= MESSAGES_ONLY or trial.exercise.textbook is not None
+    return by_copies and "x" in trial.exercise.call
 
 
 def _whole(trial) -> int:

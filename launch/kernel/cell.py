@@ -88,6 +88,7 @@ class Cell:
         self.idle = {rank: self.hub.loop.create_future() for rank in self.workers}
         self.running = set(self.workers)
         self.stops = 0  # how often the student has asked to stop
+        self._heard: set[int] = set()  # the ranks that have answered the stop
         self.freed: set[int] = set()
         self._lost: set[int] = set()  # of these, the ranks that had to be killed
         self._watchdog = Watchdog(self)
@@ -233,7 +234,7 @@ class Cell:
         await asyncio.sleep(CLEANUP)
         for rank in self.running:
             self._tell(rank, "interrupt")
-        before: dict[int, str] = {}
+        before = dict.fromkeys(self.running - self._heard, "it has not answered since the stop")
         for leaving in range(MOST_LEAVING):
             await asyncio.sleep(ASK_AFTER)
             now = await self._why_deaf()
@@ -246,6 +247,7 @@ class Cell:
     async def _interrupt(self, rank: int) -> None:
         """The reply, if the rank can send one before it ends, has its line."""
         reply = await self._request(rank, "interrupt")
+        self._heard.add(rank)
         self.answers[rank].was_at = reply["content"].get("value") or ""
 
     async def _why_deaf(self) -> dict[int, str]:

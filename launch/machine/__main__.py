@@ -134,10 +134,14 @@ class Joined:
             self._look_once()  # its last words
             self.tell(event="exited", pid=event["pid"], death=asdict(self.deaths.how(event["status"])))
         elif kind == "gone":  # it died, or the engine is ending all processes: then that is the reason
-            if event["log"]:
-                print(f"the agent has ended; the end of its log:\n{event['log']}", flush=True)
-            last = event["log"].rpartition("\n")[2]
-            self.loop.call_later(ENGINE_SAYS, self.end, "has lost its agent" + (f" ({last})" if last else ""))
+            assert self.agent.process, "no other agent has forked it"
+            log, how = event["log"], str(self.deaths.how(self.agent.process.wait()))
+            print(
+                f"the agent has ended ({how}); " + (f"the end of its log:\n{log}" if log else "its log is empty"),
+                flush=True,
+            )
+            why = f"has lost its agent ({log.rpartition(chr(10))[2] or how})"
+            self.loop.call_later(ENGINE_SAYS, self.end, why)
         else:
             self.tell(**event)
 
@@ -156,7 +160,7 @@ class Joined:
             elif kind == b"store":
                 forget(self.hub.sockets["store"].send_multipart(rest))
             elif kind != b"beat":
-                self.loop.create_task(self.hub.deliver(kind.decode(), rest))
+                forget(self.loop.create_task(self.hub.deliver(kind.decode(), rest)))
 
     def _obey(self, request: dict) -> None:
         what = request.pop("do")

@@ -145,10 +145,9 @@ def refuse_tensors(call: Call) -> None:
     if any(tensor.device.type != "cpu" for tensor in (*call.ins, *call.outs)):
         return
     name = call.name
-    if name == "reduce_scatter_single" and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
-        raise ValueError(
-            "reduce_scatter_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)"
-        )
+    single = name in ("reduce_scatter_single", "all_gather_single")
+    if single and any(tensor.dim() == 0 for tensor in (*call.ins, *call.outs)):
+        raise ValueError(f"{name} needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)")
     if call.reduce == "AVG" and any(not tensor.is_floating_point() and not tensor.is_complex() for tensor in call.ins):
         raise ValueError(
             f"{name} with AVG needs floating-point numbers, and this tensor has integers: give it x.float()"
@@ -160,8 +159,27 @@ def refuse_tensors(call: Call) -> None:
             f"reduce_scatter_single cuts its input into {size} pieces of the output's length {rows}: that is "
             f"{size * rows}, and the input's is {there}"
         )
+    if name == "all_gather_single":
+        piece, whole = call.ins[0].shape, call.outs[0].shape
+        if whole != (needed := (size * piece[0], *piece[1:])):
+            raise ValueError(
+                f"all_gather_single joins {size} inputs of shape {list(piece)}: its output needs the shape "
+                f"{list(needed)}, and has {list(whole)}"
+            )
     if name == "reduce_scatter" and any(piece.shape != call.outs[0].shape for piece in call.ins):
         raise ValueError("reduce_scatter needs pieces of the same shape as its output: torch.empty_like(pieces[0])")
+    if name in ("all_gather", "gather", "scatter"):
+        pieces, one = (call.ins, call.outs[0]) if name == "scatter" else (call.outs, call.ins[0])
+        for number, piece in enumerate(pieces):
+            if piece.shape != one.shape:
+                raise ValueError(
+                    f"{name} needs pieces of its tensor's shape {list(one.shape)}, and piece {number} of the list has "
+                    f"{list(piece.shape)}"
+                )
+    if name == "all_to_all" and len({tensor.shape for tensor in (*call.ins, *call.outs)}) > 1:
+        raise ValueError(
+            "all_to_all needs tensors that all have the same shape: for others use all_to_all_single with split sizes"
+        )
     alone = size == 1
     if alone and name not in ("scatter", "all_to_all_single"):
         return  # what a rank keeps to itself is right

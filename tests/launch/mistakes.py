@@ -68,6 +68,26 @@ MISTAKES = {
         "dist.reduce_scatter(torch.empty(3), [x] * world_size)",
         "RankError: ranks 0-2: ValueError: reduce_scatter needs pieces of the same shape as its output: torch.empty_like(pieces[0])",
     ),
+    "output_of_another_length": (
+        "dist.all_gather_single(torch.empty(8), x)",
+        "RankError: ranks 0-2: ValueError: all_gather_single joins 3 inputs of shape [4]: its output needs the shape [12], and has [8]",
+    ),
+    "one_output_of_another_length": (
+        "dist.all_gather_single(torch.empty(8 if rank == victim else 12), x)",
+        "DeadlockError: ranks 0, 2 wait in all_gather_single #1 (line 4, float32[4]); rank 1 raised ValueError: all_gather_single joins 3 inputs of shape [4]: its output needs the shape [12], and has [8]",
+    ),
+    "a_number_gathered": (
+        "dist.all_gather_single(torch.empty(3), x[0])",
+        "RankError: ranks 0-2: ValueError: all_gather_single needs tensors with a dimension: torch.zeros(1) for torch.tensor(0.), or x.reshape(1)",
+    ),
+    "a_piece_unlike_the_tensor": (
+        "dist.all_gather([x.clone(), torch.empty(3), x.clone()], x)",
+        "RankError: ranks 0-2: ValueError: all_gather needs pieces of its tensor's shape [4], and piece 1 of the list has [3]",
+    ),
+    "all_to_all_of_two_shapes": (
+        "dist.all_to_all([torch.empty(2) for _ in range(world_size)], [x] * world_size)",
+        "RankError: ranks 0-2: ValueError: all_to_all needs tensors that all have the same shape: for others use all_to_all_single with split sizes",
+    ),
     "unused_parameters": (
         "class Half(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)\n    def forward(self, x): return self.a(x)\n"

@@ -350,7 +350,7 @@ def test_a_machine_whose_agent_dies_as_it_starts_shows_the_log(at_home, tmp_path
     (tmp_path / "torch.py").write_text("raise ValueError('not the torch that you know')")
     command, environ = [sys.executable, "-m", "launch.machine", str(ticket)], {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, timeout=300)
-    assert "the agent has ended; the end of its log:\n" in run.stdout
+    assert "the agent has ended (exited with code 1); the end of its log:\n" in run.stdout
     assert "\nValueError: not the torch that you know\n" in run.stdout
     assert "has lost its agent (ValueError: not the torch that you know)" in at_home.collect(cell).error
 

@@ -39,14 +39,23 @@ def distributed_mean(x):
 """,
         "that is the mean of the ranks' means, which counts a rank with few numbers as much as one with many",
     ),
-    "mean of means": (
+    "an empty rank counts as one number": (
         """
 def distributed_mean(x):
-    mean = x.mean()
-    dist.all_reduce(mean, dist.ReduceOp.AVG)
-    return mean
+    total = torch.stack([x.sum(), x.new_tensor(max(1, x.numel()))])
+    dist.all_reduce(total)
+    return total[0] / total[1]
 """,
-        "that is the mean of the ranks' means",
+        "a rank without numbers was counted as one number; its count is 0",
+    ),
+    "the mean of an empty rank": (
+        """
+def distributed_mean(x):
+    total = torch.stack([x.mean() * x.numel(), x.new_tensor(x.numel())])
+    dist.all_reduce(total)
+    return total[0] / total[1]
+""",
+        "the answer is nan and should be",
     ),
     "counts the ranks": (
         """

@@ -108,7 +108,12 @@ def gathered(x):
 """,
         "rank 0: the answer (from element ",
     ),
-    "only its shard": ("def gathered(x):\n    return x * 1\n", "rank 0: the answer "),
+    "in half precision": (
+        BODY.format(
+            **GOOD | {"backward": "half = piece.half(); dist.reduce_scatter_single(half, grad.half()); piece = half"}
+        ),
+        "rank 0: the answer (from element 80 on)",
+    ),
     "gathers once more": (
         BODY.format(**GOOD | {"forward": 2 * (GOOD["forward"] + "; ")}),
         "right result, but with 3 calls of built-ins where 2 will do",

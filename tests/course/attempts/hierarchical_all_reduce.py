@@ -59,16 +59,17 @@ WRONG = {
         "def hierarchical_all_reduce(x, mesh):\n    dist.all_reduce(x)\n",
         "rank 0 gives 1 N to all_reduce between the machines (line 2), where 0.5 N are enough",
     ),
-    "the first GPU speaks for its machine": (
+    "the first GPU speaks for its machine, in pieces": (
         """
 def hierarchical_all_reduce(x, mesh):
     inside, between = mesh.get_group("gpu"), mesh.get_group("machine")
     dist.reduce(x, group=inside, group_dst=0)
     if dist.get_rank(inside) == 0:
-        dist.all_reduce(x, group=between)
+        for piece in x.chunk(mesh.size(1)):
+            dist.all_reduce(piece, group=between)
     dist.broadcast(x, group=inside, group_src=0)
 """,
-        "rank 0 gives 1 N to all_reduce between the machines (line 5)",
+        "rank 0 gives 1 N to its collectives between the machines (line 6), where 0.5 N are enough",
     ),
     "the whole world in the middle": (
         BODY.format(**GOOD | {"second": "dist.all_reduce(piece)"}),

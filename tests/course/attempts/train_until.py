@@ -59,6 +59,10 @@ def train_until(epoch, goal):
     "the sum": (decided("dist.all_reduce(loss)", "if loss < goal:"), "until the sum of the losses was"),
     "the largest": (decided("dist.all_reduce(loss, dist.ReduceOp.MAX)", "if loss < goal:"), "the largest loss"),
     "the smallest": (decided("dist.all_reduce(loss, dist.ReduceOp.MIN)", "if loss < goal:"), "the smallest loss"),
+    "until it is not above": (
+        decided("dist.all_reduce(loss)", "if loss / world_size <= goal:"),
+        "no  on 2 ranks, float64: rank 0: the number that it returns is 8 and should be 9: it stopped one epoch",
+    ),
     "counted from 0": (
         decided("dist.all_reduce(loss)", "if loss / world_size < goal:").replace("return epochs", "return epochs - 1"),
         "it ran the right number of epochs and returns one fewer",
