@@ -245,8 +245,8 @@ def test_names_from_a_recording_are_text(show):
     assert texts(page, ".rs-buffer") == ["<u>x</u>", "y"] * 2
 
 
-@pytest.mark.parametrize("width", [360, 900, 1400])
-@pytest.mark.parametrize("ranks", [2, 3, 8, 16, 64])
+@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize("ranks", [2, 8, 16, 64])
 def test_nothing_is_drawn_outside_and_no_rank_label_overlaps(show, page, ranks, width):
     page.set_viewport_size({"width": width, "height": 800})
     show(Player(all_reduce.ring(ranks=ranks)))

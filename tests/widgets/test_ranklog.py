@@ -398,7 +398,7 @@ def test_forty_thousand_lines_stay_light(show):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_live_log_shows_what_the_terminal_shows(page, seed):
+def test_the_live_log_shows_what_the_terminal_shows(modules, seed):
     """Both ranks of a stream that climbs and writes over itself, cut into batches anywhere: colours are in the page."""
     chance = random.Random(seed)
     texts = [scribble(chance, 60, WORDS + WIDE) for _ in range(2)]
@@ -406,7 +406,7 @@ def test_the_live_log_shows_what_the_terminal_shows(page, seed):
     for parts in zip(*(pieces_of(chance, text.ljust(8)) for text in texts), strict=True):
         shown = [terminal.feed(part)[1] for terminal, part in zip(terminals, parts, strict=True)]
         batches.append([[rank, 0, text] for rank, text in enumerate(shown)])
-    seen = ask(page, FEED, 2, batches)
+    seen = ask(modules, FEED, 2, batches)
     for rank, terminal in enumerate(terminals):
         rows = [row.removeprefix(f"rank {rank}: ") for row in seen["open"] if row.startswith(f"rank {rank}: ")]
         live = [line for line in [*seen["lines"][rank], *rows] if line.strip()]

@@ -4,15 +4,18 @@ What is checked and how strictly says `widgets/js/jsconfig.json`, which editors 
 files, and is not merely content with them, is tried out on modules that misuse them.
 """
 
+import platform
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 from widgets import base
 
-PACKAGE = "typescript@6.0.3"
-"""The last one that is JavaScript and runs on Node alone; from 7 on it is a program per operating system."""
+MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+PACKAGE = f"@typescript/typescript-{sys.platform}-{MACHINE}@7.0.2"
+"""A program for each operating system, with an eighth of the CPU of the last one that ran on Node."""
 
 JS = base.HERE / "js"
 
@@ -35,12 +38,12 @@ MISTAKES = {  # what a module beside ours could do wrong, and what `tsc` calls t
 @pytest.fixture(scope="session")
 def complaints(npm, tmp_path_factory):
     """What `tsc` says of a copy of our modules with a module for every mistake beside them: its lines."""
-    program = npm(PACKAGE) / "lib" / "tsc.js"
+    program = npm(PACKAGE) / "lib" / "tsc"
     copy = tmp_path_factory.mktemp("mistaken") / "js"
     shutil.copytree(JS, copy)
     for number, (text, _) in enumerate(MISTAKES.values()):
         (copy / f"mistake{number}.js").write_text(text)
-    command = ["node", program, "--pretty", "false", "--project", copy / "jsconfig.json"]
+    command = [program, "--pretty", "false", "--project", copy / "jsconfig.json"]
     return subprocess.run(command, cwd=copy, capture_output=True, text=True).stdout.splitlines()
 
 

@@ -138,16 +138,15 @@ ROOTS = """() => [...document.querySelectorAll(".rs-projected")].map((root) => {
 })"""
 
 
-WALLS = [(1280, 720), (1920, 1080), (3840, 2160), (1024, 768), (1024, 576), (853, 480)]
-EVERY = [*FRAMED, "player-gate", "player-tree", "player-machines"]
+WALLS = [("player-ring", 1280, 720), ("player-ring", 3840, 2160)]
+WALLS += [(name, *wall) for name in (*FRAMED, "player-gate", "player-tree") for wall in ((1024, 768), (853, 480))]
 
 
 @pytest.mark.parametrize(
-    "name, width, height",
-    [("player-ring", *wall) for wall in WALLS] + [(name, *WALLS[i]) for name in EVERY[1:] for i in (1, 3, 5)],
+    "name, width, height", [*WALLS, ("player-machines", 1920, 1080), ("player-machines", 853, 480)]
 )
 def test_words_grow_with_the_wall_and_the_widget_fills_it(show, page, name, width, height):
-    """1024x576 and 853x480 are what is left of 1280x720 at a browser zoom of 125 and 150 %."""
+    """853x480 is what is left of 1280x720 at a browser zoom of 150 %."""
     page.set_viewport_size({"width": width, "height": height})
     page = show(FRAMED.get(name, SCENES[name].make if name in SCENES else None)())
     project(page)
@@ -174,13 +173,11 @@ MACHINES = Topology.machines(2, gpus=4, inside=Link(1e-6, 1e-11), between=Link(1
 RACERS = [all_reduce.exchange(8), all_reduce.ring(8), all_reduce.tree(8), all_reduce.halving_doubling(8)]
 FULL = {
     "ring of 6": lambda: Player(all_reduce.ring(ranks=6), step=5),
-    "ring of 8": lambda: Player(all_reduce.ring(ranks=8), step=5),
     "ring of 16": lambda: Player(all_reduce.ring(ranks=16), step=5),
     "ring of 64": lambda: Player(all_reduce.ring(ranks=64), step=5),
     "halving_doubling": lambda: Player(all_reduce.halving_doubling(ranks=8), step=2),
     "bruck": lambda: Player(all_gather.bruck(ranks=8), step=2),
     "race of 3": lambda: Race(*RACERS[:3], nbytes=64e6, step=3),
-    "race of 4": lambda: Race(*RACERS, nbytes=64e6, step=3),
     "race of 6": lambda: Race(*RACERS, all_reduce.naive(8), all_reduce.double_tree(8), nbytes=64e6, step=3),
     "race of 5 x 32": lambda: Race(*(all_reduce.ring(32),) * 4, all_reduce.double_tree(32), nbytes=64e6, step=3),
     "race on machines": lambda: Race(RACERS[1], all_reduce.hierarchical(2, 4), nbytes=64e6, network=MACHINES, step=5),
@@ -207,20 +204,20 @@ def test_on_a_small_wall_nothing_is_cut(show, name):
     page.keyboard.press("p")
 
 
-@pytest.mark.parametrize("racers", [3, 4, 6])
+@pytest.mark.parametrize("racers", [3, 6])
 def test_a_race_fits_a_laptop_with_its_controls(show, racers):
     page = show(Race(*(RACERS * 2)[:racers], nbytes=64e6, step=3))
     assert page.locator(".rs-lane").count() == racers
     assert page.evaluate("document.documentElement.scrollHeight") <= 720
 
 
-@pytest.mark.parametrize("ranks", [4, 6, 8])
+@pytest.mark.parametrize("ranks", [4, 8])
 def test_every_cell_of_a_ring_can_be_read(show, ranks):
     page = show(Player(all_reduce.ring(ranks=ranks), step=5))
     project(page)
     settle(page, "document.querySelector('.rs-picture').style.getPropertyValue('--rs-scale') === '1.5'")
     written = page.locator(".rs-text").evaluate_all("(nodes) => nodes.filter((node) => node.textContent).length")
-    assert written == ranks * ranks
+    assert written == ranks * ranks and ask(page, OUTSIDE) == []
     page.keyboard.press("p")
     page.wait_for_function("!document.querySelector('.rs-projected') && !document.fullscreenElement")
     assert page.input_value(".rs-shape") == ("row" if ranks == 4 else "ring")
@@ -254,7 +251,7 @@ CARDS = """() => [...document.querySelectorAll("article")]
     })"""
 
 
-@pytest.mark.parametrize("ranks", [4, 8])
+@pytest.mark.parametrize("ranks", [8])
 def test_the_zoo_shows_a_card_at_a_time_and_a_clicker_turns_them(show, ranks):
     page = show(Zoo(ranks=ranks))
     cards = page.locator("article").evaluate_all("(cards) => cards.map((card) => card.getAttribute('aria-label'))")

@@ -27,7 +27,7 @@ const KINDS = { cards: card, columns: column, tiles: tile };
 /**
  * @typedef {{empty: boolean, bar: string, colour: string, style: string}} Look classes and style of a cell whose data
  *   has another colour than its place; both "" where it has not
- * @param {Schedule} schedule @param {Layout} layout @param {ReturnType<texturesFor>} textures
+ * @param {Schedule} schedule @param {Layout} layout @param {ReturnType<typeof texturesFor>} textures
  * @param {(slot: number) => Look} look
  */
 export function scenery(schedule, layout, textures, look) {
