@@ -267,7 +267,9 @@ def raised(ename: str, evalue: str = "") -> str:
     if ename == "SystemExit":
         return "called sys.exit"
     first = re.sub(r" at 0x[0-9a-f]+", "", evalue.partition("\n")[0])
-    return f"raised {ename}" + (f": {first if len(first) <= LONGEST else first[:LONGEST] + ' ...'}" if first else "")
+    if len(first) > LONGEST:
+        first = first[: LONGEST + 1].rsplit(" ", 1)[0] + " ..."  # no number is cut in two
+    return f"raised {ename}" + (f": {first}" if first else "")
 
 
 def swapped(one: tuple[int, int, int], other: tuple[int, int, int]) -> str:

@@ -41,6 +41,12 @@ async def _renew(ranks: Supervisor) -> None:
     if not living:
         raise LaunchError("no rank has survived")
     known = [value for value, _ in await ranks.request_all("control", "groups", {}, workers=living)]
+    if full := [worker for worker, value in zip(living, known, strict=True) if not value["room"]]:
+        ranks.act("kill", full)
+        await asyncio.gather(*(worker.ended for worker in full))
+        who = name_ranks(worker.rank for worker in full)
+        ranks.notices.append(f"{who} had no memory left to go on and had to be restarted, the variables there are lost")
+        return await _renew(ranks)
     count = max(value["count"] for value in known)
     groups = {m.rank: value["groups"] for m, value in zip(living, known, strict=True)}
     worlds = {value["world"] for value in known}  # "" of a rank that has left it

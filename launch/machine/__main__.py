@@ -160,7 +160,11 @@ class Joined:
             elif kind == b"store":
                 forget(self.hub.sockets["store"].send_multipart(rest))
             elif kind != b"beat":
-                forget(self.loop.create_task(self.hub.deliver(kind.decode(), rest)))
+                self.loop.create_task(self._deliver(kind.decode(), rest))
+
+    async def _deliver(self, channel: str, frames: list[bytes]) -> None:
+        with contextlib.suppress(zmq.ZMQError):  # this machine ends, and its sockets are closed already
+            await self.hub.deliver(channel, frames)
 
     def _obey(self, request: dict) -> None:
         what = request.pop("do")

@@ -12,6 +12,7 @@ get a new reducer, since one whose backward was cut short never recovers.
 
 from __future__ import annotations
 
+import mmap
 import os
 from contextlib import contextmanager
 
@@ -26,6 +27,8 @@ from launch.rank._stores import PollStore
 from launch.rank.patches import replace
 
 FIRST_FREE_TYPE, LAST_TYPE = 8, 255  # backend types are one byte; below 8 are torch's own
+
+ROOM = 32 << 20  # bytes; the stacks of the two threads that a group over gloo has, and what they allocate
 
 
 class Regrouper:
@@ -113,7 +116,7 @@ class Regrouper:
 
     def groups(self) -> dict:
         """{"groups": {name: [global ranks]}, "world": its name, "count": how many names torch has given out,
-        "threads": of this process}."""
+        "threads": of this process, "room": whether it has memory for the threads of new groups}."""
         world = c10d._world
         groups = {
             name: sorted(world.pg_group_ranks[group])
@@ -122,7 +125,12 @@ class Regrouper:
         }
         default = world.pg_names.get(world.default_pg, "")
         threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
-        return {"groups": groups, "world": default, "count": world.group_count, "threads": threads}
+        found = {"groups": groups, "world": default, "count": world.group_count, "threads": threads}
+        try:
+            mmap.mmap(-1, (1 + len(groups)) * ROOM).close()  # never written to: it takes addresses only
+        except OSError:
+            return found | {"room": False}
+        return found | {"room": True}
 
     def _can_renew(self, group) -> bool:
         """Of groups that the student has made: those over gloo, if he counts the ranks as we do."""

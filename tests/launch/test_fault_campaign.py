@@ -787,6 +787,23 @@ def test_a_rank_that_one_stop_does_not_reach_is_ended_alone(ranks, what, monkeyp
     usable(ranks, (1,))
 
 
+def test_a_rank_that_has_taken_all_its_memory_is_started_anew_and_no_other(ranks):
+    """What it holds stays in its variables: without them it could not start the threads of its new group."""
+    of_size(ranks, 3)
+    take = """
+if rank == 1:
+    import resource
+    used = int(open("/proc/self/statm").read().split()[0]) * 4096 + (100 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (used, used))
+    held = []
+    while True: held.append(bytearray(1 << 20))"""
+    assert str(run(ranks, take)[1]) == "rank 1: MemoryError"
+    assert ranks.take_notices() == [
+        "rank 1 had no memory left to go on and had to be restarted, the variables there are lost"
+    ]
+    usable(ranks, (1,))
+
+
 CLEANUPS = {
     "finally": "try: time.sleep(100)\nfinally:\n    time.sleep(1)\n    saved = 1",
     "except KeyboardInterrupt": "try: time.sleep(100)\nexcept KeyboardInterrupt:\n    time.sleep(1)\n    saved = 1",
