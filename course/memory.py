@@ -24,7 +24,7 @@ from typing import Any
 from IPython.display import display
 from jupyter_core.paths import jupyter_data_dir
 
-from course.exercises import EXERCISES
+from course.exercises import EXERCISES, TASKS, VARIANTS
 from course.questions import QUESTIONS
 from course.yours import kept as text_of
 
@@ -80,7 +80,7 @@ def looked_up(name: str) -> None:
 
 def solved(name: str, source: str) -> None:
     """Remember that the function in `source` solves it, unless an earlier one did; later cells run the last one."""
-    if f"def {name}(" in source:  # not a name for ours
+    if f"def {TASKS[name].name}(" in source:  # not a name for ours
         with suppress(OSError):  # said below, about the progress
             _put(text_of(name), source)
     if not kept().get(name, NOTHING)["solved"]:
@@ -174,6 +174,8 @@ def _list() -> None:
     done = {name for name, work in kept().items() if work["solved"]} & set(EXERCISES)
     for name in EXERCISES:
         print(f"  {'done' if name in done else 'open'}  {name}")
+    tried = {name: work for name, work in kept().items() if name in VARIANTS}
+    print(*(f"  {'done' if work['solved'] else 'open'}  {name}\n" for name, work in tried.items()), sep="", end="")
     print(f"{len(done)} of {len(EXERCISES)} solved")
     topics = wrong()
     if not topics:
@@ -198,7 +200,7 @@ def export(path: str = "") -> None:
     if not isinstance(path, str) or Path(path).suffix != ".json":
         print('check.export wants a file that has your name: check.export("anna.json")')
         return
-    functions = {name: text_of(name).read_text(encoding="utf-8") for name in EXERCISES if text_of(name).exists()}
+    functions = {name: text_of(name).read_text(encoding="utf-8") for name in TASKS if text_of(name).exists()}
     everything = {"exercises": kept(), "answers": answers(), "functions": functions}
     try:
         Path(path).write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")

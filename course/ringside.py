@@ -1,5 +1,5 @@
 """The command `ringside`, for an installed Ringside: `ringside lab [FOLDER]`, `ringside pages`, `ringside pack`,
-`ringside handed-in FOLDER`, `ringside room CHAPTER`, `ringside exam SEED FOLDER`,
+`ringside handed-in FOLDER`, `ringside room CHAPTER`, `ringside exam SEED FOLDER`, `ringside homework CLASS FOLDER`,
 `ringside withhold FOLDER`, `ringside release FOLDER CHAPTER`.
 
 Left out: what make does for a checkout alone: set up, test, refresh.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from course import own
 
-LECTURERS = ("pack", "room", "exam", "withhold", "release", "handed-in")
+LECTURERS = ("pack", "room", "exam", "homework", "withhold", "release", "handed-in")
 OPENED = [  # prints only the address, which opens the first chapter, warnings and errors; long output is kept
     "--LabApp.default_url=/lab/tree/00_start_here.ipynb",
     "--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e9",
@@ -67,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("folder", help="the folder with the files")
     one.add_argument("--csv", action="store_true", help="for a spreadsheet")
     one.add_argument("--judge", action="store_true", help="judge each function once more on this machine")
+    one.add_argument("--class", dest="listed", help="the list that `ringside homework` dealt variants to")
     one.add_argument("--page", help="write the class's progress into this page, again and again, until Ctrl-C")
     one = commands.add_parser("room", help="a chapter's questions on the phones of the room, until Ctrl-C")
     one.add_argument("chapter", help="as 05")
@@ -76,6 +77,10 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("seed", nargs="?", help="any text of 12 characters or more (default: drawn, and printed)")
     one.add_argument("folder", nargs="?", default="exam", help="where both are written (default: exam)")
     one.add_argument("--variants", type=int, default=1, help="the same questions with other numbers, up to 3")
+    one = commands.add_parser("homework", help="for each student a notebook of exercises, neighbours with others")
+    one.add_argument("listed", metavar="class", help="a text file with a line for each student")
+    one.add_argument("folder", help="where the notebooks and their solutions are written")
+    one.add_argument("chapters", nargs="*", help="of which chapters, as 05 08 (default: all)")
     one = commands.add_parser("withhold", help="a copy of the course for students, without solutions and answers")
     one.add_argument("folder", help="where it is made; the keys go beside it")
     one = commands.add_parser("release", help="open chapters of such a copy")
@@ -106,6 +111,10 @@ def main(arguments: list[str] | None = None) -> int:
         from course.teach import exam
 
         return exam.main(given.seed, Path(given.folder), given.variants)
+    if given.command == "homework":
+        from course.teach import homework
+
+        return homework.main(Path(given.listed), Path(given.folder), given.chapters)
     if given.command in ("withhold", "release"):
         from course.teach import withhold
 
@@ -114,6 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
     from course.teach import handed_in
 
     flags = [*["--csv"] * given.csv, *["--judge"] * given.judge, *[f"--page={given.page}"] * bool(given.page)]
+    flags += [f"--class={given.listed}"] * bool(given.listed)
     return handed_in.main([given.folder, *flags])
 
 

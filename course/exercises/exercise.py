@@ -110,6 +110,7 @@ class Exercise:
     why_bytes   a sum of bytes (in N, of p) that has a known cause -> the sentence that explains it
     world_sizes, dtypes   on how many ranks it is tried, and with which numbers
     more        and on one of these, chosen at random
+    variant     which of an exercise's variants it is; the chapter's own is 1 (variants.py)
     synchronises  whether what `needs` names is not numbers but that they have come: nobody may leave before
     """
 
@@ -153,6 +154,12 @@ class Exercise:
     world_sizes: tuple[int, ...] = (4, 2, 3)
     dtypes: tuple[str, ...] = ("float32", "float64", "int64")  # one for each world size: fixed buffers are found out
     more: tuple[int, ...] = (5, 6, 7, 8)
+    variant: int = 1
+
+    @property
+    def key(self) -> str:
+        """What it is checked and kept as: "shift", or "shift-2" if it is a variant."""
+        return self.name if self.variant == 1 else f"{self.name}-{self.variant}"
 
 
 def right_neighbour(rank: int, p: int) -> set[int]:

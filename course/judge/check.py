@@ -18,7 +18,7 @@ from textwrap import wrap
 from IPython import get_ipython
 
 from course import memory, withheld
-from course.exercises import EXERCISES, Exercise
+from course.exercises import EXERCISES, TASKS, Exercise
 from course.judge import carry, screen
 
 COURSE = Path(__file__).parents[1]
@@ -66,11 +66,14 @@ def solution(name: str = "") -> None:
     exercise = _called(name)
     if exercise is None:
         return
-    path = f"solutions/{exercise.name}.py"
+    path = f"solutions/{exercise.key}.py"
     try:
         text = withheld.text(path) if withheld.SEALED.exists() else (COURSE / path).read_text(encoding="utf-8")
     except FileNotFoundError:
         text = ""
+    if not text and exercise.variant > 1:
+        print(f"Your lecturer has the solution of {exercise.key}.")
+        return
     if not text:
         print("Our solution is withheld in this copy of the course, until your lecturer releases its chapter.")
         return
@@ -90,7 +93,7 @@ def _called(name) -> Exercise | None:
     if not isinstance(name, str) and hasattr(name, "__name__"):
         print(f'check wants the name in quotes: check("{name.__name__}")')
         return None
-    exercise = EXERCISES.get(name) if isinstance(name, str) else None
+    exercise = TASKS.get(name) if isinstance(name, str) else None
     if exercise is None:
         close = get_close_matches(str(name), EXERCISES, n=1)
         meant = f"Did you mean {close[0]!r}? " if close else ""
@@ -99,6 +102,9 @@ def _called(name) -> Exercise | None:
 
 
 def _print_hint(exercise: Exercise, number: int) -> None:
+    if not exercise.hints:
+        print(f'{exercise.key} has no hints of its own; check("{exercise.name}", hint=1) has those of the chapter.')
+        return
     if type(number) is not int or number not in range(1, len(exercise.hints) + 1):
         print(f"{exercise.name} has {len(exercise.hints)} hints: hint=1 to hint={len(exercise.hints)}.")
         return
@@ -106,18 +112,22 @@ def _print_hint(exercise: Exercise, number: int) -> None:
     _say(f"Hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}")
 
 
+def _help(exercise: Exercise) -> str:
+    return f'A hint: check("{exercise.name}", hint=1)' if exercise.hints else ""
+
+
 def _judge(exercise: Exercise) -> None:
     """Print the verdict, and keep it."""
     from course.judge import playback  # here, because a chapter that only imports `check` need not load the launcher
 
     playback.clear()
-    _say(f"{exercise.name}: {exercise.asks}")
+    _say(f"{exercise.key}: {exercise.asks}")
     try:
         source = _source_of(exercise)
         if source is not None:
-            memory.attempted(exercise.name)
+            memory.attempted(exercise.key)
             if _tried(exercise, source):
-                memory.solved(exercise.name, source)
+                memory.solved(exercise.key, source)
     except KeyboardInterrupt:  # it struck in our own code, between two runs
         from course.judge.trial import end_ranks
 
@@ -151,7 +161,7 @@ def _tried(exercise: Exercise, source: str) -> bool:
             _say(f"      {line}")
         _print_printed(trial)
         if trial.verdict == "no":
-            print(f'Not yet. A hint: check("{exercise.name}", hint=1)', flush=True)
+            print(f"Not yet. {_help(exercise)}".strip(), flush=True)
         session().keep(lambda: trial.recording)
         playback.failed(trial)
         return False
@@ -255,7 +265,7 @@ def _source_of(exercise: Exercise) -> str | None:
         _say(f"  not judged: {carried['error']}")
     elif carried["blanks"]:
         _say(f"  not written yet{_unwritten(exercise, carried)}, then check again.")
-        print(f'A hint: check("{exercise.name}", hint=1)')
+        print(_help(exercise))
     else:
         return carried["source"]
     return None

@@ -8,9 +8,10 @@ printed.
 `check.export` hands in every function solved on an account, also before the exam, so the functions are marked in the
 notebook; `ringside handed-in FOLDER --judge` only helps.
 
-With --variants the same questions come with other numbers and their choices in another order (variants.py).
+With --variants the same questions come with other numbers and their choices in another order (variants.py), and the
+functions ask for something else (course/exercises/variants.py).
 
-Left out: other functions to write in each variant. Questions that need the chapter around them are not taken.
+Left out: questions that need the chapter around them.
 """
 
 import hashlib
@@ -22,13 +23,13 @@ from random import Random
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course.chapters import FOLDER, notebooks
+from course.chapters import notebooks
 from course.exercises import EXERCISES
 from course.pack.paper import right
 from course.pages import to_html
 from course.questions import CHAPTERS, QUESTIONS
 from course.questions.question import Choose, Number, Question, Statement
-from course.teach import variants
+from course.teach import homework, variants
 from course.teach.quantity import quantity
 
 SHORTEST = 12
@@ -66,6 +67,7 @@ your own notes are allowed, the chapters are not. Run the first cell now, and th
 file that you hand in, together with this notebook."""
 MARK_THE_CELL = """Mark the functions in the notebook that each student handed in. `ringside handed-in FOLDER --judge`
 judges the last version that passed on that account, which can be from before the exam."""
+STEPS = "The steps are those of the chapter's variant; where this one differs, the solution below decides."
 ANSWER = "My answer: \n\nBecause: "
 
 
@@ -104,8 +106,10 @@ def exam(seed: str, variant: int = 1, number: str = "") -> nbformat.NotebookNode
     for place, question in enumerate(questions, start=1):
         cells += [new_markdown_cell(_asked(place, question)), new_markdown_cell(ANSWER)]
     for place, name in enumerate(written, start=len(questions) + 1):
-        asks = f"## {place} ({WRITTEN_POINTS} points)\n\nWrite `{name}`: {EXERCISES[name].asks}."
-        cells += [new_markdown_cell(asks), new_code_cell(_stub(name)), new_code_cell(f'check("{name}")')]
+        task = homework.task(name, variant)
+        asks = f"## {place} ({WRITTEN_POINTS} points)\n\nWrite `{name}`: {task.asks}."
+        stub = homework.stub(name) if number else _stub(name)
+        cells += [new_markdown_cell(asks), new_code_cell(stub), new_code_cell(f'check("{task.key}")')]
     cells += [new_markdown_cell("## Hand in"), new_code_cell('check.export("YOUR_NAME.json")')]
     for place, cell in enumerate(cells):
         cell.id = f"exam-{place:02}"
@@ -142,10 +146,11 @@ def key(seed: str, variant: int = 1, number: str = "") -> str:
     parts += [_marked(place, question) for place, question in enumerate(questions, start=1)]
     for place, name in enumerate(written, start=len(questions) + 1):
         steps = "\n".join(f"- {hint}" for hint in EXERCISES[name].hints)
-        ours = (FOLDER / "solutions" / f"{name}.py").read_text(encoding="utf-8").strip()
+        task = homework.task(name, variant)
+        ours, differs = homework.solution(task).strip(), f"\n\nIt asks: {task.asks}. {STEPS}" * (variant > 1)
         parts.append(
             f"## {place}: `{name}` ({WRITTEN_POINTS})\n\n{WRITTEN_POINTS} if the function in the notebook is right. "
-            f"If not, {MILESTONE} for each of these that it follows.\n\n{steps}\n\n"
+            f"If not, {MILESTONE} for each of these that it follows.{differs}\n\n{steps}\n\n"
             f"```python\n{ours}\n```"
         )
     return "\n\n".join(parts) + "\n"

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from course import memory
 from course.ask import for_browser
-from course.exercises import EXERCISES
+from course.exercises import EXERCISES, TASKS
 from course.questions import QUESTIONS
 from course.questions.question import Choose, Click, FindLine, Number, Order, Question, Statement
-from course.teach import alike, class_page, regrade
+from course.teach import alike, class_page, homework, regrade
 from course.teach.quantity import is_right
 
 COLUMNS = ("who", "exercise", "solved", "attempts", "hints", "solution", "judged again")
@@ -59,12 +59,12 @@ def read(folder: Path) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict
             works = memory.read(handed["exercises"])
             for name, work in works.items():
                 work["attempts"] = max(0, min(work["attempts"], MOST))
-                work["hints"] = work["hints"][: len(EXERCISES[name].hints) if name in EXERCISES else 0]
+                work["hints"] = work["hints"][: len(TASKS[name].hints) if name in TASKS else 0]
             answers = memory.read_answers(handed.get("answers"))  # none in a file of before
             functions = {
                 name: text
                 for name, text in handed.get("functions", {}).items()
-                if name in EXERCISES and isinstance(text, str)
+                if name in TASKS and isinstance(text, str)
             }
             long[path.stem] = [name for name, text in functions.items() if len(text) > LONGEST]
             texts[path.stem] = {name: text for name, text in functions.items() if name not in long[path.stem]}
@@ -113,6 +113,22 @@ def table(found: dict[str, dict], answers: dict[str, dict]) -> list[str]:
     return lines
 
 
+def of_variants(found: dict[str, dict], dealt: dict[str, int]) -> list[str]:
+    """What became of the variants that `ringside homework` or an exam gave out; `dealt` is the class's list, if any."""
+    lines = [f"{who} is in the class's list and has handed in nothing" for who in dealt if who not in found]
+    for who, works in found.items():
+        mine = {name: work for name, work in works.items() if name in TASKS and TASKS[name].variant > 1}
+        if dealt and who not in dealt:
+            lines.append(f"{who} is not in the class's list")
+        elif others := [name for name in mine if dealt and TASKS[name].variant != dealt[who]]:
+            lines.append(f"{who} was given variant {dealt[who]}, and has tried {', '.join(others)}")
+        if mine:
+            done = [name for name, work in mine.items() if work["solved"]]
+            still = [name for name in mine if name not in done]
+            lines.append(f"{who}, variants: solved {', '.join(done) or 'none'}; open {', '.join(still) or 'none'}")
+    return lines
+
+
 def predicted(answers: dict[str, list[dict]]) -> tuple[int, int]:
     """How many first answers are right, and of how many that is known."""
     first = [right for name, given in answers.items() if (right := _right(name, given)) is not None]
@@ -151,7 +167,7 @@ def judge(found: dict[str, dict], texts: dict[str, dict], long: dict[str, list])
         print(f"judging {who}: {len(functions)} functions ...", file=sys.stderr, flush=True)
         verdicts[who] = {name: fault or "right" for name, fault in regrade.judged(functions, front).items()}
         verdicts[who] |= dict.fromkeys(long[who], TOO_LONG)
-        claimed = {name for name, work in found[who].items() if work["solved"] and name in EXERCISES}
+        claimed = {name for name, work in found[who].items() if work["solved"] and name in TASKS}
         missing = sorted(claimed - {*verdicts[who]})
         lines += [f"{who}, {name}: handed in as solved, without its function" for name in missing]
         lines += [f"{who}, {name}: {fault}" for name, fault in verdicts[who].items() if fault != "right"]
@@ -172,7 +188,7 @@ def rows(found: dict[str, dict], verdicts: dict[str, dict]) -> list[tuple]:
             again,
         )
         for who, works in found.items()
-        for name in EXERCISES
+        for name in [*EXERCISES, *(name for name in works if name in TASKS and name not in EXERCISES)]
         for work in [works.get(name, memory.NOTHING)]
         for again in [_cell(verdicts.get(who, {}).get(name, ""))]
     ]
@@ -193,8 +209,8 @@ def main(arguments: list[str]) -> int:
     """Print the table of the folder that is named; 0 if every .json file in it could be read."""
     folders = [Path(each) for each in arguments if not each.startswith("--")]
     if len(folders) != 1 or not folders[0].is_dir():
-        usage = "ringside handed-in FOLDER [--csv] [--judge] [--page FILE]: FOLDER has the files of check.export"
-        print(usage, file=sys.stderr)
+        usage = "ringside handed-in FOLDER [--csv] [--judge] [--class LIST] [--page FILE]"
+        print(f"{usage}: FOLDER has the files of check.export", file=sys.stderr)
         return 2
     for path in (Path(each.removeprefix("--page=")) for each in arguments if each.startswith("--page=")):
         try:
@@ -202,6 +218,11 @@ def main(arguments: list[str]) -> int:
         except OSError as error:
             print(f"{folders[0]} cannot be read: {error.strerror}", file=sys.stderr)
             return 1
+    try:
+        dealt = next((homework.numbers(Path(each[8:])) for each in arguments if each.startswith("--class=")), {})
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
     found, said, texts, long, others = read(folders[0])
     verdicts, lines = {}, [f"{who}, {name}: {TOO_LONG}" for who, names in long.items() for name in names]
     if "--judge" in arguments and found:
@@ -211,7 +232,13 @@ def main(arguments: list[str]) -> int:
     elif "--csv" in arguments:
         csv.writer(sys.stdout).writerows([COLUMNS, *rows(found, verdicts)])
     else:
-        print(*table(found, said), *map(_plain, lines), *map(_plain, alike.sentences(texts)), sep="\n")
+        print(
+            *table(found, said),
+            *map(_plain, of_variants(found, dealt)),
+            *map(_plain, lines),
+            *map(_plain, alike.sentences(texts)),
+            sep="\n",
+        )
     for name in others:
         print(f"{name} is no file of check.export", file=sys.stderr)
     if names := skipped(folders[0]):

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from course.exercises import EXERCISES
+from course.exercises import TASKS
 
 ROOT = Path(__file__).parents[2]
 FIRST, EACH = 60, 60
@@ -45,7 +45,7 @@ def alone() -> list[str]:
 def judged(functions: dict[str, str], front: list[str]) -> dict[str, str]:
     """By exercise the first fault that its function has now, "" if it is right; "it was not judged ..." if the process
     did not live to say it. `front` is what `alone` gives."""
-    functions = {name: text for name, text in functions.items() if name in EXERCISES}
+    functions = {name: text for name, text in functions.items() if name in TASKS}
     with tempfile.TemporaryDirectory() as home:
         environ = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "HOME": home, "TMPDIR": home}
         environ |= {"JUPYTER_DATA_DIR": home, "JUPYTER_RUNTIME_DIR": home, "IPYTHONDIR": home}
@@ -94,18 +94,31 @@ def _loopback() -> None:
         fcntl.ioctl(any_socket, set_flags, struct.pack("16sh14x", b"lo", up))
 
 
+def fault(name: str, source: str) -> str:
+    """The first fault of the function, "" if it is right. Of a wrong result also the variant that it is right for."""
+    from course.judge.trial import trials
+
+    task = TASKS[name]
+    trial, found = next(((each, why) for each in trials(task, source) if (why := each.fault())), (None, ""))
+    if trial is None:
+        return ""
+    others = [each for each in TASKS.values() if each.name == task.name and each is not task and not trial.failure]
+    theirs = next((each for each in others if not any(other.fault() for other in trials(each, source))), None)
+    asked = f"; {name} asks: {task.asks}" if theirs or task.variant > 1 else ""
+    return f"{found}{f'; it is right for {theirs.key}' if theirs else ''}{asked}"
+
+
 def main() -> None:
     """In the process: functions from standard input, one verdict a line to standard output."""
     _limit()
     _loopback()
-    from course.judge.trial import close_ranks, trials
+    from course.judge.trial import close_ranks
 
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what anything else prints is no verdict
     try:
         for name, source in json.load(sys.stdin).items():
-            fault = next(filter(None, (trial.fault() for trial in trials(EXERCISES[name], source))), "")
-            print(json.dumps({name: fault}), file=out, flush=True)
+            print(json.dumps({name: fault(name, source)}), file=out, flush=True)
     finally:
         close_ranks()
 

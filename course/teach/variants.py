@@ -3,15 +3,17 @@
 The first variant has the chapter's numbers. The template of a question gives the chapter's own text with the first
 numbers, so it cannot drift away from it. What a variant asks for is a formula in its numbers.
 
-Left out: the common wrong answers, whose sentences speak of the chapter's numbers; true-or-false questions, and
-`interview_split`, which are the same in all variants.
+A true-or-false question has another sentence about the same thing (stated.py).
+
+Left out: the common wrong answers, whose sentences speak of the chapter's numbers; questions that no exam takes.
 """
 
 import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course.questions.question import Answer, Choose, Number, Question
+from course.questions.question import Answer, Choose, Number, Question, Statement
+from course.teach.stated import STATED
 
 MOST = 3
 
@@ -180,6 +182,43 @@ VARIED = {
         "ln {n}.",
         _each("n", "loss", of=tuple((n, math.log(n)) for n in (32, 64, 26))),
     ),
+    "interview_split": Varied(
+        "Build {built} as {by} after which each rank keeps only {kept}. How many times the bytes of a real {built} "
+        "does "
+        "a rank send?",
+        "{right}",
+        "{sent}",
+        _each(
+            "built",
+            "by",
+            "kept",
+            "right",
+            "sent",
+            of=(
+                (
+                    "reduce_scatter",
+                    "a ring all_reduce",
+                    "its chunk",
+                    "2",
+                    "2 (p - 1) chunks instead of p - 1. The second half brings every chunk to every rank.",
+                ),
+                (
+                    "all_to_all on 8 ranks",
+                    "a ring all_gather of everyone's vector N",
+                    "the chunks that are for it",
+                    "8",
+                    "7 N instead of 7/8 N: each rank passes on 7 whole vectors, where it should send 7 chunks of N/8.",
+                ),
+                (
+                    "reduce_scatter on 4 ranks",
+                    "an exchange of whole vectors, each rank's to each other one,",
+                    "its chunk of the sum",
+                    "4",
+                    "3 N instead of 3/4 N: a rank needs one chunk of four, and is sent all of them.",
+                ),
+            ),
+        ),
+    ),
     "interview_overlap": Varied(
         "`work = dist.all_reduce(g, async_op=True)`, then {other} ms of backward pass that does not need g, then "
         "`work.wait()`. The all_reduce alone takes {alone} ms. How long do the three lines take?",
@@ -192,6 +231,9 @@ VARIED = {
 
 def variant(question: Question, number: int) -> Question:
     """The question of variant `number`, from 1, which is the chapter's own."""
+    if number > 1 and isinstance(question, Statement) and question.name in STATED:
+        text, true, why = STATED[question.name][number - 2]
+        return replace(question, text=text, true=true, why=why)
     if number > 1 and isinstance(question, Choose):
         answers = question.answers[number - 1 :] + question.answers[: number - 1]
         return replace(question, answers=answers, right=answers.index(question.answers[question.right]))

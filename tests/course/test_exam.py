@@ -9,13 +9,14 @@ import pytest
 from collectives import all_gather, all_reduce, broadcast, scatter
 from course import ringside
 from course.chapters import notebooks
-from course.exercises import EXERCISES
+from course.exercises import EXERCISES, TASKS
 from course.pack import run
 from course.pack.paper import right
 from course.questions import QUESTIONS
 from course.questions.question import Choose, Number, Statement
-from course.teach import exam, variants
+from course.teach import exam, solved, variants
 from course.teach.quantity import quantity
+from course.teach.stated import STATED
 
 SEEDS = [f"a lecture in spring {number}" for number in range(40)]
 CLAIM = re.compile(r"\*(?:Easy|Medium|Hard), (\d+) minutes\.\*")
@@ -126,6 +127,15 @@ def test_each_variant_has_another_text_and_another_right_answer(name):
     assert all(abs(a - b) > 2 * tolerance * b for a, b in combinations(values, 2))
 
 
+def test_each_question_of_an_exam_has_three_variants():
+    assert all(isinstance(QUESTIONS[name], Choose) or name in STATED for name in exam.TO_CHOOSE)
+    assert {*exam.TO_COMPUTE} <= {*variants.VARIED}
+    for name in STATED:
+        made = [variants.variant(QUESTIONS[name], number) for number in (1, 2, 3)]
+        assert len({each.text for each in made}) == 3
+        assert {each.true for each in made} == {True, False}, "a neighbour's answer would do"
+
+
 def counted(schedule):
     return float(schedule.counts(nbytes=1).busiest)
 
@@ -166,6 +176,19 @@ def finished(m, p):
         for stage in range(p):
             done[stage] = max(done[stage], done[stage - 1] if stage else 0) + 1
     return done[-1]
+
+
+def test_the_functions_of_a_variant_ask_for_something_else():
+    for name in chosen_functions():
+        asked, checked = TASKS[f"{name}-2"].asks, f'check("{name}-2")'
+        cells = [cell.source for cell in exam.exam(SEEDS[1], 2, " 2").cells]
+        assert any(asked in cell for cell in cells) and checked in cells
+        key = exam.key(SEEDS[1], 2, " 2")
+        assert asked in key and solved.solution(f"{name}-2").strip() in key
+
+
+def chosen_functions():
+    return exam.chosen(SEEDS[1])[1]
 
 
 def test_three_variants_ask_the_same_with_other_numbers_and_each_has_its_key(tmp_path, capsys):
