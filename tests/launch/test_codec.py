@@ -11,25 +11,10 @@ import torch
 
 from launch.shared import codec
 
-LEAVES = [
-    None,
-    True,
-    0,
-    -1,
-    2**100,
-    -0.0,
-    5e-324,
-    math.inf,
-    -math.inf,
-    1j,
-    "",
-    "\n\0é\U0001f40b",
-    b"",
-    bytes(range(256)),
-]
-LEAVES += [[], (), {}, set(), {1, 2}, frozenset("a")]
+LEAVES = [None, True, 0, -1, 2**100, -0.0, 0.1 + 0.2, 5e-324, math.inf, -math.inf, 1j]
+LEAVES += ["", "\n\0é\U0001f40b", b"", bytes(range(256)), [], (), {}, set(), {1, 2}, frozenset("a")]
 NESTS = {
-    "list": lambda value: [value, 0, value],
+    "list": lambda value: [value, b"other", value],
     "tuple": lambda value: (value, ""),
     "dict": lambda value: {"a": value, 7: value, (True, None): 1},
     "none": lambda value: value,
