@@ -257,6 +257,7 @@ def early_uses(rows: list, ops: list[Op], views: list[View], events: list[dict])
     for are left out, and what DDP does in C++.
     """
     changed, used, under_way, waited = set(), {}, {}, set()
+    busy: set[int] = set()  # the storages of the calls under way: most ops touch none of them
     for at, row in enumerate(rows):
         if row[0] == BEGIN:
             event = events[row[1]]
@@ -267,13 +268,16 @@ def early_uses(rows: list, ops: list[Op], views: list[View], events: list[dict])
                     changed.add(row[1])
             if event["kind"] != "collective" or event["wait_row"] is not None:
                 under_way[row[1]] = event
+                busy = _storages(under_way)
         elif row[0] == END:
             under_way.pop(row[1], None)
+            busy = _storages(under_way)
             waited.add(row[1])
         elif type(row[0]) is int and under_way:
-            outs = _spans(views, row[1])
-            ins = [] if makes(ops[row[0]].name) else _spans(views, row[2])  # torch.zeros_like(x) asks x for its shape
-            for number, event in under_way.items():
+            outs = _spans(views, row[1], busy)
+            makes_new = makes(ops[row[0]].name)  # torch.zeros_like(x) asks x for its shape
+            ins = [] if makes_new else _spans(views, row[2], busy)
+            for number, event in under_way.items() if outs or ins else ():
                 if event["kind"] == "send":
                     if _meet(outs, _sent(event)):
                         changed.add(number)
@@ -294,9 +298,14 @@ def _sent(event: dict) -> list[Span | None]:
     return event["ins"] if event["kind"] == "send" else []
 
 
-def _spans(views: list[View], numbers: list[int]) -> list[Span]:
-    """The memory of the views of an op; a view that is too scattered is left out."""
-    return [span for n in numbers if n >= 0 and views[n].numel for span in spans(views[n]) or ()]
+def _storages(under_way: dict[int, dict]) -> set[int]:
+    return {span.storage for event in under_way.values() for span in event["ins"] + event["outs"] if span}
+
+
+def _spans(views: list[View], numbers: list[int], storages: set[int]) -> list[Span]:
+    """The memory of an op's views in these storages; a view that is too scattered is left out."""
+    inside = [views[n] for n in numbers if n >= 0 and views[n].storage in storages and views[n].numel]
+    return [span for view in inside for span in spans(view) or ()]
 
 
 def _meet(some: Sequence[Span | None], others: Sequence[Span | None]) -> bool:
