@@ -43,6 +43,7 @@ class Run(Schedule):
     carried       what went over that network's links, as `collectives.played.Carried`; None if nobody counted
     clocks        a `collectives.timed.Clock` for each machine that the ranks were on: how far its clock was from the
                   notebook's, and the error of that; () if they were on the notebook's own machine
+    began         seconds from the first call until the last rank had begun its cell; 0.0 if it had by then
     stuck         (rank, other rank, op, line) for each wait in which the run ended for good: rank waits for other in
                   "recv" in line 7 (0: not known), or its call was refused, if other is None; () if it was not proved
                   that ranks were stuck
@@ -72,6 +73,7 @@ class Run(Schedule):
         network: Network | Topology | None = None,
         carried: Carried | None = None,
         clocks: Sequence[Clock] = (),
+        began: float = 0.0,
         stuck: Sequence[tuple[int, int | None, str, int]] = (),
         **schedule_arguments: Any,
     ) -> None:
@@ -80,7 +82,7 @@ class Run(Schedule):
         self._values = values if callable(values) else values.__getitem__
         self._ways = ways if callable(ways) else ways.__getitem__
         self._step_seconds, self.network, self.carried = step_seconds, network, carried
-        self.clocks, self.stuck = tuple(clocks), tuple(stuck)
+        self.clocks, self.began, self.stuck = tuple(clocks), began, tuple(stuck)
         self.built_ins, self.unmatched, self.dropped = tuple(built_ins), tuple(unmatched), dropped
 
     def __repr__(self) -> str:

@@ -131,6 +131,8 @@ def _measured(run: Run) -> dict[str, Any]:
         kept["carried"] = run.carried
     if run.stuck:
         kept["stuck"] = run.stuck
+    if run.began:
+        kept["began"] = round(1e9 * run.began)
     if run.clocks:
         kept["clocks"] = [[clock.ranks, round(1e9 * clock.offset), round(1e9 * clock.error)] for clock in run.clocks]
     return kept
@@ -186,6 +188,7 @@ def _run(kept: dict[str, Any], schedule: Schedule) -> dict[str, Any]:
         "network": rebuilt(kept["network"]) if "network" in kept else None,
         "carried": _carried(kept, schedule),
         "clocks": [_clock(schedule.ranks, *row) for row in kept.get("clocks", ())],
+        "began": _whole(kept.get("began", 0)) / 1e9,
         "stuck": [_wait(schedule.ranks, *row) for row in kept.get("stuck", ())],
         "start_values": _values(kept["start_values"]),
         "values": [_values(rows) for rows in kept["values"]],

@@ -64,7 +64,7 @@ def headline(calls: list[dict], ranks: int, error: float) -> str:
     longest = {rank: _length_outside(spans, busy[rank]) for rank, spans in waited.items()}
     last = max(longest, key=longest.__getitem__, default=0)
     if waited and longest[last] > TOLD * end:
-        return f"{_was_late(last, late, busy[last])} of {duration(end)} for it"
+        return _was_late(last, late, busy[last])
     blocked = _blocked(calls, ranks, end)
     most = max(range(ranks), key=blocked.__getitem__)
     if len(set(map(_share, blocked))) == 1:
@@ -73,20 +73,18 @@ def headline(calls: list[dict], ranks: int, error: float) -> str:
 
 
 def _was_late(rank: int, late: list[tuple], busy: list[Span]) -> str:
-    """ "Rank 2 entered all_reduce late 3 times: ranks 0, 1 waited up to 1.5 s" """
-    mine = [(call["op"], spans) for call, _, spans in late if call["rank"] == rank]
-    op, *others = {op for op, _ in mine}
-    verb = "was late" if others else {"send": "sent late", "recv": "received late"}.get(op, f"entered {op} late")
+    """ "Rank 2 was late 3 times: ranks 0, 1 waited up to 1.5 s" """
+    mine = [spans for call, _, spans in late if call["rank"] == rank]
     often = f" {len(mine)} times" if len(mine) > 1 else ""
     waits: dict[int, list[Span]] = defaultdict(list)
-    for _, spans in mine:
+    for spans in mine:
         for other, some in spans.items():
             waits[other] += some
     long = {other: _length_outside(some, busy) for other, some in waits.items()}
     told = {other: duration(seconds) for other, seconds in sorted(long.items()) if seconds > 0}
     most = duration(max(long.values()))
     up_to = "up to " if {*told.values()} != {most} else ""
-    return f"Rank {rank} {verb}{often}: {named([*told])} waited {up_to}{most}"
+    return f"Rank {rank} was late{often}: {named([*told])} waited {up_to}{most}"
 
 
 def _end(calls: list[dict]) -> float:

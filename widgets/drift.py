@@ -64,14 +64,15 @@ class Drift(Drawn):
         noun = "line" if at is None else "model"
         ranks, models = len(paths), len(self._alike)
         self._whose = f"one {noun} for all ranks" if models == 1 else f"{ranks} ranks, {models} {noun}s"
-        apart = f"{_apart(path[-1] for path in said)} after {last} steps"
+        apart = _apart(path[-1] for path in said)
         super().__init__(
             self._drawn(WIDE),
             self._drawn(NARROW),
             headline=f"{ranks} ranks hold one {noun}, the same after every step"
             if models == 1
-            else f"{ranks} ranks learn {'alone, each from its own data: ' * self._alone()}{models} different {noun}s"
-            f"{', ' if self._alone() else ': '}{apart}",
+            else f"{ranks} ranks learn alone, each from its own data: {models} {noun}s, {apart}"
+            if self._alone()
+            else f"{ranks} ranks learn {models} different {noun}s: {apart} after {last} steps",
             processes=ranks,
             size=f"{last} steps",
             told=[self._told(step) for step in range(last + 1)],

@@ -4,6 +4,9 @@ A Player shows the order of a run; this shows its time. For each rank, the calls
 solid, is the time that the rank is blocked, and the faint rest is its own work. An asynchronous all_reduce that hides
 behind a backward pass is a bar above with nothing solid below.
 
+Time 0 is when the last rank has begun the cell: until then ranks may wait for one whose process the machine has not
+run yet, which no line of theirs decides.
+
 All sides of one call are linked: the bars of one collective on all its ranks, a send and its receive. Choosing one
 says which rank entered last, and how long the others waited for that rank. Where ranks were on several machines, whose
 clocks are known with an error, it says what is sure in spite of it.
@@ -66,7 +69,8 @@ class Timeline(Asked):
             )
         events = sorted(events, key=lambda event: (event.start, event.rank))
         network = getattr(run, "network", None)
-        calls = [_call(event) | _parts(event, network, run.ranks) for event in events[:MOST_CALLS]]
+        began = getattr(run, "began", 0.0)
+        calls = [_call(event, began) | _parts(event, network, run.ranks) for event in events[:MOST_CALLS]]
         traits.setdefault("network", in_words(network, run.ranks) if network else "")
         clocks = getattr(run, "clocks", ())
         self.error = uncertainty(clocks)  # of times of two ranks against each other
@@ -95,10 +99,10 @@ class Timeline(Asked):
         return _still.image(picture, f"{self!r}: {self.headline}")
 
 
-def _call(event) -> dict:
-    """What js/spans.js calls Measured."""
+def _call(event, began: float) -> dict:
+    """What js/spans.js calls Measured: what was before all ranks had begun the cell tells of the start alone."""
     number, label, sides, part = event.match or (None, "", 1, "")
-    times = [getattr(event, name) for name in TIMES]
+    times = [None if (at := getattr(event, name)) is None else max(0.0, at - began) for name in TIMES]
     said = {name: getattr(event, name) for name in SAID}
     return said | {"match": number, "label": label, "sides": sides, "part": part, "times": times}
 

@@ -319,6 +319,7 @@ class Recorder:
 
     def __init__(self, limit: int = LIMIT):
         self.limit, self.dropped = limit, 0
+        self.began = time.perf_counter_ns()
         self.events: list[Event] = []
         self.snapshots = Snapshots(Storages())
         self.op_log = OpLog(self.snapshots)
@@ -386,6 +387,7 @@ class Recorder:
         return {
             "events": [event.plain(last) for event in self.events],
             "dropped": self.dropped,
+            "began": self.began,
             "groups": {str(k): {"ranks": list(group.ranks), "label": group.label} for k, group in self.groups.items()},
             "sites": [[callsite.site(*place) for place in stack] for stack in self.sites],
             "snapshots": self.snapshots.dump(),

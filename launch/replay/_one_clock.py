@@ -78,7 +78,11 @@ def _moved(run: dict, ahead: int) -> dict:
     if not ahead:
         return run
     times = [[None if time is None else time - ahead for time in event["times"]] for event in run["events"]]
-    return run | {"events": [event | {"times": own} for event, own in zip(run["events"], times, strict=True)]}
+    began = run["began"] - ahead
+    return run | {
+        "began": began,
+        "events": [event | {"times": own} for event, own in zip(run["events"], times, strict=True)],
+    }
 
 
 def _ns(seconds: float) -> int:

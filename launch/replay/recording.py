@@ -100,6 +100,11 @@ class Captures:
     def events(self) -> list[Event]:
         return events_of(self.runs, self.order)
 
+    @property
+    def began(self) -> float:
+        first = min((event["times"][0] for run in self.runs for event in run["events"]), default=0)
+        return max(0, *(run["began"] - first for run in self.runs)) / 1e9
+
     def counts(self) -> Counts:
         """The messages of the student's own sends and receives."""
         return _counts(self.order.messages, self.ranks)
@@ -230,6 +235,7 @@ class Recording(Run):
             "network": of.network,
             "carried": of.carried,
             "clocks": of.clocks,
+            "began": of.began,
             "stuck": of.stuck if self._part is None or self._part.stop == self._whole else (),
             "start_values": self._at_start,
             "values": self._after,

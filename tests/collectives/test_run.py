@@ -30,6 +30,7 @@ KNOWN = {
     "unmatched": ((0, "send", 1, 8),),
     "dropped": 3,
     "clocks": (Clock((0,), -7200.5, 0.00025), Clock((1,), 3.0, 0.0)),
+    "began": 0.0625,
     "stuck": ((0, 1, "recv", 7), (1, None, "send", 5)),
     "start_values": [(0, "data", 0, "1"), (1, "data", 0, "10")],
     "values": [[(1, "data", 0, "11")], [(1, "data", 0, "121"), (1, "data", 1, "5 6")], [(0, "data", 0, "121")]],
@@ -51,7 +52,7 @@ def run(**changes):
 def told(run):
     """All that a run says beyond a Schedule."""
     indices = range(len(run.steps))
-    names = ("title", "events", "built_ins", "unmatched", "dropped", "clocks", "stuck")
+    names = ("title", "events", "built_ins", "unmatched", "dropped", "clocks", "began", "stuck")
     said = {name: getattr(run, name) for name in names} | {"counts": run.counts(), "start_values": run.start_values()}
     return said | {"values": [run.values(i) for i in indices], "ways": [run.ways(i) for i in indices]}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tests.pictures.scenes import SCENES
 
@@ -84,7 +84,7 @@ def test_the_lines_of_the_cell_that_sent_light_up_in_the_editor(shown):
 def test_the_text_below_an_open_question_waits_for_the_answer(open_notebook, lab):
     cells = [
         new_code_cell('from course import ask\nask("forgotten")'),
-        new_code_cell("1"),
+        new_code_cell("1", outputs=[new_output("stream", text="It is 4.")]),
         new_code_cell("2"),
         new_markdown_cell("# It waits\n[A link](x.ipynb)"),
     ]
@@ -99,6 +99,9 @@ def test_the_text_below_an_open_question_waits_for_the_answer(open_notebook, lab
     page.locator(".jp-MarkdownOutput > p").wait_for()
     large, small = (float(page.evaluate(blur.format(tag))[5:-3]) for tag in ("h1", "p"))
     assert large > 1.5 * small > 10  # of large letters more than of small ones
+    assert "blur" in page.evaluate(
+        "getComputedStyle(document.querySelector('.jp-OutputArea-output pre').parentElement).filter"
+    )
     link = page.locator(".jp-MarkdownOutput p a")
     link.focus()
     assert not link.evaluate("link => link === document.activeElement")

@@ -220,7 +220,7 @@ def test_a_still_marks_the_rank_that_came_last_unless_the_clocks_do_not_tell():
         for rank in range(2)
     ]
     text, words, _ = still(late)
-    assert words[0] == "Rank 1 entered all_reduce late 3 times: rank 0 waited 1.5 s of 2.6 s for it"  # 3 times 0.5 s
+    assert words[0] == "Rank 1 was late 3 times: rank 0 waited 1.5 s"  # 3 times 0.5 s
     assert "late: others waited for it" in words
     short = still([*late, call(0, 9.0, 9.1, 9.1, 9.2, 9.2)])[1]  # a sixth of the run is not what it is about
     assert short[0] == "Rank 0 was blocked longest, 22 % of 9.2 s"
@@ -238,7 +238,7 @@ def test_a_rank_that_waited_itself_is_not_blamed_for_the_next_one():
         call(1, 1.02, 1.02, 1.02, 1.03, 1.03, match=pairs[1]),
         call(2, 0, 0, 0, 1.03, 1.03, match=pairs[1]),
     ]
-    assert still(calls)[1][0] == "Rank 0 entered all_reduce late: rank 1 waited 1 s of 1.03 s for it"
+    assert still(calls)[1][0] == "Rank 0 was late: rank 1 waited 1 s"
 
 
 def test_ranks_that_wait_at_the_same_time_are_counted_once():
@@ -246,7 +246,7 @@ def test_ranks_that_wait_at_the_same_time_are_counted_once():
     pairs = [Match(n, f"message #{n} from rank 0", 2) for n in range(2)]
     waits = [call(rank, 0, 0, 0, 1, 1, match=pairs[rank - 1]) for rank in (1, 2)]
     sends = [call(0, 0.9 + 0.05 * n, 1, 1, 1, 1, match=pairs[n]) for n in range(2)]
-    said = "Rank 0 entered all_reduce late 2 times: ranks 1, 2 waited 900 ms of 1 s for it"
+    said = "Rank 0 was late 2 times: ranks 1, 2 waited 900 ms"
     assert still([*waits, *sends])[1][0] == said
 
 
@@ -255,12 +255,21 @@ def test_a_still_says_which_ranks_waited_and_for_what():
     one, two = Match(0, "all_reduce", 3), Match(1, "message #1 from rank 2", 2)
     waits = [call(rank, 0.2 * rank, 0.2 * rank, 0.2 * rank, 1, 1, match=one) for rank in (0, 1)]
     late = call(2, 0.9, 1, 1, 1, 1, match=one)
-    said = "Rank 2 entered all_reduce late: ranks 0, 1 waited up to 900 ms of 1 s for it"
+    said = "Rank 2 was late: ranks 0, 1 waited up to 900 ms"
     assert still([*waits, late])[1][0] == said
     pair = call(0, 1, 1, 1, 2, 2, op="recv", match=two), call(2, 1.9, 2, 2, 2, 2, op="send", match=two)
-    assert still([*pair])[1][0] == "Rank 2 sent late: rank 0 waited 900 ms of 2 s for it"
-    said = "Rank 2 was late 2 times: ranks 0, 1 waited up to 1.8 s of 2 s for it"
+    assert still([*pair])[1][0] == "Rank 2 was late: rank 0 waited 900 ms"
+    said = "Rank 2 was late 2 times: ranks 0, 1 waited up to 1.8 s"
     assert still([*waits, late, *pair])[1][0] == said
+
+
+def test_what_was_before_all_ranks_had_begun_tells_of_the_start_alone():
+    """Rank 1's process runs 0.9 s after rank 0's: no line of theirs made rank 0 wait. Then both take 0.1 s."""
+    pair = Match(0, "all_reduce", 2)
+    calls = [call(0, 0, 0, 0, 1.0, 1.0, match=pair), call(1, 0.9, 0.9, 0.9, 1.0, 1.0, match=pair)]
+    assert still(calls)[1][0] == "Rank 1 was late: rank 0 waited 900 ms"
+    started = Timeline(SimpleNamespace(events=calls, ranks=2, began=0.9))
+    assert started.headline == "Each rank was blocked 100 % of 100 ms"
 
 
 def test_a_still_ends_where_the_live_picture_does(show):

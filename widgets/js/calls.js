@@ -1,15 +1,29 @@
 /**
- * What a Timeline has of the calls of a rank: bars, of which thousands stay light, and a list that is heard; and the axis.
+ * What a Timeline has of the calls of a rank: bars, of which thousands stay light, a list that is heard, and the keys that
+ * walk from call to call; and the axis.
  *
  * Left out: which bars there are, and where (timeline.js).
  */
 
 import { describe, ticks } from "./spans.js";
 import { fixed } from "./svg.js";
+import { SCREEN } from "./transport.js";
 import { plural } from "./words.js";
 
 export const SLIM = 1.2; // pixels of the shortest call
 const LISTED = 200; // calls of a rank
+
+/** @type {[string, string][]} */
+export const WALKS = [
+  ["← →", "the rank's call before or after"],
+  ["↑ ↓", "the same call on another rank, or that rank's call at that time"],
+  ["Enter", "the next rank that takes part in this call"],
+  ["Home End", "the rank's first or last call"],
+  ["+ −", "zoom in or out, around the chosen call"],
+  ["[ ]", "earlier or later"],
+  ["0", "all of it"],
+  ...SCREEN,
+];
 
 /** @typedef {import("./spans.js").Call} Call */
 

@@ -35,7 +35,7 @@ export class Frame {
         ${picks}<button type="button" class="rs-project" aria-label="projector mode" title="projector mode">
           <svg viewBox="0 0 20 20" aria-hidden="true"><path d="${CORNERS}"/></svg></button>
         <button type="button" class="rs-help" aria-expanded="false" aria-label="keys" title="keys">?</button></div>
-      <dl class="rs-keys" hidden>${keys.map(([key, what]) => `<div><dt>${key}</dt><dd>${what}</dd></div>`).join("")}</dl>
+      <dl class="rs-keys" tabindex="0" hidden>${keys.map(([key, what]) => `<div><dt>${key}</dt><dd>${what}</dd></div>`).join("")}</dl>
       <div class="rs-body"></div></div>`;
     this.root = /** @type {HTMLElement} */ (el.firstElementChild);
     this.reacts = reacts;
@@ -48,7 +48,7 @@ export class Frame {
       this.root.focus({ preventScroll: true });
       this.projector.toggle();
     });
-    this.find(".rs-help").addEventListener("click", () => this.#help());
+    for (const node of [this.find(".rs-help"), this.find(".rs-keys")]) node.addEventListener("click", () => this.#help());
   }
 
   /** Says what is shown, above it and to a screen reader. */
@@ -80,8 +80,8 @@ export class Frame {
   #help() {
     const keys = this.find(".rs-keys");
     keys.hidden = !keys.hidden;
+    keys.style.maxHeight = `${this.root.clientHeight - keys.offsetTop - 8}px`; // inside the widget it can be scrolled
     this.find(".rs-help").ariaExpanded = String(!keys.hidden);
-    this.reacts.resized();
   }
 }
 

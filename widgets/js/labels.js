@@ -25,7 +25,7 @@ export function viewFor(/** @type {import("./schedule.js").Schedule} */ schedule
   return !sumsOnly(schedule) && texts.every((text) => text && text.length <= SHORT) ? "numbers" : "symbols";
 }
 
-const WIDTH = 0.61; // of a character of the monospaced font, in its size
+export const WIDTH = 0.61; // of a character of the monospaced font, in its size
 
 /**
  * @typedef {{font: number, room: number, short: boolean}} Type size in px, characters per cell, index left out

@@ -20,29 +20,20 @@ export class Lane {
     this.error = schedule.error ?? 0;
     this.run = new Run(schedule);
     this.node = made("section", "rs-lane");
-    this.node.innerHTML = `<div class="rs-lanehead"><strong></strong><span class="rs-muted"></span><b class="rs-won"></b></div>
+    this.node.innerHTML = `<div class="rs-lanehead"><strong></strong><b class="rs-won"></b><span class="rs-muted"></span></div>
       <div class="rs-strip" aria-hidden="true"><div class="rs-steps"></div><i></i></div><div class="rs-stage"></div>`;
     const find = (selector) => /** @type {HTMLElement} */ (this.node.querySelector(selector));
-    this.title = find("strong");
-    this.title.textContent = schedule.title;
+    find("strong").textContent = schedule.title.replace(`${schedule.collective} `, ""); // which the race names
     this.caption = find(".rs-muted");
     this.won = find(".rs-won");
     this.steps = find(".rs-steps");
     this.head = find(".rs-strip i");
     this.host = find(".rs-stage");
     this.stage = new Stage(this.host, schedule, this.run);
-    this.most = "busiest rank sent";
     this.ends = [0];
     this.flies = false;
     /** @type {Iterable<number>} */
     this.pending = [];
-  }
-
-  /** Few words: the race names the collective. */
-  shorten() {
-    const { title, collective } = this.schedule;
-    this.title.textContent = title.replace(`${collective} `, "");
-    this.most = "busiest";
   }
 
   get total() {
@@ -92,7 +83,7 @@ export class Lane {
     const reached = Math.min(time, this.total);
     this.head.style.left = `${longest ? (100 * reached) / longest : 0}%`;
     this.steps.style.clipPath = `inset(0 ${this.total ? 100 * (1 - reached / this.total) : 0}% 0 0)`; // no step to come
-    this.caption.textContent = `step ${this.run.step} of ${this.schedule.steps} · ${this.most} ${this.busiest}`;
+    this.caption.textContent = `step ${this.run.step} of ${this.schedule.steps} · busiest rank sent ${this.busiest}`;
   }
 
   /** What the rank has sent that has sent most. */

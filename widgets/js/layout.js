@@ -148,11 +148,11 @@ export function areFew(/** @type {number} */ ranks) {
 }
 
 /** Room above every line, and from one line to the next: for arcs, arrows and their labels. */
-function airOf(schedule, { shape, scale }, dense, lines) {
+function airOf(schedule, { shape, scale, tall }, dense, lines) {
   const below = belowOf(schedule);
   if (shape === "row") return { band: bandOf(schedule, survey(schedule).links), between: 0, below };
   if (shape === "machines") {
-    const band = dense ? (lines > 4 ? 12 : 20) : 30;
+    const band = dense ? (lines > 4 || tall <= LOW ? 12 : 20) : 30;
     return { band: band * scale, between: (band + 14) * scale, below };
   }
   if (shape === "tree") return { band: 6, between: dense ? (areFew(schedule.ranks) ? 18 : 24) : 40, below };

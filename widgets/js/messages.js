@@ -11,7 +11,8 @@
  */
 
 import { arrowOf, pathOf, pointOn, waitOf } from "./arrows.js";
-import { chunksOf } from "./captions.js";
+import { chunksOf, shorten } from "./captions.js";
+import { WIDTH } from "./labels.js";
 import { range } from "./schedule.js";
 import { fixed, rect, text, tint } from "./svg.js";
 
@@ -90,10 +91,14 @@ export function marks(/** @type {Layout} */ layout, /** @type {Transfer[]} */ tr
   return [...frames, ...signs].join("");
 }
 
-/** What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform. */
-export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { chunk, count, sign, kinds }, held = "") {
+/**
+ * What flies for one transfer: a stripe per chunk around the origin, to be moved by a transform.
+ * @param {Layout} layout @param {Transfer} transfer @param {number} font pixels of its letters; 0 where there is no room
+ * @param {(room: number) => string} held what it carries, in so many letters; "" of several chunks
+ */
+export function packet(layout, { chunk, count, sign, kinds }, font, held) {
   const { corner, dense, scale, size } = layout;
-  const [w, h] = dense ? [Math.min(size.w, 14), Math.min(size.h, 14 * scale)] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
+  const [w, h] = dense ? [Math.min(size.w * 0.9, 40 * scale), Math.min(size.h, 14 * scale)] : [Math.min(size.w * 0.6, 74 * scale), size.h * 0.86];
   const from = corner(0, chunk);
   const offset = (/** @type {number} */ i) => {
     const { x, y } = corner(0, chunk + i);
@@ -103,9 +108,9 @@ export function packet(/** @type {Layout} */ layout, /** @type {Transfer} */ { c
     const { x, y } = offset(i);
     return rect(`rs-stripe ${tint(kinds[i])}`, { x: x - w / 2, y: y - h / 2, w, h });
   };
-  const fits = (/** @type {string} */ words) => w >= 8 * words.length + 6;
-  const words = [held, layout.chunks > 1 ? rangeOf({ chunk, count }) : sign].find((one) => one && fits(one));
-  const label = dense || !words ? "" : text("rs-tagtext", 0, offset(count - 1).y / 2, words);
+  const room = font && Math.floor((w - 4) / (WIDTH * font));
+  const words = font && shorten(held(room) || (layout.chunks > 1 ? rangeOf({ chunk, count }) : sign), room);
+  const label = words ? text("rs-tagtext", 0, offset(count - 1).y / 2, words, `style="font-size:${fixed(font)}px"`) : "";
   return `<g>${range(count).map(stripe).join("")}${label}</g>`;
 }
 

@@ -68,7 +68,7 @@ class PlayerView {
   #build(el) {
     const { ranks, chunks, steps } = this.schedule;
     const option = (value) => `<option>${value}</option>`;
-    const picks = `<span class="rs-means">stripe: whose data, dashed: sent, bold: new</span>
+    const picks = `<span class="rs-means">stripe: whose data<span>, dashed: sent, bold: new</span></span>
       <label class="rs-pick"><span>show</span><select class="rs-view">${VIEWS.map(option).join("")}</select></label>
       <label class="rs-pick" ${this.shapes.length > 1 ? "" : "hidden"}><span>as</span>
         <select class="rs-shape">${this.shapes.map(option).join("")}</select></label>`;

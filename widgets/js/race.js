@@ -15,8 +15,8 @@ import { Frame } from "./frame.js";
 import { greet } from "./greet.js";
 import { Lane, NEVER } from "./lane.js";
 import { layOut } from "./layout.js";
+import { made } from "./made.js";
 import { Playback } from "./playback.js";
-import { reserve } from "./reserve.js";
 import { decode } from "./schedule.js";
 import { Transport } from "./transport.js";
 import { bytes, ranksOf, seconds } from "./words.js";
@@ -51,7 +51,6 @@ class RaceView {
     this.model = model;
     this.playback = playback;
     this.lanes = schedules.map((schedule) => new Lane(schedule));
-    if (this.crowded) for (const lane of this.lanes) lane.shorten();
     const most = Math.max(...this.lanes.map(({ stage, schedule }) => stage.survey.most / wholeOf(schedule)));
     for (const { stage, schedule } of this.lanes) stage.survey.most = most * wholeOf(schedule); // bars of one scale
     this.animation = 0;
@@ -88,7 +87,6 @@ class RaceView {
       <input type="range" data-name="${name}" min="${low}" max="${high}" step="0.05"></label>`;
     const across = this.crowded ? Math.ceil(this.lanes.length / 2) : this.lanes.length;
     body.innerHTML = `<div class="rs-sliders">${this.dials.map(slider).join("")}</div><div class="rs-lanes${this.crowded ? " rs-crowded" : ""}" style="--rs-across:${across};--rs-down:${Math.ceil(this.lanes.length / across)}"></div>
-      <div class="rs-caption" role="status" aria-live="polite"><div class="rs-told"><span></span><span${this.crowded ? ' class="rs-hidden"' : ""}></span></div></div>
       <div class="rs-hidden"><table><caption>How far every schedule is</caption>
         <thead><tr><th scope="col">schedule</th><th scope="col">steps</th><th scope="col">busiest rank sent</th>
           <th scope="col">took</th></tr></thead>
@@ -96,8 +94,11 @@ class RaceView {
     this.rows = [...body.querySelectorAll("tbody tr")];
     this.lanes.forEach(({ schedule }, i) => (this.rows[i].children[0].textContent = schedule.title));
     this.frame.find(".rs-lanes").append(...this.lanes.map((lane) => lane.node));
-    this.told = this.frame.find(".rs-told");
     this.transport = new Transport({ phases: [], steps: 0 }, this.playback);
+    this.told = made("div", "rs-caption");
+    this.told.innerHTML = `<b></b><span class="rs-hidden"></span>`;
+    this.told.role = "status";
+    this.transport.node.prepend(this.told);
     body.append(this.transport.node);
     this.sliders = [...body.querySelectorAll("[data-name]")];
     for (const input of this.sliders) {
@@ -187,7 +188,7 @@ class RaceView {
     if (playback.playing && this.#welcomesMotion()) this.#run();
   }
 
-  /** Whether lanes are so many that they stand in two lines, each as flat as it can be, and say alone how far they are. */
+  /** Whether lanes are so many that they stand in two lines, each as flat as it can be. */
   get crowded() {
     return this.lanes.length > 4;
   }
@@ -233,8 +234,6 @@ class RaceView {
     const tall = on ? Math.min(...hosts.map((host) => host.clientHeight)) : this.#low();
     if (!width || (width === this.width && tall === this.tall)) return;
     [this.width, this.tall] = [width, tall];
-    if (on) this.told.style.minHeight = "";
-    else reserve(this.told, this.moments.map((moment) => this.#tell(moment)));
     const room = { width, tall, scale: on ? 1.5 : 1 };
     const fits = ({ schedule }) => layOut(schedule, { ...room, shape: this.shape }).height <= tall;
     const shape = on && !this.lanes.every(fits) ? "row" : this.shape;

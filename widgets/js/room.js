@@ -1,8 +1,8 @@
 /**
  * How much room a Player's picture has, and as what it is drawn in it.
  *
- * On a wall it is what the words leave. In a notebook the question and the keys are to stay on the screen with it, and a
- * widget of few ranks is low. Left out: what stands where in that room (layout.js).
+ * On a wall it is what the words leave. In a notebook the question is to stay on the screen with it, and a widget of few
+ * ranks is low. Left out: what stands where in that room (layout.js).
  */
 
 import { panelOf } from "./greet.js";
@@ -25,7 +25,7 @@ export function roomOf(frame, stage, ranks, asks) {
   const width = Math.floor(stage.clientWidth);
   if (frame.projector.on) return { width, tall: Math.max(stage.clientHeight, 200), scale: 1.5 };
   const { root } = frame;
-  const beside = (asks ? asks.offsetHeight + bars(root) : 0) + frame.find(".rs-keys").offsetHeight;
+  const beside = asks ? asks.offsetHeight + bars(root) : 0;
   const high = notebookHeight(width, ranks, root.offsetHeight - stage.offsetHeight - beside);
   return { width, tall: Math.max(high - beside, Math.min(high, LOWEST)), scale: 1 };
 }

@@ -208,11 +208,14 @@ export class Stage {
       return message.parts.map((part) => ({ part, arrow }));
     });
     if (flights.length > MOST_FLYING) return false;
-    const held = (/** @type {import("./schedule.js").Transfer} */ { count, srcBuffer, src, chunk }) => {
+    const { type, view, schedule } = this;
+    const font = layout.dense ? type.room && type.font : 13 * layout.scale;
+    const held = (/** @type {import("./schedule.js").Transfer} */ { count, srcBuffer, src, chunk }) => (/** @type {number} */ room) => {
       const cell = run.heldBefore(run.slot(srcBuffer, src, chunk), run.step);
-      return count === 1 ? labelOf(cell, this.view, this.type, this.schedule, chunk) : "";
+      const label = (/** @type {number} */ letters) => labelOf(cell, view, { ...type, room: letters }, schedule, chunk);
+      return count > 1 ? "" : label(room) || label(Infinity);
     };
-    this.layers.packets.innerHTML = flights.map(({ part }) => packet(layout, part, held(part))).join("");
+    this.layers.packets.innerHTML = flights.map(({ part }) => packet(layout, part, font, held(part))).join("");
     this.flying = flights.map(({ part, arrow }, i) => {
       const start = middle(layout.cell(run.slot(part.srcBuffer, part.src, part.chunk)));
       const end = middle(layout.cell(run.slot(part.dstBuffer, part.dst, part.dstChunk)));

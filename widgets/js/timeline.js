@@ -11,27 +11,15 @@
  */
 
 import { behindQuestion } from "./asking.js";
-import { axis, Bars, borders, latencyOf, listOf, SLIM } from "./calls.js";
+import { axis, Bars, borders, latencyOf, listOf, SLIM, WALKS } from "./calls.js";
 import { accuracy, compare, describe, matchesOf, meeting, overview, spread, stayOf, totals, wrongBy } from "./spans.js";
 import { guarded } from "./errors.js";
 import { greet } from "./greet.js";
 import { Frame } from "./frame.js";
 import { fixed, hue } from "./svg.js";
-import { SCREEN } from "./transport.js";
 import { plural, ranksOf, seconds } from "./words.js";
 
 const HAIR = 1.5; // pixels: a gap in a bar that would say nothing
-/** @type {[string, string][]} */
-const WALKS = [
-  ["← →", "the rank's call before or after"],
-  ["↑ ↓", "the same call on another rank, or that rank's call at that time"],
-  ["Enter", "the next rank that takes part in this call"],
-  ["Home End", "the rank's first or last call"],
-  ["+ −", "zoom in or out, around the chosen call"],
-  ["[ ]", "earlier or later"],
-  ["0", "all of it"],
-  ...SCREEN,
-];
 const ZOOM = `<span class="rs-zoom"><button type="button" data-key="-" aria-label="zoom out">−</button>
   <button type="button" data-key="+" aria-label="zoom in">+</button>
   <button type="button" data-key="0">all</button></span>`;
