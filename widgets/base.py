@@ -23,6 +23,7 @@ import anywidget
 HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{ [\w, ]+ \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
+_SPACE = re.compile(r"([:,}])\s| (?={)")  # that says nothing in our CSS
 _BREAK = re.compile(r"(?<=[;{,(\[])\n(?!export)|\n(?=[)\]}])")  # a line's end that says nothing
 # A comment block or line, a type within a line, a remark after code. No text in our modules looks like one.
 _COMMENT = re.compile(
@@ -160,7 +161,7 @@ def html(widget: Widget) -> str:
     esm, css = widget.code()
     return PAGE.format(
         title=escape(repr(widget)),
-        css=_BREAK.sub("", lean(css)).replace(": ", ":").replace(" {", "{"),
+        css=_SPACE.sub(r"\1", _BREAK.sub("", lean(css))).replace(";}", "}"),
         host=join("host.js").replace("export ", ""),
         esm=esm.replace("export default", "const widget ="),
         **{name: as_script(kept) for name, kept in page_state(widget).items()},

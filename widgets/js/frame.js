@@ -48,7 +48,7 @@ export class Frame {
       this.root.focus({ preventScroll: true });
       this.projector.toggle();
     });
-    for (const node of [this.find(".rs-help"), this.find(".rs-keys")]) node.addEventListener("click", () => this.#help());
+    for (const name of [".rs-help", ".rs-keys"]) this.find(name).addEventListener("click", () => this.#help());
   }
 
   /** Says what is shown, above it and to a screen reader. */
@@ -80,7 +80,6 @@ export class Frame {
   #help() {
     const keys = this.find(".rs-keys");
     keys.hidden = !keys.hidden;
-    keys.style.maxHeight = `${this.root.clientHeight - keys.offsetTop - 8}px`; // inside the widget it can be scrolled
     this.find(".rs-help").ariaExpanded = String(!keys.hidden);
   }
 }

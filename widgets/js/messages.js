@@ -108,7 +108,7 @@ export function packet(layout, { chunk, count, sign, kinds }, font, held) {
     const { x, y } = offset(i);
     return rect(`rs-stripe ${tint(kinds[i])}`, { x: x - w / 2, y: y - h / 2, w, h });
   };
-  const room = font && Math.floor((w - 4) / (WIDTH * font));
+  const room = font && Math.floor(w / font / WIDTH - 0.5);
   const words = font && shorten(held(room) || (layout.chunks > 1 ? rangeOf({ chunk, count }) : sign), room);
   const label = words ? text("rs-tagtext", 0, offset(count - 1).y / 2, words, `style="font-size:${fixed(font)}px"`) : "";
   return `<g>${range(count).map(stripe).join("")}${label}</g>`;

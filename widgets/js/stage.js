@@ -213,7 +213,7 @@ export class Stage {
     const held = (/** @type {import("./schedule.js").Transfer} */ { count, srcBuffer, src, chunk }) => (/** @type {number} */ room) => {
       const cell = run.heldBefore(run.slot(srcBuffer, src, chunk), run.step);
       const label = (/** @type {number} */ letters) => labelOf(cell, view, { ...type, room: letters }, schedule, chunk);
-      return count > 1 ? "" : label(room) || label(Infinity);
+      return count > 1 ? "" : label(room) || label(9);
     };
     this.layers.packets.innerHTML = flights.map(({ part }) => packet(layout, part, font, held(part))).join("");
     this.flying = flights.map(({ part, arrow }, i) => {
