@@ -35,7 +35,8 @@ def test_each_exercise_has_three_but_for_what_is_said():
 
 @pytest.mark.parametrize("key", VARIANTS)
 def test_only_its_own_solution_passes(key):
-    """Two trials for what is right; for what is wrong all, of which the first mostly finds it."""
+    """Two trials for what is right; for what is wrong all, of which the first mostly finds it. Each pair is tried one
+    way: with each other's numbers both are wrong."""
     task = VARIANTS[key]
     if task.name == "ring_sum":
         pytest.importorskip("jax")
@@ -43,7 +44,7 @@ def test_only_its_own_solution_passes(key):
     short = replace(task, world_sizes=task.world_sizes[:1], dtypes=task.dtypes[:1], more=(last,))
     assert [tried.fault() for tried in trial.trials(short, cell(task))] == ["", ""]
     for other in TASKS.values():
-        if other.name == task.name and other is not task:
+        if other.name == task.name and (other.variant == 1 or other.variant > task.variant):
             assert any(tried.fault() for tried in trial.trials(task, cell(other))), f"it takes {other.key}, too"
 
 

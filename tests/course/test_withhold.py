@@ -93,7 +93,7 @@ def test_what_the_lecturer_alone_has_is_not_in_the_copy(students):
     assert not (students / "tests").exists() and not list(students.rglob("*.keys.json"))
 
 
-@pytest.mark.parametrize("command", ["pack pack", "exam autumn", "handed-in ."])
+@pytest.mark.parametrize("command", ["pack pack", "exam autumn", "homework class.txt out", "handed-in ."])
 def test_the_lecturers_commands_say_in_a_copy_that_it_is_one(students, tmp_path, command):
     environ = os.environ | {"PYTHONPATH": str(students)}
     words = [sys.executable, "-m", "course.ringside", *command.split()]
