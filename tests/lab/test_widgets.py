@@ -127,6 +127,8 @@ def test_after_a_deadlock_the_graph_of_who_waits_is_wholly_in_view(open_notebook
     notebook.page.emulate_media(reduced_motion="reduce")  # where it scrolls to, at once
     notebook.run_all()
     notebook.page.wait_for_function(WHOLE)
+    notebook.wait_until_idle()
+    assert len(notebook.failures()) == 1 and wrong(notebook) == []  # the cell's own error, and nothing else
     notebook.page.emulate_media(reduced_motion="no-preference")
     notebook.page.set_viewport_size({"width": 1440, "height": 900})
 

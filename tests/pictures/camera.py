@@ -21,11 +21,14 @@ APPROVED = HERE / "approved"
 DRAWN = HERE / "drawn"  # what a test run found different
 SIZES = {"laptop": (1280, 720), "projector": (1280, 720), "phone": (360, 740)}
 SCHEMES = ("light", "dark")
-NAMES = [  # a colour is the same at every size, so the dark ones are taken at the first alone
+# What a scene has drawn in inks that the first scene of its kind has not.
+OWN_INKS = ("player-16", "player-gate", "player-stuck", "player-trace", "player-wrong", "timeline-ddp", "memory-run")
+_firsts = {name.partition("-")[0]: name for name in reversed(SCENES)}.values()
+NAMES = [  # a colour is the same at every size, and in all scenes of a kind, so the dark ones are taken once
     f"{name}-{size}-{scheme}"
     for name, scene in SCENES.items()
     for size in scene.sizes
-    for scheme in (SCHEMES if size == scene.sizes[0] else SCHEMES[:1])
+    for scheme in (SCHEMES if size == scene.sizes[0] and name in (*_firsts, *OWN_INKS) else SCHEMES[:1])
 ]
 MOST = 12  # of the 144 pixels of a square may stay unexplained; see compare.js
 

@@ -40,7 +40,7 @@ def test_it_looks_as_approved(camera, name):
 
 def test_the_approved_pictures_are_those_of_the_scenes_and_small():
     assert {path.stem for path in APPROVED.iterdir()} == set(NAMES)
-    assert sum(path.stat().st_size for path in APPROVED.iterdir()) < 4_800_000
+    assert sum(path.stat().st_size for path in APPROVED.iterdir()) < 4_100_000
 
 
 BREAKS = {  # what a wrong edit does to the picture of player-ring
