@@ -7,7 +7,7 @@ from course.exercises.exercise import A_FEW, Exercise
 REDUCE = frozenset({"all_reduce"})
 NO_WHOLE_NUMBERS = (
     "((low + (high - 1 - low) * torch.rand(90, dtype=torch.float64)) * scale).to(dtype); "
-    "x[7] = (high - 0.63) * scale if rank in owners else x[7]"
+    "x[7] = (high - 0.6321205588285577) * scale if rank in owners else x[7]"
 )
 """With all the digits that their dtype has, so that no second number can be hidden in one."""
 

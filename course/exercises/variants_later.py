@@ -79,7 +79,7 @@ CHANGED: dict[str, dict[str, Any]] = {
     },
     "distributed_argmax-3": {
         "asks": (("largest", "smallest"),),
-        "x": (("(high - 0.63)", "(low - 0.37)"),),
+        "x": (("(high - 0.6321205588285577)", "(low - 0.3678794411714423)"),),
         "expected": on("float(min(owners))", "torch.stack([everything.min(), torch.tensor({}).double()])"),
         "parts": lambda p: {"the smallest number": 1, "the rank that has it": 1},
     },
