@@ -7,12 +7,12 @@ import ast
 import importlib
 import inspect
 import re
-from dataclasses import replace
 
 import pytest
 
 from course.chapters import FOLDER, notebooks
 from course.exercises import EXERCISES
+from course.exercises.draw import at_random, fixed
 from course.exercises.exercise import MESSAGES_ONLY
 from course.judge import carry, trial
 from tests.course.attempts.families import family
@@ -75,9 +75,12 @@ def test_the_solutions_of_a_chapter_explain_themselves(path):
 
 @pytest.mark.parametrize("name, source", attempts("RIGHT"))
 def test_a_right_answer_passes(name, source):
-    """Lengths and signs are drawn at random here, too, but not how many ranks: the solution has that."""
+    """On the numbers of which most is asked, and on a few ranks with lengths and signs at random; the solution is
+    tried on all sizes."""
     exercise = EXERCISES[name]
-    assert verdict(replace(exercise, more=exercise.world_sizes[1:2] or exercise.more), source) == ""
+    few = (exercise.world_sizes[1:2] or exercise.more)[0]
+    for draw in (fixed(0, exercise.world_sizes[0], exercise.dtypes[0]), at_random(few, exercise.dtypes[-1])):
+        assert trial.Trial(exercise, source, draw).fault() == ""
 
 
 @pytest.mark.parametrize("name, attempt", attempts("WRONG"))
