@@ -7,6 +7,7 @@ so that what a rank really loads is seen.
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,19 @@ ORDER = ["collectives", "widgets", "launch", "course"]
 ALLOWED_OUTSIDE = {"collectives": {"numpy", "plotly"}}
 
 
+@cache
+def imports(source: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements of the file, wherever they stand."""
+    return [node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported_packages(source: Path) -> set[str]:
     """Top-level names that the file imports anywhere, relative imports resolved to its own package."""
     names = set()
-    for node in ast.walk(ast.parse(source.read_text())):
+    for node in imports(source):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             names.add(source.relative_to(ROOT).parts[0] if node.level else node.module.split(".")[0])
     return names
 
@@ -81,24 +88,23 @@ ROOMS = {
 def test_a_room_of_launch_imports_no_other_process(room):
     file = ROOT / "launch" / f"{room}.py"
     for source in [file] if file.exists() else sorted((ROOT / "launch" / room).rglob("*.py")):
-        for node in ast.walk(ast.parse(source.read_text())):
+        for node in imports(source):
             for module in imported_modules(node):
                 if module.startswith("launch."):
                     assert module.split(".")[1] in ROOMS[room], f"{source.relative_to(ROOT)} imports {module}"
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_an_inner_module_is_imported_in_its_own_room_alone(package):
+def test_an_inner_module_is_imported_in_its_own_room_alone():
     """`_stores.py` is rank's own: whoever looks for what a room offers passes over it."""
     for source in sorted(path for above in ORDER for path in (ROOT / above).rglob("*.py")):
-        for node in ast.walk(ast.parse(source.read_text())):
+        for node in imports(source):
             for name in imported_modules(node):
                 *room, inner = name.split(".")
-                if inner.startswith("_") and room[:1] == [package] and ROOT.joinpath(*room, f"{inner}.py").exists():
+                if inner.startswith("_") and room and room[0] in ORDER and ROOT.joinpath(*room, f"{inner}.py").exists():
                     assert source.parent == ROOT.joinpath(*room), f"{source.relative_to(ROOT)} imports {name}"
 
 
-def imported_modules(node: ast.AST) -> list[str]:
+def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
     """What an import statement may name: of `from launch.rank import _stores` the module and what stands in it."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
