@@ -244,8 +244,6 @@ srun torchrun --nnodes=2 --nproc-per-node=8 \\
         text="When one of 64 ranks dies, torchrun kills the other 63 as well, even with --max-restarts=3.",
         true=True,
         why="torchrun has one way to recover: it ends all 64, and starts all 64 again from the first line of the "
-        "script, up to three times. (On NCCL a group can also shrink: if rank 5 died, each survivor calls "
-        "`dist.shrink_group([5], shrink_flags=1)`. By torch's documentation the 1, SHRINK_ABORT, ends the collective "
-        "in which they wait. On gloo the call is a TypeError. torchrun does not shrink.)",
+        "script, up to three times. (NCCL can also shrink a group, `dist.shrink_group`. torchrun does not use that.)",
     ),
 )
