@@ -6,8 +6,11 @@ there what the rank really read, and at the end each variable must hold what it 
 
 This also finds what places held at first: what is read before it is overwritten, and what no move overwrites.
 
-Left out: what to do about a contradiction (`replay._moves`), symbols (`replay._layout`), and the numbers
-(`replay._numbers`).
+Where the picture disagrees, what the rank really had is put there as new data, before the move that reads it or after
+the last one. So a picture never goes on from something that was not there.
+
+Left out: how to tell the moves such that nothing must be put right (`replay._moves`), symbols (`replay._layout`), and
+the numbers (`replay._numbers`).
 """
 
 from collections import defaultdict
@@ -17,14 +20,15 @@ from itertools import chain
 from collectives.as_if import Region
 from launch.replay._places import Places, Spot, content
 from launch.replay._replay import Replay
-from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Value, cut, joined, meeting, moved
+from launch.replay.provenance import Kind, Piece, Pieces, Ranges, Span, Value, cut, joined, meeting, moved
 
 UNKNOWN = Value("sum", ())
 
 
 class Contents:
     """By (rank, place), in bytes of the place: `held` after all moves, `began` before them, and `seen`, a list of
-    (first byte, Spot) with the memory that shows what it began with. `wrong`: those that differ from the rank."""
+    (first byte, Spot) with the memory that shows what it began with. `wrong`: those that differ from the rank;
+    `put_right`: (before which move, rank, Region, Spot, pieces) of what it really had there."""
 
     def __init__(self, moves: list, replay: Replay, places: Places):
         self.replay, self.variables, self.leaves, self.places = replay, replay.variables, replay.leaves, places
@@ -33,6 +37,8 @@ class Contents:
         self.began: dict[tuple[int, str], Ranges] = defaultdict(Ranges)
         self.seen: dict[tuple[int, str], list[tuple[int, Spot]]] = defaultdict(list)
         self.wrong: set[tuple[int, str]] = set()
+        self.put_right: list[tuple[int, int, Region, Spot, list[Piece]]] = []
+        self.number = 0  # of moves that were carried out
         self._carry_out(moves)
         self._compare_ends()
         self._add_what_was_left_alone()
@@ -84,9 +90,10 @@ class Contents:
                     self._read(move.dst, move.target, move.onto, move.under)
                 self._write(move)
                 latest[where] = move.spot.row
+            self.number += len(group)
 
     def _read(self, rank: int, region: Region, pieces, spot: Spot | None) -> None:
-        self._compare(rank, region, pieces)
+        self._compare(rank, region, pieces, spot)
         key = (rank, region.place)
         ranges = self.held[key]
         gaps = ranges.gaps(region.lo, region.hi)
@@ -94,9 +101,10 @@ class Contents:
             ranges.write(a, b, UNKNOWN)
             for p in moved(cut(pieces, a - region.lo, b - region.lo), -a):
                 ranges.write(*p)
-                self.began[key].write(p.lo, p.hi, self.places.cleaned(p.value))
-                if not self.leaves.is_own(p.value, rank):
-                    self.wrong.add(key)  # it cannot have been there from the start
+                if self.leaves.is_own(p.value, rank):
+                    self.began[key].write(p.lo, p.hi, self.places.cleaned(p.value))
+                else:  # it cannot have been there from the start
+                    self._put_right(rank, region, p.lo, p.hi, pieces, spot)
         if gaps and spot is not None:
             self.seen[key].append((region.lo, spot))
 
@@ -118,18 +126,25 @@ class Contents:
         for rank, memory in self.variables.items():
             for span in [last.span for last in chain(*memory.left.values())] if self.replay.seen(rank) else ():
                 held = moved(self.replay.ends[rank].held(span), span.lo)
-                self._compare(rank, self.places.of(rank, span), held)
+                last = Spot(rank, span, self.replay.ranks[rank].looks[-1][0])
+                self._compare(rank, self.places.of(rank, span), held, last)
 
-    def _compare(self, rank: int, region: Region, pieces) -> None:
+    def _compare(self, rank: int, region: Region, pieces, spot: Spot | None) -> None:
         """`pieces` are what the rank really held there, counted from the region's first byte."""
         ranges = self.held.get((rank, region.place))
-        if ranges is None or (rank, region.place) in self.wrong:
-            return
-        for there in ranges.read(region.lo, region.hi):
+        for there in ranges.read(region.lo, region.hi) if ranges else ():
             inside = meeting(pieces, there.lo - region.lo, there.hi - region.lo) if there.value.terms else ()
             if not all(self._same(there.value, p.value.shifted(-region.lo)) for p in inside):
-                self.wrong.add((rank, region.place))
-                return
+                self._put_right(rank, region, there.lo, there.hi, pieces, spot)
+
+    def _put_right(self, rank: int, region: Region, lo: int, hi: int, pieces, spot: Spot | None) -> None:
+        self.wrong.add((rank, region.place))
+        spot = spot or Spot(rank, Span(-1, region.lo, region.hi), -1)
+        span = spot.span._replace(lo=spot.span.lo + lo - region.lo, hi=spot.span.lo + hi - region.lo)
+        held = cut(pieces, lo - region.lo, hi - region.lo)
+        self.put_right.append((self.number, rank, region._replace(lo=lo, hi=hi), spot._replace(span=span), held))
+        for p in moved(held, -lo):
+            self.held[rank, region.place].write(*p)
 
     def _same(self, told: Value, held: Value) -> bool:
         """Whether a rank held what is told of it, or, where that is a sum, the mean of the same terms."""

@@ -71,7 +71,8 @@ def moves_of(replay: Replay) -> tuple[list[Move], Places, Contents]:
     """The moves in order of their steps, the places that they go between, and what these hold.
 
     Leaving out the scratch tensor or the copy that a message went through is a claim. `Contents` compares the moves
-    with what the ranks really held; for places where they disagree, nothing is left out."""
+    with what the ranks really held; for places where they disagree, nothing is left out. If they still do, what was
+    really there is put in place."""
     told: dict[tuple[int, str], int] = {}
     while True:
         picker = _Picker(replay, told)
@@ -79,6 +80,9 @@ def moves_of(replay: Replay) -> tuple[list[Move], Places, Contents]:
         contents = Contents(moves, replay, places)
         wrong = {key for key in contents.wrong if told.get(key, 0) < ALL}
         if not wrong:
+            for at, rank, region, spot, held in reversed(contents.put_right):
+                step = moves[at].step - bool(moves[at].calls) if at < len(moves) else moves[-1].step
+                moves.insert(at, Move.new(step, region, spot._replace(rank=rank), MADE[Kind.UNSEEN], tuple(held)))
             return moves, places, contents
         told |= {key: told.get(key, 0) + 1 for key in wrong}
 

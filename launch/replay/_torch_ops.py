@@ -258,13 +258,16 @@ class Meaning:
         dim = (_given(numbers, int) or 0) % len(whole.shape)
         if (out if taken else source).shape != (*whole.shape[:dim], len(rows), *whole.shape[dim + 1 :]):
             return False
-        pairs = [(row % whole.shape[dim], i) for i, row in enumerate(rows)]
         if taken:
-            return self._rows(out, whole, dim, [(i, row, 1) for row, i in pairs])
-        if out != whole and not self._elementwise("sum", out, [(whole, 1)]):
-            return False
+            return self._rows(out, dim, [(i, 1, [(whole, row % whole.shape[dim], 1)]) for i, row in enumerate(rows)])
         adds = name.endswith("_add") or True in [n for n in numbers if type(n) is bool]
-        return self._rows(out, source, dim, [(row, i, 1) for row, i in pairs], times, adds)
+        put: dict[int, list] = {}
+        for i, row in enumerate(rows):
+            row %= whole.shape[dim]
+            there = put.get(row, [(whole, row, 1)]) if adds else []
+            put[row] = [*there, (source, i, times)]
+        parts = [(row, 1, operands) for row, operands in sorted(put.items())]
+        return self._rows(out, dim, parts, None if out == whole else whole)
 
     def _chosen(self, out: View, ins: list[View], numbers: list) -> bool:
         """`where` of vectors: copies."""
@@ -276,32 +279,34 @@ class Meaning:
             return self._elementwise("sum", out, [(one if rows else other, 1)])
         if rows is None or not one.shape == other.shape == out.shape or len(out.shape) != 1:
             return False
-        copied = self._elementwise("sum", out, [(other, 1)])
-        return copied and self._rows(out, one, 0, [(row, row, 1) for row in rows])
+        return self._rows(out, 0, [(row, 1, [(one, row, 1)]) for row in rows], other)
 
-    def _rows(self, out: View, source: View, dim: int, parts: list, times: float = 1, adds: bool = False) -> bool:
-        """Copies, or adds, rows of a source: `parts` are (first row in `out`, first row of the source, how many)."""
-        joined: list[list[int]] = []
-        for to, from_, count in parts:
-            if joined and (to, from_) == (joined[-1][0] + joined[-1][2], joined[-1][1] + joined[-1][2]):
-                joined[-1][2] += count
+    def _rows(self, out: View, dim: int, parts: list, rest: View | None = None) -> bool:
+        """Puts `out` together from rows, each of which is written once: `parts` are (first row, how many, [(a view, its
+        first row, times)] that are added up there), in order. All other rows are those of `rest`."""
+        joined: list[tuple] = []
+        at = 0
+        for to, count, operands in [*parts, (out.shape[dim], 0, [])]:
+            if rest is not None and at < to:
+                joined.append((at, to - at, [(rest, at, 1)]))
+            at = to + count
+            first, before, same = joined[-1] if joined else (0, 0, [])
+            if before and first + before == to and [(v, row + before, n) for v, row, n in same] == operands:
+                joined[-1] = (first, before + count, same)
             elif count:
-                joined.append([to, from_, count])
-        for to, from_, count in joined:
-            target = out.part(dim, to, count)
-            there = [(target, 1.0)] if adds else []
-            if not self._elementwise("sum", target, [*there, (source.part(dim, from_, count), times)]):
-                return False
-        return True
+                joined.append((to, count, operands))
+        return all(
+            [
+                self._elementwise("sum", out.part(dim, to, n), [(v.part(dim, row, n), times) for v, row, times in each])
+                for to, n, each in joined
+            ]
+        )
 
     def _running(self, out: View, source: View, dim: int) -> bool:
         """`cumsum`: row i is the sum of all up to it."""
         dim = dim % len(source.shape)
-        rows = [source.part(dim, i, 1) for i in range(source.shape[dim])]
-        if len(rows) > MOST_RUNNING:
-            return False
-        parts: list[tuple[View, float]] = [(row, 1) for row in rows]
-        return all([self._elementwise("sum", out.part(dim, i, 1), parts[: i + 1]) for i in range(len(parts))])
+        rows = [(source, i, 1) for i in range(source.shape[dim])]
+        return len(rows) <= MOST_RUNNING and self._rows(out, dim, [(i, 1, rows[: i + 1]) for _, i, _ in rows])
 
     def _joined(self, name: str, out: View, ins: list[View], numbers: list) -> bool:
         dim, at = (_given(numbers, int) or 0) % len(out.shape), 0
@@ -344,7 +349,7 @@ class Meaning:
         dim = dims[0] % len(source.shape) if dims else 0
         size = source.shape[dim]
         by = shifts[0] % size
-        return self._rows(out, source, dim, [(by, 0, size - by), (0, size - by, by)])
+        return self._rows(out, dim, [(0, by, [(source, size - by, 1)]), (by, size - by, [(source, 0, 1)])])
 
     def _flipped(self, out: View, source: View, numbers: list) -> bool:
         """`flip` along one dimension: as many copies as it is long."""
@@ -352,7 +357,8 @@ class Meaning:
         size = source.shape[dims[0]] if len(dims) == 1 else MOST_RUNS + 1
         if size > MOST_RUNS:
             return False
-        return self._rows(out, source, dims[0] % len(source.shape), [(i, size - 1 - i, 1) for i in range(size)])
+        parts = [(i, 1, [(source, size - 1 - i, 1)]) for i in range(size)]
+        return self._rows(out, dims[0] % len(source.shape), parts)
 
     def _along(self, name: str, out: View, source: View, numbers: list) -> bool:
         """Rows added up: `stack(parts).sum(0)`."""

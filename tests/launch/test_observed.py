@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from launch.replay._torch_ops import Meaning
 from tests.launch.search import cases, run
 
 SUMS = {"", "sum", "computed", "changed outside torch", "never filled", "not seen being made"}
@@ -142,6 +143,17 @@ dist.recv(y[1:], (rank - 1) % p)
 w.wait()
 y = torch.cat([y[1:2], y[:1], y[2:]])
 """,
+    "rows beside what they were": """
+m, y = torch.tensor([False, True, True]), torch.empty_like(x)
+for _ in range(2):
+    w = dist.isend(x{copy}, (rank + 1) % p)
+    dist.recv(y, (rank - 1) % p)
+    w.wait()
+    x = torch.where(m, x + y, x)
+a = torch.index_add(y, 0, torch.tensor([2, 0, 2]), x)
+b = y.scatter_add(0, torch.arange(2), x[:2])
+c = y.index_copy(0, torch.tensor([1]), a[2:])
+""",
     "changed by numpy before it is sent": """
 b = torch.zeros_like(x)
 if rank == 1: dist.send(x{copy}, 0)
@@ -160,6 +172,22 @@ COPIES = (
     " * 1",
     ".to(torch.int32).to(torch.int64)",
 )
+
+
+def test_what_the_picture_has_wrong_is_put_right(gang, monkeypatch):
+    """An op that is told in two parts, of which each is drawn as if it were the last."""
+
+    def chosen(meaning, out, ins, numbers):
+        return meaning._elementwise("sum", out, [(ins[2], 1)]) and meaning._elementwise("sum", out, [(ins[1], 1)])
+
+    monkeypatch.setattr(Meaning, "_chosen", chosen)
+    text = "p = world_size\nx = torch.arange(3) + 10 * rank + 1\ny, b = x.clone(), torch.empty_like(x)\n"
+    text += "for s in range(1, p):\n    w = dist.isend(x, (rank + s) % p)\n    dist.recv(b, (rank - s) % p)\n"
+    text += "    w.wait()\n    y = torch.where(torch.tensor([True] * 3), y + b, y)\n"
+    (recording,) = run(gang, [text], 3)
+    wrong, compared = ends_apart(recording)
+    assert not wrong and compared, wrong
+    assert "changed in a way that was not seen" in recording.ways(len(recording.steps) - 1)
 
 
 @pytest.mark.parametrize("what", TEMPORARIES)
