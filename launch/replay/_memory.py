@@ -147,7 +147,6 @@ class Types:
     def __init__(self, memory, rank: int):
         self.memory, self.leaves, self.rank = memory, memory.leaves, rank
         self.same: dict[tuple[Value, str], int] = {}  # (value, type) -> the leaf of the same numbers in a wider type
-        self.values: dict[int, tuple] = {}  # that leaf -> (value, type, wider type)
         self.exprs: dict[int, tuple] = {}  # a number below 0, in place of a storage -> (expr, type, wider type)
 
     def converted(self, p, at: int, before: str, after: str) -> tuple:
@@ -155,7 +154,7 @@ class Types:
         that is not known."""
         if SIZES.get(after, 1) > SIZES.get(before, 1) and _family(before) == _family(after) in ("flo", "int"):
             return self._widened(p, at, before, after)
-        value = self._narrowed(self.values, p.value, p.lo, at, before, after)
+        value = self._narrowed(self.leaves.wider, p.value, p.lo, at, before, after)
         if value is None:
             return None, None
         expr = self._narrowed(self.exprs, p.expr.value, p.lo, at, before, after) if p.expr else None
@@ -165,7 +164,8 @@ class Types:
         """The same numbers in the type they had before a sum made them wider, as torch's of int32 is int64, and how
         many times as wide they are; as they are, and 1, if they were not all made so, or are `own` leaves: those that
         the rank began with in this type."""
-        known = {self.values[t[0]][1:] for p in pieces for t in p.value.terms if t[0] in self.values.keys() - own}
+        wide = ({t[0] for p in pieces for t in p.value.terms} - own) & self.leaves.wider.keys()
+        known = {self.leaves.wider[leaf][1:] for leaf in wide}
         found = []
         for before, after in known if len(known) == 1 else ():
             by = SIZES[after] // SIZES.get(before, 1)
@@ -184,7 +184,7 @@ class Types:
         inside = p.value.shifted(-by)
         if (inside, before) not in self.same:
             leaf = self.leaves.computed(self.rank, self.leaves.ranks_of(p.value)).terms[0][0]
-            self.same[inside, before], self.values[leaf] = leaf, (inside, before, after)
+            self.same[inside, before], self.leaves.wider[leaf] = leaf, (inside, before, after)
         value = itself(self.same[inside, before], by)
         if p.expr is None or not p.expr.value.terms:
             return value, None

@@ -19,6 +19,7 @@ EACH = 16  # calls of a rank of which one is checked
 SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "complex32": 4, "float32": 4, "int32": 4}
 SIZES |= {"uint64": 8, "uint32": 4, "qint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
 ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+ROUNDING |= {"complex128": 2.0**-52, "complex64": 2.0**-23}
 LARGEST = {"float16": 65504.0, "float32": 3.4e38, "bfloat16": 3.38e38}
 ANY = ("uint8", "float32", "bfloat16", "float16", "float64", "int64", "int32")  # what bytes without a type may be
 FOLDS: dict[str, Callable] = {"sum": np.add, "max": np.maximum, "min": np.minimum, "product": np.multiply}
@@ -145,17 +146,15 @@ class Numbers:
             was, now = (np.frombuffer(each, np.uint8).reshape(-1, size) for each in (copied[0], raw))
             return in_a_row(np.flatnonzero((was != now).any(axis=1)), size)
         types = self._types(value)
-        if len(types) != 1:
-            return []
         found: list[tuple[int, int]] = []
-        for dtype in types if "uint8" not in types else ANY:
+        for dtype in ANY if "uint8" in types else sorted(types):
             expected = self._worked_out(value, lo, len(raw), dtype)
             if expected is None:
                 return []
             there = decoded(raw, dtype)
             if there is None or len(there) != len(expected[0]):
                 continue
-            differs = _apart(there, *expected, dtype, 8 + 2 * len(value.terms))
+            differs = _apart(there, *expected, dtype, 8 + 2 * len(value.terms), value.how)
             found = in_a_row(np.flatnonzero(differs), SIZES.get(dtype, 1))
             if not found:
                 return []
@@ -179,6 +178,8 @@ class Numbers:
             elif leaf in self.leaves.inside and leaf not in seen:  # each round of a loop refers to the one before twice
                 seen.add(leaf)
                 ahead += [inner for inner, *_ in self.leaves.inside[leaf].terms]
+            elif leaf in self.leaves.wider:
+                found.add(self.leaves.wider[leaf][2])
         return found
 
     def _worked_out(self, value: Value, lo: int, nbytes: int, dtype: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -188,31 +189,42 @@ class Numbers:
             return self._expected[key]
         result, size = None, None
         for leaf, shift, times in value.terms:
-            there = self._leaf(leaf, lo + shift, nbytes, dtype)
-            if there is None:
+            found = self._leaf(leaf, lo + shift, nbytes, dtype)
+            if found is None:
                 return None
+            there, large = found
             if value.how == "sum":
-                there = there * times if times != 1 else there
+                there, large = (there * times, large * abs(times)) if times != 1 else found
             elif value.how == "product":
                 there = there**times if times != 1 else there
             elif value.how not in FOLDS or (value.how[0] == "b" and there.dtype.kind == "f"):
                 return None
             result = there if result is None else FOLDS[value.how](result, there)
-            size = np.abs(there) if size is None else np.maximum(size, np.abs(there))
+            size = large if size is None else np.maximum(size, large)
         if result is None or size is None:
             return None
         self._expected[key] = result, np.maximum(size, np.abs(result))
         return self._expected[key]
 
-    def _leaf(self, leaf: int, lo: int, nbytes: int, dtype: str) -> np.ndarray | None:
-        if self.leaves.all[leaf].kind is Kind.ZERO:
-            return decoded(bytes(nbytes), dtype)
+    def _leaf(self, leaf: int, lo: int, nbytes: int, dtype: str) -> tuple[np.ndarray, np.ndarray] | None:
         known = self._bytes(leaf, lo, nbytes)
+        if self.leaves.all[leaf].kind is Kind.ZERO:
+            known = bytes(nbytes), dtype
         if known is not None:
-            return decoded(known[0], dtype)
-        inside = self.leaves.inside.get(leaf)
-        found = self._worked_out(inside, lo, nbytes, dtype) if inside else None
-        return found[0] if found else None
+            numbers = decoded(known[0], dtype)
+            return None if numbers is None else (numbers, np.abs(numbers))
+        if leaf in self.leaves.inside:
+            return self._worked_out(self.leaves.inside[leaf], lo, nbytes, dtype)
+        inside, before, after = self.leaves.wider.get(leaf, (None, "", ""))
+        if inside is None or after != dtype:
+            return None
+        lo, nbytes = (n // SIZES[after] * SIZES.get(before, 1) for n in (lo, nbytes))
+        found = self._worked_out(inside, lo, nbytes, before)
+        if found is None or before not in ROUNDING:
+            return found and (found[0].astype(dtype), found[1])
+        ops = 8 + 2 * len(inside.terms)  # they were rounded as the narrower type is
+        rounded = found[1] * (ops / 8 * ROUNDING[before] / ROUNDING[after])
+        return found[0], np.where(ops * found[1] > LARGEST.get(before, np.inf), np.inf, rounded)
 
 
 def decode(raw: bytes, dtype: str) -> np.ndarray:
@@ -234,14 +246,15 @@ def decoded(raw: bytes, dtype: str) -> np.ndarray | None:
     return numbers.astype(np.float64) if numbers.dtype.kind == "f" else numbers
 
 
-def _apart(there: np.ndarray, expected: np.ndarray, size: np.ndarray, dtype: str, ops: int) -> np.ndarray:
+def _apart(there: np.ndarray, expected: np.ndarray, size: np.ndarray, dtype: str, ops: int, how: str) -> np.ndarray:
     """Where it is not the same within the rounding of so many operations on numbers up to `size`."""
     if expected.dtype.kind not in "fc":
         return there != expected
     with np.errstate(all="ignore"):
         far = np.abs(there - expected) > ROUNDING.get(dtype, 0) * ops * size + 1e-30
         overflowed = ~np.isfinite(there) & (ops * size > LARGEST.get(dtype, np.inf))  # it may be: a sum on the way was
-        return np.isfinite(expected) & (far | np.isnan(there)) & ~overflowed
+        lost = np.isfinite(there) & (how == "sum")  # an inf or a nan, which no sum gets rid of
+        return np.where(np.isfinite(expected), (far | np.isnan(there)) & ~overflowed, lost)
 
 
 def in_a_row(at: np.ndarray, size: int) -> list[tuple[int, int]]:

@@ -67,6 +67,7 @@ class Leaves:
         self.inside: dict[int, Value] = {}  # leaf -> what it stands for, with its first term's shift taken off
         # leaf -> the number that is everywhere in it, None if there are several; of leaves that are no rank's data
         self.constants: dict[int, float | None] = {}
+        self.wider: dict[int, tuple[Value, str, str]] = {}  # leaf -> (value, type, the wider type in which it is this)
         self.given: set[int] = set()  # leaves that no op has made, such as `torch.tensor([1, 2])`
         self.made_by: dict[int, str] = {}  # leaf -> the torch op that made it, if that is not followed
 

@@ -418,6 +418,15 @@ BEHIND = {
     "ctypes": ADDS_B + "import ctypes\ny += b\nctypes.memset(y.data_ptr(), 0, 4)\n",
     "infinity": ADDS_B + "import ctypes\ny += b\nctypes.c_float.from_address(y.data_ptr()).value = 1e999\n",
     "no number": ADDS_B + "import ctypes\ny += b\nctypes.memset(y.data_ptr(), 255, 4)\n",
+    "a sum in a wider type": "import threading\nx = x.half()\n"
+    + ADDS_B.replace("x.clone()", "x.float()")
+    + "y += b\nt = threading.Thread(target=y.mul_, args=(3,))\nt.start()\nt.join()\n",
+    "complex numbers": "import ctypes\nx = torch.complex(x, x + 1)\n"
+    + ADDS_B
+    + "y += b\nctypes.memset(y.data_ptr(), 0, 4)\n",
+    "a nan that is gone": "import threading\nx[0] = float('nan')\n"
+    + ADDS_B
+    + "y += b\nt = threading.Thread(target=y.nan_to_num_)\nt.start()\nt.join()\n",
     "sent as other numbers": "b = torch.empty_like(x).view(torch.int32)\n"
     + "w = dist.isend(x.view(torch.int32), 1 - rank)\n"
     + "dist.recv(b, 1 - rank)\nw.wait()\ny = x.clone()\ny.view(torch.int32).add_(b)\n",
