@@ -165,6 +165,8 @@ class OpLog(TorchDispatchMode):
             for name, value in kwargs.items():
                 if name in ("alpha", "value"):  # a factor
                     alpha = value
+                elif name == "beta":  # of what a product is added to
+                    numbers.append(value)
                 elif name in plan.written_names:
                     _sort(value, place, outs, [])
                 elif isinstance(value, (torch.Tensor, list, tuple)):

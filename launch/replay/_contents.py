@@ -162,7 +162,8 @@ class Contents:
         self._expand(value, 1, counts)
         terms = {key: n for key, n in counts.items() if n}
         if value.how == "sum":
-            own = {key: n for key, n in terms.items() if self.leaves.all[key[0]].kind not in (Kind.ZERO, Kind.EMPTY)}
+            terms = {key: n for key, n in terms.items() if self.leaves.all[key[0]].kind is not Kind.ZERO}
+            own = {key: n for key, n in terms.items() if self.leaves.all[key[0]].kind is not Kind.EMPTY}
             terms = own or terms
         return value.how, terms
 

@@ -101,7 +101,9 @@ class Memory:
                 expr = None
             self.writes.append(Write(self.rank, self.row, span, value, expr, self.line))
             for leaf, *_ in value.terms if self.leaves.constants else ():
-                self.leaves.constants.pop(leaf, None)  # in a variable it may be a rank's data
+                if leaf in self.leaves.constants:  # in a variable it may be a rank's data
+                    del self.leaves.constants[leaf]
+                    self.leaves.given.add(leaf)
             expr = None
         self.put(span, value, expr)
 
@@ -163,7 +165,7 @@ class Types:
     def as_before(self, pieces: list[Piece], own: set[int]) -> tuple[list[Piece], int]:
         """The same numbers in the type they had before a sum made them wider, as torch's of int32 is int64, and how
         many times as wide they are; as they are, and 1, if they were not all made so, or are `own` leaves: those that
-        the rank began with in this type."""
+        ranks began with in this type."""
         wide = ({t[0] for p in pieces for t in p.value.terms} - own) & self.leaves.wider.keys()
         known = {self.leaves.wider[leaf][1:] for leaf in wide}
         found = []

@@ -67,15 +67,16 @@ class Move(NamedTuple):
         return cls(step, spot.rank, spot.rank, None, target, spot, held, op="new", how=how)
 
 
-def moves_of(replay: Replay) -> tuple[list[Move], Places, Contents]:
-    """The moves in order of their steps, the places that they go between, and what these hold.
+def moves_of(replay: Replay, wanted: frozenset = frozenset()) -> tuple[list[Move], Places, Contents]:
+    """The moves in order of their steps, the places that they go between, and what these hold. `wanted`: (rank, place)
+    that are shown even if nothing of them was sent.
 
     Leaving out the scratch tensor or the copy that a message went through is a claim. `Contents` compares the moves
     with what the ranks really held; for places where they disagree, nothing is left out. If they still do, what was
     really there is put in place."""
     told: dict[tuple[int, str], int] = {}
     while True:
-        picker = _Picker(replay, told)
+        picker = _Picker(replay, told, wanted)
         moves, places = picker.moves()
         contents = Contents(moves, replay, places)
         wrong = {key for key in contents.wrong if told.get(key, 0) < ALL}
@@ -88,7 +89,7 @@ def moves_of(replay: Replay) -> tuple[list[Move], Places, Contents]:
 
 
 class _Picker:
-    def __init__(self, replay: Replay, told: dict[tuple[int, str], int]):
+    def __init__(self, replay: Replay, told: dict[tuple[int, str], int], wanted: frozenset):
         self.replay, self.leaves, self.variables = replay, replay.leaves, replay.variables
         self.told = told  # (rank, place) -> ARRIVALS or ALL
         renewed = {(rank, re.sub(r" \d+$", "", place)) for rank, place in told}
@@ -110,6 +111,8 @@ class _Picker:
         self.filled: set[tuple[int, str]] = set()  # (rank, place) that changes after the rank's first call
         self.begins: dict[int, float] = {}
         self._sort_places()
+        for rank, place in wanted:
+            self._show(rank, place, self.begins.get(rank, 0))
         self.places.nothing = self._zeros_that_begin_sums()
         self.scales = {1 / len(self.variables), *(1 / len(item.ranks) for item in replay.collectives)}
         for mine in self.done.values():

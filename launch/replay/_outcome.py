@@ -131,10 +131,16 @@ class Namer:
 
     def _ends(self, rank: int) -> dict[str, Content]:
         held, before = self.replay.ends[rank].held, self.replay.ranks[rank].meaning.types.as_before
-        own = {t[0] for pieces in self.starts[rank].values() for p in pieces for t in p.value.terms}
-        found = {name: before(content(elements(b), held), own) for name, b in self.variables[rank].left.items()}
+        found = {
+            name: before(content(elements(b), held), self._begun_with) for name, b in self.variables[rank].left.items()
+        }
         self.wider |= {(rank, name): by for name, (_, by) in found.items()}
         return {name: pieces for name, (pieces, _) in found.items() if pieces}
+
+    @cached_property
+    def _begun_with(self) -> set[int]:
+        starts = chain(*(start.values() for start in self.starts.values()))
+        return {t[0] for pieces in starts for p in pieces for t in p.value.terms}
 
     @cached_property
     def names(self) -> list[str]:

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import chain, count, islice
+from itertools import chain, count, islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +71,13 @@ class Variables:
             Binding(snapshot, path, base, Span(storage, lo, lo + nbytes), index, tuple(shape), tuple(strides))
             for snapshot, path, base, storage, lo, nbytes, index, _, shape, strides in snapshots["bindings"]
         ]
+        known = {b.path: (b.base, b.index) for b in self.bindings}
+        self.left: dict[str, list[Binding]] = {}
+        for path, storage, lo, nbytes, *form in snapshots["final"]:
+            base, index = known.get(path, (path, None))
+            last = Binding(self.last_snapshot, path, base, Span(storage, lo, lo + nbytes), index, *map(tuple, form))
+            self.left.setdefault(base, []).append(last)
+        self._rename()
         self.by_storage: dict[int, list[Binding]] = {}
         self.lists: dict[str, dict[int, list[Binding]]] = {}
         for binding in self.bindings:
@@ -83,13 +90,21 @@ class Variables:
         self.preferred: Counter = Counter()
         self.variables: dict[tuple[str, int], str] = {}  # (name, bytes) -> place
         self.by_place: dict[str, list[Binding]] = {}
-        known = {b.path: (b.base, b.index) for b in self.bindings}
-        self.left: dict[str, list[Binding]] = {}
-        for path, storage, lo, nbytes, *form in snapshots["final"]:
-            base, index = known.get(path, (path, None))
-            last = Binding(self.last_snapshot, path, base, Span(storage, lo, lo + nbytes), index, *map(tuple, form))
-            self.left.setdefault(base, []).append(last)
         self._placed: dict[Span, Region] = {}
+
+    def _rename(self) -> None:
+        """Memory that a variable has left to the list of its chunks has the list's name: after `c = list(y.chunk(p))`
+        and `y = y - x` the sum is in c, and y is something else."""
+        for name, parts in self.left.items():
+            spans = [part.span for part in parts]
+            in_a_row = all(a.storage == b.storage and a.hi == b.lo for a, b in pairwise(spans))
+            if parts[0].index is None or not in_a_row:
+                continue
+            whole = spans[0]._replace(hi=spans[-1].hi)
+            for number, b in enumerate(self.bindings):
+                now = self.left.get(b.path, ()) if b.span == whole and b.index is None else ()
+                if now and all(last.span.storage != whole.storage for last in now):
+                    self.bindings[number] = b._replace(path=name, base=name)
 
     def use(self, preferred: Counter, first: dict[str, int]) -> None:
         """`preferred` counts the calls that concern a (name, bytes), `first` is the size that has the plain name."""

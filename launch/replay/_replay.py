@@ -240,7 +240,7 @@ class Replay:
             # Of all that a reduce may have changed nothing is promised, so it is no rank's own data any more.
             by_library = [left for left in memory.left if any(map(left.meets, spans))]
             for span in [*by_library, *(span for span in spans if not any(map(span.meets, by_library)))]:
-                kind = Kind.LIBRARY if span in by_library else Kind.OUTSIDE
+                kind = Kind.LIBRARY if span in by_library else Kind.OUTSIDE if rank.begun else Kind.OWN
                 memory.write(span, self.leaves.fresh(rank.number, kind))
         for storage in rank.snapshots.looked[snapshot]:
             rank.seen_at.setdefault(storage, []).append((at, snapshot))

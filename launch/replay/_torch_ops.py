@@ -27,9 +27,10 @@ COPIES = (
 FOLDS = {"maximum": "max", "fmax": "max", "max": "max", "minimum": "min", "fmin": "min", "min": "min"}
 FOLDS |= {"mul": "product", "multiply": "product", "bitwise_and": "band", "bitwise_or": "bor", "bitwise_xor": "bxor"}
 FOLDS |= {"logical_and": "band", "logical_or": "bor", "logical_xor": "bxor"}
-ALONG = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
+ALONG = {"sum": "sum", "nansum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "product"}
 FILLED = ("ones", "ones_like", "new_ones", "full", "full_like", "new_full", "fill")
-ROWS = ("index", "index_select", "index_add", "scatter_add", "index_copy", "index_put")
+PRODUCTS = ("mv", "mm", "bmm", "dot", "addmv", "addmm")
+ROWS = ("index", "index_select", "gather", "index_add", "scatter_add", "index_copy", "index_put")
 ZEROS = ("zeros", "zeros_like", "new_zeros", "zero")
 VIEWS = ("resize", "set", "squeeze", "unsqueeze", "t", "transpose", "lift_fresh")  # of a tensor in place: no data move
 MAKERS = tuple(
@@ -74,6 +75,11 @@ class View(NamedTuple):
         return self._replace(
             offset=offset, shape=tuple(self.shape[d] for d in left), stride=tuple(self.stride[d] for d in left)
         )
+
+    def unsqueeze(self, dim: int) -> "View":
+        """The view with one more dimension, of size 1."""
+        shape, stride = ((*of[:dim], 1, *of[dim:]) for of in (self.shape, self.stride))
+        return self._replace(shape=shape, stride=stride)
 
 
 class Op(NamedTuple):
@@ -147,12 +153,12 @@ class Meaning:
             self._computed(outs, [] if made else ins, own, "" if made else name.strip("_"))
             known = runs(outs[0], outs[0].shape) is not None
             constant = name in FILLED or name == "arange" or (bool(ins) and all(map(self._is_constant, ins)))
-            if constant and known and outs[0].storage not in self.memory.kept:
-                number = None
-                if name in FILLED:
-                    number = 1 if "ones" in name else _given(numbers[::-1], int, float) or 0
-                for p in self.memory.held(outs[0].span):
-                    self.leaves.constants[p.value.terms[0][0]] = number
+            number = 1 if "ones" in name else _given(numbers[::-1], int, float) or 0
+            for p in self.memory.held(outs[0].span) if constant and known else ():
+                if outs[0].storage in self.memory.kept:
+                    self.leaves.given.add(p.value.terms[0][0])
+                else:
+                    self.leaves.constants[p.value.terms[0][0]] = number if name in FILLED else None
 
     def _followed(self, op: Op, out: View, ins: list[View], numbers: list, alpha) -> bool:
         """Carries out the op if its meaning is known here; False if not."""
@@ -189,8 +195,9 @@ class Meaning:
             return self._elementwise("sum", out, parts)
         if name in ROWS and len(ins) in (2, 3):
             return self._indexed(name, out, ins, numbers, alpha)
-        if name in ("mv", "mm") and len(ins) == 2:
-            return self._multiplied(out, *ins)
+        if name in PRODUCTS and len(ins) == 2 + name.startswith("add"):
+            added = [(view, 1.0 if scalar is None else scalar) for view in ins[:-2]]
+            return self._multiplied(out, *ins[-2:], added, alpha)
         if name == "where" and len(ins) == 3:
             return self._chosen(out, ins, numbers)
         if name == "cumsum" and len(ins) == 1 and ins[0].shape:
@@ -231,21 +238,28 @@ class Meaning:
                 return [*((view, 1) for view in ins[:-2]), (other, times)]
         return []
 
-    def _multiplied(self, out: View, left: View, right: View) -> bool:
-        """A matrix times a vector, or another matrix, one of which is a constant: sums of columns, or of rows."""
-        if len(right.shape) == 1:
-            right = right._replace(shape=(*right.shape, 1), stride=(*right.stride, 1))
-            out = out._replace(shape=(*out.shape, 1), stride=(*out.stride, 1))
-        inner = range(left.shape[1])
-        if max(len(inner), *out.shape) > MOST_SUMMED:
+    def _multiplied(self, out: View, left: View, right: View, added: list[tuple[View, float]], alpha: float) -> bool:
+        """Matrices or vectors, one of which is a constant: sums of columns, or of rows, and what is added to them."""
+        if max(left.shape[-1], *out.shape, 1) > MOST_SUMMED or any([view.shape != out.shape for view, _ in added]):
             return False
+        if len(left.shape) == 3:
+            batches = [[view.at({0: i}) for view in (out, left, right)] for i in range(left.shape[0])]
+            return len(batches) * out.shape[2] <= MOST_SUMMED and all(
+                [self._multiplied(*batch, added, alpha) for batch in batches]
+            )
+        if len(right.shape) == 1:
+            right, last = right.unsqueeze(1), len(out.shape)
+            out, added = out.unsqueeze(last), [(view.unsqueeze(last), times) for view, times in added]
+        if len(left.shape) == 1:
+            left, out = left.unsqueeze(0), out.unsqueeze(0)
         if times := self._constant(right):
-            dim, parts = 1, [(left.at({1: k}), times) for k in inner]
+            dim, parts = 1, [(left.at({1: k}), times * alpha) for k in range(left.shape[1])]
         elif times := self._constant(left):
-            dim, parts = 0, [(right.at({0: k}), times) for k in inner]
+            dim, parts = 0, [(right.at({0: k}), times * alpha) for k in range(left.shape[1])]
         else:
             return False
-        return all([self._elementwise("sum", out.at({dim: i}), parts) for i in range(out.shape[dim])])
+        sums = [(out.at({dim: i}), [*parts, *((v.at({dim: i}), n) for v, n in added)]) for i in range(out.shape[dim])]
+        return all([self._elementwise("sum", *each) for each in sums])
 
     def _indexed(self, name: str, out: View, ins: list[View], numbers: list, times: float) -> bool:
         """Rows of a source added to, or put into, those rows that the index names; or those rows themselves."""
@@ -253,7 +267,7 @@ class Meaning:
         rows = _given(numbers, list)
         if rows is None or not self._is_constant(ins[1], given=True):
             return False
-        if not whole.shape or (name == "scatter_add" and len(whole.shape) > 1):
+        if not whole.shape or (name in ("scatter_add", "gather") and len(whole.shape) > 1):
             return False
         dim = (_given(numbers, int) or 0) % len(whole.shape)
         if (out if taken else source).shape != (*whole.shape[:dim], len(rows), *whole.shape[dim + 1 :]):
@@ -295,12 +309,8 @@ class Meaning:
                 joined[-1] = (first, before + count, same)
             elif count:
                 joined.append((to, count, operands))
-        return all(
-            [
-                self._elementwise("sum", out.part(dim, to, n), [(v.part(dim, row, n), times) for v, row, times in each])
-                for to, n, each in joined
-            ]
-        )
+        puts = [(out.part(dim, to, n), [(v.part(dim, row, n), k) for v, row, k in each]) for to, n, each in joined]
+        return all([self._elementwise("sum", *put) for put in puts])
 
     def _running(self, out: View, source: View, dim: int) -> bool:
         """`cumsum`: row i is the sum of all up to it."""
@@ -315,10 +325,7 @@ class Meaning:
                 continue
             size = 1 if name == "stack" else source.shape[dim]
             if name == "stack":
-                source = source._replace(
-                    shape=(*source.shape[:dim], 1, *source.shape[dim:]),
-                    stride=(*source.stride[:dim], 1, *source.stride[dim:]),
-                )
+                source = source.unsqueeze(dim)
             target = out.part(dim, at, size)
             if not self._elementwise("sum", target, [(source, 1)]):
                 self._computed([target], [source])

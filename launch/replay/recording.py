@@ -88,13 +88,29 @@ class Captures:
         return Replay(self.order)
 
     @cached_property
-    def picked(self) -> tuple[list[Move], Places, Contents]:
-        """What a picture shows of it."""
+    def sent(self) -> tuple[list[Move], Places, Contents]:
+        """What a picture shows because it was sent, or made of what was."""
         return moves_of(self.replay)
+
+    @cached_property
+    def picked(self) -> tuple[list[Move], Places, Contents]:
+        """What a picture shows: that, and the variable that the run's name is about."""
+        moves, places, _ = self.sent
+        drawn = {(m.dst, m.target.place) for m in moves} | {(m.src, m.source.place) for m in moves if m.source}
+        lacking = [
+            {
+                (r, places.of(r, b.span).place)
+                for r, (name, *_) in each.held.items()
+                for b in self.variables[r].last(name)
+            }
+            - drawn
+            for each in self.found
+        ]
+        return moves_of(self.replay, frozenset(lacking[0])) if lacking and all(lacking) else self.sent
 
     @property
     def places(self) -> Places:
-        return self.picked[1]
+        return self.sent[1]
 
     @cached_property
     def events(self) -> list[Event]:

@@ -446,6 +446,27 @@ def test_a_change_that_no_op_made_is_found_by_the_numbers(gang, what):
 
 ROWS = "torch.tensor([*range(len(x))])"
 HOW = {
+    "products with ones": (
+        "all_reduce exchange of x into y",
+        EXCHANGE
+        + "s = torch.stack(parts)\ny = torch.einsum('k,kn->n', torch.ones(2), s[:2])\n"
+        + "y = torch.addmv(y, s[2:3].T, torch.ones(1)) + torch.bmm(torch.ones(1, 1, 1), s[None, 3:])[0, 0]\n",
+    ),
+    "number by number": (
+        "all_reduce exchange of x into y",
+        EXCHANGE
+        + "s = torch.stack(parts)\ny = torch.stack([torch.dot(torch.ones(3), s[:3, j]) for j in range(len(x))])\n"
+        + "m = torch.arange(len(x)) >= 0\ny[m] = y[m] + s[3:].nansum(0)[m]\n"
+        + "y = y.gather(0, torch.arange(len(x)))\n",
+    ),
+    "in a wider type": (
+        "all_reduce exchange of x into y",
+        "x = x.half()\n" + EXCHANGE + "y = x.float()\nfor r in others: y += parts[r]\n",
+    ),
+    "what numpy had changed before, and after": (
+        "all_reduce ring",
+        "a = x.numpy()\na[0] = 99\ny = x.clone()\n" + (RING + COLLECT).replace("x.chunk", "y.chunk") + "a[0] = 5\n",
+    ),
     "rows by their numbers": (
         "all_reduce exchange of x into y",
         EXCHANGE + "y = x.clone()\n" + f"rows = {ROWS}\nfor r in others: y[rows] += parts[r][rows]\n",
@@ -489,6 +510,15 @@ def test_the_name_says_how_it_was_reduced(gang, what):
     name, body = HOW[what]
     (recording,) = told(gang, "x = x.float()\n" + body, 4, ("floats",))
     assert recording.title == f"your run: {name}" and recording.check() is None
+    assert " into " not in name or name.endswith(f" into {recording.result}")
+
+
+@pytest.mark.parametrize("body", ["y = y - x\n", "y = y.roll(1)\n", "y = torch.zeros_like(y)\n"])
+def test_a_sum_that_only_a_list_of_chunks_still_holds_is_that_of_the_list(gang, body):
+    ring = "y = x.clone()\n" + (RING + COLLECT).replace("x.chunk", "y.chunk")
+    (recording,) = told(gang, ring + body, 4, ("origin",))
+    assert (recording.title, recording.result) == ("your run: all_reduce ring of x into c", "c")
+    assert {str(cell) for cell in recording.states(-1).cells["c"].flat} >= {"a0+b0+c0+d0"}
 
 
 @pytest.mark.parametrize("how", ["y = torch.stack(parts).sum(0)\n", "y = sum(part.long() for part in parts)\n"])
