@@ -290,7 +290,7 @@ def _picture(wings: list[_Wing], width: int) -> tuple[list[str], int]:
         y += HEAD + ROW * wing.schedule.ranks + 8
     x = 4.0
     for said, (pale, dark) in KEY.items():
-        wide = 40 + 6.7 * len(said)
+        wide = 40 + 7.7 * len(said)  # on a wall the words are wider
         if x + wide > width:
             x, y = 4.0, y + 18
         boxes = _outlined(HUE if pale else "rd-empty", [(x, y + 14, 20, BAR)])
@@ -312,7 +312,7 @@ def _wing(wing: _Wing, width: int) -> list[str]:
         parts.append(words(name, left - 8, _middle(rank) + 5, "rd-small rd-end", f' data-rank="{rank}"'))
     if wide:
         done = "sum" if wing.schedule.collective == "all_reduce" else "result"
-        parts.append(words("own data", xs[0] + bar, 50, "rd-small rd-light rd-end"))
+        parts.append(words("own data", xs[0] + bar - 8, 50, "rd-small rd-light rd-end"))
         parts.append(words(done, xs[-1] + bar / 2, 50, "rd-small rd-light rd-mid", f' data-step="{steps}"'))
     thickest = max(max(sent) for sent in wing.sent)
     for step in range(steps):

@@ -59,6 +59,9 @@ ROOTED_AT_0 = "_whole(x.clone()); expected = expected if rank == 0 else None"
 FEW = "At most two all_reduce of a few numbers; x stays as it is"
 SIZED = "returns six numbers for one GPU and one step, as in the chapter, but {}; the function itself sends nothing"
 
+# Of the first query each rank's keys have a share, of the others those of the even or of the odd ranks.
+EVEN_KEYS = "torch.randn(3, 3, 4); x[0, 0] -= x[0, 0].mean(); x[1] += 150 - 300 * (rank % 2); x = x.to(dtype)"
+
 CHANGED: dict[str, dict[str, Any]] = {
     "distributed_mean-2": {
         "asks": (("the mean of all", "the mean of the squares of all"),),
@@ -303,25 +306,15 @@ CHANGED: dict[str, dict[str, Any]] = {
     },
     "ring_attention-2": {
         "asks": (("all ranks.", "ranks 0 to this one, and of no later rank."),),
-        "x": "torch.randn(3, 3, 4); x[1] += 60 * rank; x = x.to(dtype)",
+        "x": EVEN_KEYS,
         "setup": (("torch.cat(everyone, dim=1)", "torch.cat(everyone[:rank + 1], dim=1)"),),
         "needs": lambda rank, p: {*range(rank + 1)},
     },
     "ring_attention-3": {
-        "asks": (
-            ("returns softmax(q @ K.T / sqrt(d)) @ V", "returns, for each"),
-            (
-                "where K and V are the keys and values of all ranks.",
-                "the logarithm of the sum of exp(q @ K.T / sqrt(d)), where K are the keys of all ranks, without "
-                "overflow, as one vector.",
-            ),
-        ),
-        "setup": (
-            (
-                "torch.softmax(x[0] @ k.T / x.shape[2] ** 0.5, dim=1) @ v",
-                "torch.logsumexp(x[0] @ k.T / x.shape[2] ** 0.5, dim=1)",
-            ),
-        ),
+        "asks": (("all ranks.", "ranks from this one to the last, and of no earlier rank."),),
+        "x": EVEN_KEYS,
+        "setup": (("torch.cat(everyone, dim=1)", "torch.cat(everyone[rank:], dim=1)"),),
+        "needs": lambda rank, p: {*range(rank, p)},
     },
     "ring_sum-2": {
         "asks": (("returns the sum", "returns, number by number, the largest"),),

@@ -110,7 +110,13 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
             "            scores = torch.full_like(scores, -torch.inf)\n        now =",
         ),
     ),
-    "ring_attention-3": (("return y / total", "return (largest + torch.log(total)).squeeze(1)"),),
+    "ring_attention-3": (
+        (
+            "        now =",
+            "        if (rank - step) % world_size < rank:  # of an earlier rank\n"
+            "            scores = torch.full_like(scores, -torch.inf)\n        now =",
+        ),
+    ),
     "ring_sum-2": (
         ("from jax import lax", "import jax.numpy as jnp\nfrom jax import lax"),
         ("total = total + mine", "total = jnp.maximum(total, mine)"),
