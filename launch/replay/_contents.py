@@ -142,6 +142,8 @@ class Contents:
         spot = spot or Spot(rank, Span(-1, region.lo, region.hi), -1)
         span = spot.span._replace(lo=spot.span.lo + lo - region.lo, hi=spot.span.lo + hi - region.lo)
         held = cut(pieces, lo - region.lo, hi - region.lo)
+        if all(self.leaves.all[leaf].kind is Kind.UNSEEN for p in held for leaf, *_ in p.value.terms):
+            return  # a receive that never ended: the rank may hold what it held before
         self.put_right.append((self.number, rank, region._replace(lo=lo, hi=hi), spot._replace(span=span), held))
         for p in moved(held, -lo):
             self.held[rank, region.place].write(*p)
