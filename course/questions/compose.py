@@ -37,7 +37,9 @@ QUESTIONS = (
         text="One server on 8 ranks receives 7 N and sends 7 N. In which of these all_reduces does a rank carry as "
         "much as that server?",
         answers=(
-            Answer("reduce_scatter + all_gather", "That is the ring itself: 1.75 N in and out, the least there is."),
+            Answer(
+                "reduce_scatter + all_gather", "A ring all_reduce is just that: 1.75 N in and out, the least there is."
+            ),
             Answer(
                 "reduce + broadcast, by trees",
                 "Rank 0 of a tree has 3 N in and 3 N out: the other ranks add up and pass on for it.",

@@ -90,7 +90,11 @@ QUESTIONS = (
         topic="groups",
         text="What goes into `dist.broadcast(x, src=..., group=high)`, so that rank 6 is the source?",
         answers=(
-            Answer("2", "2 is its number inside the group. That is `group_src=2`; `src=` is always a global rank."),
+            Answer(
+                "2",
+                "2 is its number inside the group. That is `group_src=2`; `src=` is always a global rank. (In MPI a "
+                "root is a rank of the communicator.)",
+            ),
             Answer(
                 "0",
                 "The source need not be the first of its group, and 0 is a rank on the other machine, outside this "

@@ -152,7 +152,7 @@ shift(x)
         answers=(
             Answer(
                 "Each GPU gets its numbers: `isend` does not wait.",
-                "`isend` does not block Python. The GPU's send still needs its receive, like every long message.",
+                "Here `isend` does not block Python. The GPU's send still needs its receive, like every long message.",
             ),
             Answer(
                 "All four GPUs hang in their first call.",

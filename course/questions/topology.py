@@ -129,7 +129,7 @@ QUESTIONS = (
         wrong=(
             Answer("2(p - 1)/p", "That is without the switch, where each rank sends its sum to seven others itself."),
             Answer("(p - 1)/p", "That is the first half. Then the sum of its own part goes out."),
-            Answer("2", "N on the way up, and then only N/8: the switch makes the copies."),
+            Answer("2", "7/8 N on the way up, and then only N/8: the switch makes the copies."),
             Answer("1/p", "That is the sum of its own part. Before that it sends the seven other parts."),
             Answer(
                 "1+1/p",
