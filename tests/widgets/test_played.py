@@ -57,7 +57,7 @@ def test_two_runs_race_in_the_seconds_that_were_measured(show):
     page.focus(".rs-scrub input")
     for _ in range(3):  # three steps of the ring, 42 ms each, while naive is in its first, of 162 ms
         page.keyboard.press("ArrowRight")
-    assert "126 ms: your naive step 1 of 6, your ring step 3 of 6." in page.inner_text(".ringside")
+    assert "126 ms: your naive step 1 of 6, your ring step 3 of 6." in page.text_content(".rs-caption")
 
 
 def race_on_machines(show, error: float) -> list[str]:
