@@ -197,7 +197,7 @@ class Meaning:
             return self._indexed(name, out, ins, numbers, alpha)
         if name in PRODUCTS and len(ins) == 2 + name.startswith("add"):
             added = [(view, 1.0 if scalar is None else scalar) for view in ins[:-2]]
-            return self._multiplied(out, *ins[-2:], added, alpha)
+            return self._multiplied((out, *ins[-2:]), added, alpha)
         if name == "where" and len(ins) == 3:
             return self._chosen(out, ins, numbers)
         if name == "cumsum" and len(ins) == 1 and ins[0].shape:
@@ -238,14 +238,15 @@ class Meaning:
                 return [*((view, 1) for view in ins[:-2]), (other, times)]
         return []
 
-    def _multiplied(self, out: View, left: View, right: View, added: list[tuple[View, float]], alpha: float) -> bool:
-        """Matrices or vectors, one of which is a constant: sums of columns, or of rows, and what is added to them."""
+    def _multiplied(self, views: tuple[View, ...], added: list[tuple[View, float]], alpha: float) -> bool:
+        """`views` are out, left and right. A factor is a constant: sums of columns or rows, and what is added."""
+        out, left, right = views
         if max(left.shape[-1], *out.shape, 1) > MOST_SUMMED or any([view.shape != out.shape for view, _ in added]):
             return False
         if len(left.shape) == 3:
-            batches = [[view.at({0: i}) for view in (out, left, right)] for i in range(left.shape[0])]
+            batches = [tuple(view.at({0: i}) for view in views) for i in range(left.shape[0])]
             return len(batches) * out.shape[2] <= MOST_SUMMED and all(
-                [self._multiplied(*batch, added, alpha) for batch in batches]
+                [self._multiplied(batch, added, alpha) for batch in batches]
             )
         if len(right.shape) == 1:
             right, last = right.unsqueeze(1), len(out.shape)

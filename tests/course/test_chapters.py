@@ -7,7 +7,7 @@ import pytest
 
 from course.chapters import FOLDER, modules, name_of, notebooks
 
-HELPERS = {"__init__", "draw", "exercise", "note", "question"}
+HELPERS = {"variants", "variants_later", "__init__", "draw", "exercise", "note", "question"}
 
 
 def test_chapters_stand_in_the_order_in_which_they_are_read():
