@@ -2,11 +2,10 @@
 `VARIANTS` those that ask for something else of the same kind, as "shift-2"; `TASKS` has both."""
 
 from course.chapters import modules
+from course.exercises import variants, variants_later
 from course.exercises.exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {each.name: each for module in modules(__name__).values() for each in module.EXERCISES}
-
-from course.exercises import variants, variants_later  # noqa: E402  (they change what is in EXERCISES)
 
 VARIANTS: dict[str, Exercise] = variants.made(EXERCISES, variants.CHANGED | variants_later.CHANGED)
 TASKS = EXERCISES | VARIANTS

@@ -83,6 +83,10 @@ NOT_MINE = {the_sum: "that is the sum of all ranks; this variant leaves this ran
 ORDERED = {in_rank_order: "that is everyone's x in rank order, and this variant asks for another order"}
 LEFT = {"peers": to_the_left, "talks": "its left-hand neighbour"}
 MAX = {"expected": LARGEST, "textbook": None, "why_bytes": {}, "slips": NO_SUM}
+HOLDS_MAX = MAX | {"asks": (("holds the sum", "holds, number by number, the largest"),)}
+RING_TO_THE_LEFT = LEFT | {
+    "asks": (("x;", "x; the ring runs to the left:"), ("to a neighbour", "all of them to rank - 1")),
+}
 CHUNK = "torch.empty(x.numel() // world_size, dtype=x.dtype); dist.reduce_scatter_single(expected, x.clone()"
 SUMMED = ALL + "; expected = expected.chunk(world_size)"
 
@@ -275,36 +279,18 @@ CHANGED: dict[str, dict[str, Any]] = {
         "slips": NO_SUM,
         "textbook": None,
     },
-    "ring_all_reduce-2": MAX
-    | {
-        "asks": (("holds the sum", "holds, number by number, the largest"),),
-    },
-    "ring_all_reduce-3": LEFT
-    | {
-        "asks": (("x;", "x; the ring runs to the left:"), ("to a neighbour", "all of them to rank - 1")),
-    },
-    "ring_any_length-2": MAX
-    | {
-        "asks": (("holds the sum", "holds, number by number, the largest"),),
-    },
-    "ring_any_length-3": LEFT
-    | {
-        "asks": (("x;", "x; the ring runs to the left:"), ("to a neighbour", "all of them to rank - 1")),
-    },
-    "all_reduce_many-2": MAX
-    | {
-        "asks": (("holds the sum", "holds, number by number, the largest"),),
-    },
+    "ring_all_reduce-2": HOLDS_MAX,
+    "ring_all_reduce-3": RING_TO_THE_LEFT,
+    "ring_any_length-2": HOLDS_MAX,
+    "ring_any_length-3": RING_TO_THE_LEFT,
+    "all_reduce_many-2": HOLDS_MAX,
     "all_reduce_many-3": {
         "asks": (("everyone's,", "all other ranks' (not this rank's),"),),
         "expected": OTHERS,
         "slips": NOT_MINE,
         "textbook": None,
     },
-    "two_shot_all_reduce-2": MAX
-    | {
-        "asks": (("holds the sum", "holds, number by number, the largest"),),
-    },
+    "two_shot_all_reduce-2": HOLDS_MAX,
     "two_shot_all_reduce-3": {
         "asks": (("everyone's x;", "all other ranks' x (not its own);"),),
         "expected": OTHERS,
@@ -323,10 +309,7 @@ CHANGED: dict[str, dict[str, Any]] = {
         "slips": NO_SUM,
         "textbook": None,
     },
-    "recursive_doubling_all_reduce-2": MAX
-    | {
-        "asks": (("holds the sum", "holds, number by number, the largest"),),
-    },
+    "recursive_doubling_all_reduce-2": HOLDS_MAX,
     "recursive_doubling_all_reduce-3": {
         "asks": "after it, every even rank's x holds the sum of the x of all even ranks, and every odd rank's that of "
         "all odd ranks (p is a power of two), after log2(p) - 1 steps, in each of which all ranks send at once",
@@ -349,10 +332,7 @@ CHANGED: dict[str, dict[str, Any]] = {
         "slips": NO_SUM,
         "textbook": None,
     },
-    "halving_doubling_all_reduce-2": MAX
-    | {
-        "asks": (("holds the sum", "holds, number by number, the largest"),),
-    },
+    "halving_doubling_all_reduce-2": HOLDS_MAX,
     "halving_doubling_all_reduce-3": {
         "asks": (("everyone's x", "all other ranks' x, not its own"),),
         "expected": OTHERS,
@@ -376,10 +356,7 @@ CHANGED: dict[str, dict[str, Any]] = {
         "slips": ORDERED,
         "textbook": None,
     },
-    "hierarchical_all_reduce-2": MAX
-    | {
-        "asks": (("holds the sum", "holds, number by number, the largest"),),
-    },
+    "hierarchical_all_reduce-2": HOLDS_MAX,
     "hierarchical_all_reduce-3": {
         "asks": "it returns this rank's chunk of the sum of everyone's x: GPU k of a machine returns chunk k of g. The "
         "mesh has the dimensions machine and gpu. A machine has g GPUs, and a collective between the machines may get "

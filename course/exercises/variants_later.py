@@ -293,8 +293,7 @@ CHANGED: dict[str, dict[str, Any]] = {
     "to_heads-2": {
         "asks": "the way back: x is all tokens with this rank's heads only (world_size * tokens, heads // world_size, "
         "d). It returns this rank's tokens with all heads, in order: (tokens, heads, d). One all_to_all_single; x "
-        "stays "
-        "as it is",
+        "stays as it is",
         "x": "torch.randint(low, high, (3 * p, 2, 2)).to(dtype) * scale",
         "setup": (("torch.cat(everyone).chunk(world_size, dim=1)", "torch.cat(everyone, dim=1).chunk(world_size)"),),
     },
@@ -385,8 +384,7 @@ CHANGED: dict[str, dict[str, Any]] = {
     "survive-2": {
         "asks": f"it calls step(number, w, m) for number 0 to {STEPS - 1}. The last rank saves w, m and the next step "
         f"in the file path after every {EVERY} steps. Called again with new w and m, it continues from there. The "
-        f"judge "
-        "kills it twice: all ranks during a step, then the last rank during a save. Only step communicates",
+        "judge kills it twice: all ranks during a step, then the last rank during a save. Only step communicates",
         "setup": (
             ("        if rank:\n", "        if rank < world_size - 1:\n"),
             ("as rank 0: one rank", "as the last rank: one rank"),

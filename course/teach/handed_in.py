@@ -22,7 +22,7 @@ from pathlib import Path
 
 from course import memory
 from course.ask import for_browser
-from course.exercises import EXERCISES, TASKS
+from course.exercises import EXERCISES, TASKS, VARIANTS
 from course.questions import QUESTIONS
 from course.questions.question import Choose, Click, FindLine, Number, Order, Question, Statement
 from course.teach import alike, class_page, homework, regrade
@@ -117,7 +117,7 @@ def of_variants(found: dict[str, dict], dealt: dict[str, int]) -> list[str]:
     """What became of the variants that `ringside homework` or an exam gave out; `dealt` is the class's list, if any."""
     lines = [f"{who} is in the class's list and has handed in nothing" for who in dealt if who not in found]
     for who, works in found.items():
-        mine = {name: work for name, work in works.items() if name in TASKS and TASKS[name].variant > 1}
+        mine = {name: work for name, work in works.items() if name in VARIANTS}
         if dealt and who not in dealt:
             lines.append(f"{who} is not in the class's list")
         elif others := [name for name in mine if dealt and TASKS[name].variant != dealt[who]]:
@@ -188,7 +188,7 @@ def rows(found: dict[str, dict], verdicts: dict[str, dict]) -> list[tuple]:
             again,
         )
         for who, works in found.items()
-        for name in [*EXERCISES, *(name for name in works if name in TASKS and name not in EXERCISES)]
+        for name in [*EXERCISES, *(name for name in works if name in VARIANTS)]
         for work in [works.get(name, memory.NOTHING)]
         for again in [_cell(verdicts.get(who, {}).get(name, ""))]
     ]

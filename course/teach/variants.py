@@ -184,8 +184,7 @@ VARIED = {
     ),
     "interview_split": Varied(
         "Build {built} as {by} after which each rank keeps only {kept}. How many times the bytes of a real {built} "
-        "does "
-        "a rank send?",
+        "does a rank send?",
         "{right}",
         "{sent}",
         _each(

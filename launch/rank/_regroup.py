@@ -125,12 +125,8 @@ class Regrouper:
         }
         default = world.pg_names.get(world.default_pg, "")
         threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
-        found = {"groups": groups, "world": default, "count": world.group_count, "threads": threads}
-        try:
-            mmap.mmap(-1, (1 + len(groups)) * ROOM).close()  # never written to: it takes addresses only
-        except OSError:
-            return found | {"room": False}
-        return found | {"room": True}
+        count, room = world.group_count, has_room((1 + len(groups)) * ROOM)
+        return {"groups": groups, "world": default, "count": count, "threads": threads, "room": room}
 
     def _can_renew(self, group) -> bool:
         """Of groups that the student has made: those over gloo, if he counts the ranks as we do."""
@@ -176,6 +172,15 @@ class Regrouper:
             group._register_backend(torch.device(device), kind, backend)
         group._set_group_name(name)  # which it asks its backends for
         # The default type stays gloo: it is a name to torch (DDP asks for it), and no call is routed by it.
+
+
+def has_room(nbytes: int) -> bool:
+    """Whether this process can have so many more bytes; they are never written to, so it takes addresses only."""
+    try:
+        mmap.mmap(-1, nbytes).close()
+    except OSError:
+        return False
+    return True
 
 
 def rebuild_reducer(module) -> None:

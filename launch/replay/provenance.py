@@ -68,9 +68,8 @@ class Leaves:
         # leaf -> the number that is everywhere in it, None if there are several; of leaves that are no rank's data
         self.constants: dict[int, float | None] = {}
         self.wider: dict[int, tuple[Value, str, str]] = {}  # leaf -> (value, type, the wider type in which it is this)
-        self.given: set[int] = (
-            set()
-        )  # leaves of no op, such as `torch.tensor([1, 2])`, and of variables made of constants
+        # leaves of no op, such as `torch.tensor([1, 2])`, and of variables made of constants
+        self.given: set[int] = set()
         self.made_by: dict[int, str] = {}  # leaf -> the torch op that made it, if that is not followed
 
     def fresh(self, rank: int, kind: Kind, ranks: frozenset[int] | None = None) -> Value:
